@@ -6,10 +6,10 @@ import { env as environment, exit, stderr } from 'node:process'
 import { text } from 'node:stream/consumers'
 
 /**
- * Whether the server or the agent with this environment does its work: exit status 0 or 1, and why. For the health
- * checks of containers. A server is asked on this machine whether it is ready, whatever name its certificate has. An
- * agent, which is one that has REPRISE_SERVER_URL, listens nowhere: the deadline of its fence lies ahead for as long
- * as servers answer it.
+ * Checks whether the server or the agent with this environment works, for the health checks of containers: exit status
+ * 0 or 1, and the reason. A server is asked on this machine whether it is ready; the name in its certificate does not
+ * matter. An agent, recognized by REPRISE_SERVER_URL, listens nowhere: it works if the deadline of its fence is in the
+ * future, which is so as long as servers answer it.
  */
 const fault = await (environment.REPRISE_SERVER_URL ? faultOfAgent() : faultOfServer())
 if (fault !== null) stderr.write(`${fault}\n`)

@@ -5,8 +5,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * `reprise`. In a checkout it runs the source, with the Node that `npm ci` has brought where this one is too old for it.
- * Where the package is installed it runs what `npm run build` has bundled, with this Node or one installed beside it.
+ * Starts `reprise`. In a checkout it runs the source; if this Node is too old for that, it uses the one that `npm ci`
+ * has installed. In an installed package it runs the bundle of `npm run build`, with this Node or one installed beside
+ * it.
  */
 const NODE_MIN = [22, 18]
 const NODE_PACKAGE = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
@@ -22,7 +23,8 @@ if (!isNewEnough()) {
   runWithNewerNode()
 } else if (isCheckout) {
   const { enableCompileCache } = await import('node:module')
-  // Before the first file with types: to strip them from one alone is a third of a command's start.
+  // The cache is enabled before the first file with types: stripping them from that file alone would take a third of a
+  // command's start.
   enableCompileCache(join(root, '.cache/compiled'))
   await import('../src/main.ts')
 } else {
@@ -30,8 +32,8 @@ if (!isNewEnough()) {
 }
 
 /**
- * Root loads modules from this package, and otherwise only what no other user can change: Node also looks in
- * `node_modules` of all directories above, which other users may be able to make.
+ * As root, loads modules from this package, and otherwise only files that no other user can change. Node also searches
+ * `node_modules` of all directories above, which other users may be able to create.
  */
 async function confineModules() {
   const { registerHooks } = await import('node:module')
@@ -49,10 +51,10 @@ async function confineModules() {
   })
 }
 
-/** Whether only root can change this file: nobody else owns it, or a directory above, or can write there. */
+/** Whether only root can change this file: no other user owns it or a directory above it, or can write there. */
 function isOfRoot(path) {
   const { uid, mode } = lstatSync(path)
-  // In a directory with the sticky bit, nobody can replace what belongs to somebody else.
+  // In a directory with the sticky bit, no user can replace files of another user.
   const isClosed = uid === 0 && ((mode & 0o022) === 0 || (mode & 0o1000) !== 0)
   return isClosed && (dirname(path) === path || isOfRoot(dirname(path)))
 }
@@ -74,7 +76,8 @@ function runWithNewerNode() {
     process.exit(1)
   }
   const child = spawn(node, [program, ...process.argv.slice(2)], { stdio: 'inherit' })
-  // A terminal sends its signals to both, other senders to this one alone; the other takes two at once for one.
+  // A terminal sends its signals to both processes, other senders only to this one; the other process treats two
+  // signals at once as one.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (status, signal) => {
     if (signal === null) process.exit(status)

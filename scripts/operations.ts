@@ -51,8 +51,8 @@ export async function generateOperations(): Promise<Map<string, string>> {
   return made
 }
 
-/** Reads documents by path from the project's root. */
-async function readDocuments(folder: string): Promise<Map<string, DocumentNode>> {
+/** The documents in a folder and below it, by path from the project's root. */
+export async function readDocuments(folder: string): Promise<Map<string, DocumentNode>> {
   const paths = (await readdir(join(ROOT, folder), { recursive: true }))
     .filter((path) => path.endsWith('.graphql'))
     .map((path) => `${folder}/${path.replaceAll('\\', '/')}`)

@@ -8,15 +8,15 @@ interface Holder {
   pid: number
   startTicks: number
   bootId: string
-  /** Tells two locks of one process apart. */
+  /** Distinguishes two locks of one process. */
   nonce: string
 }
 
 /**
- * `agent.lock`: one agent per directory. It names a process by pid, start time and boot id, and is stale once that
- * process is gone. It is created by `link`, so it never exists without its content. A stale lock is removed by
- * `rename`, which succeeds for only one of several contenders; a contender that has moved a fresh lock away puts it
- * back.
+ * `agent.lock` allows one agent per directory. The file names a process by pid, start time and boot id, and is stale
+ * once that process has ended. The agent creates it by `link`, so it never exists without its content. A stale lock is
+ * removed by `rename`, which succeeds for only one of several contenders. A contender that has moved away a fresh lock
+ * puts it back.
  *
  * @throws Error if another agent holds the lock
  */

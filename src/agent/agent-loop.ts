@@ -1,43 +1,40 @@
 import type {
   Gateway,
+  KernelOrder,
   RegisterAnswer,
   RegisterRequest,
-  SyncRequest,
-  KernelOrder,
   SyncAnswer,
+  SyncRequest,
 } from '../domain/agent/protocol.ts'
 import type { ErrorCode } from '../domain/errors.ts'
 import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
 import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
-import { wait } from '../waiting/wait.ts'
-import type { ChainReports } from './chain-reports.ts'
-import type { ChainSizes } from './chain-sizes.ts'
-import type { Channels } from './channel/channels.ts'
+import { reconnectPauseMs, wait } from '../waiting/wait.ts'
+import type { ChainReports, ChainSizes } from './chain-reports.ts'
+import type { Channels } from './channels.ts'
 import type { Executor } from './executors/executor.ts'
 import { uptimeSeconds } from './executors/process/proc-stat.ts'
 import type { Fence } from './fence.ts'
 import type { LogShipper } from './log-shipper.ts'
-import { ChangeInterrupt, type ChangeSignal } from './change-signal.ts'
-import { reconnectPauseMs } from './reconnect-pause.ts'
 
-/** Added to the time that the server may hold a long poll. */
+/** Extra time for an answer, beyond the time that the server may hold a long poll. */
 const ANSWER_TIMEOUT_MS = 10_000
-/** Between two syncs with changes; changes within this time are sent together. */
+/** Pause between two syncs with changes. Changes within this time are sent together. */
 const CHANGES_INTERVAL_MS = 8
 /**
  * The server repeats an order in every answer until it is carried out, for example during the whole grace period of a
  * stop. The agent backs off between such answers, up to this limit, unless it has changes.
  */
 const REPEAT_PAUSE_MAX_MS = 250
-/** Long polls per fence period: an idle agent must renew its fence before it expires. */
+/** Number of long polls per fence period: an idle agent must renew its fence before it expires. */
 const POLLS_PER_FENCE = 3
 
 export interface LoopParts {
   gateway: Gateway
   executor: Executor
   identity: RegisterRequest
-  /** Whether `identity` has changed since this was last asked. */
+  /** Returns whether `identity` has changed since the last call. */
   registerAgain(): boolean
   shipper: LogShipper
   chains: ChainReports
@@ -110,7 +107,7 @@ async function register(parts: LoopParts): Promise<RegisterAnswer> {
   return answer
 }
 
-/** @returns repeated: the agent had no changes, but the server answered at once */
+/** @returns 'repeated' if the agent had no changes, but the server answered at once */
 async function syncOnce(
   parts: LoopParts,
   registered: RegisterAnswer,
@@ -134,7 +131,7 @@ async function syncOnce(
   })
   renew(parts, sentAt, registered)
   shipper.accepted()
-  // Kernels whose end was held back until their log arrived can be reported now, and there may be more log text.
+  // The server may now accept kernels whose end was held back until their log arrived, and there may be more log text.
   if (logs.length > 0) changes.raise()
   applyAnswer(executor, answer, log)
   channels.open(answer.channels ?? [])
@@ -177,7 +174,7 @@ async function reportAndPause({ log, signal }: LoopParts, failures: number, erro
   await wait(pauseMs, { signal })
 }
 
-/** An order that fails does not hold up the others; the server repeats it. */
+/** Applies all orders of an answer. An order that fails does not hold up the others: the server repeats it. */
 function applyAnswer(executor: Executor, answer: SyncAnswer, log: Logger): void {
   for (const order of answer.orders) attempt(log, order, () => applyOrder(executor, order))
   for (const order of answer.forget) attempt(log, order, () => executor.forget(order.kernelId, order.assignment))
@@ -197,7 +194,7 @@ function attempt(log: Logger, order: object, apply: () => void): void {
   }
 }
 
-/** For the log; leaves out the specification, whose environment may hold secrets. */
+/** Names an order in the log, without the specification, whose environment may hold secrets. */
 function nameOf(order: object): object {
   return 'spec' in order ? { kernelId: (order as { spec: { kernelId: string } }).spec.kernelId } : order
 }
@@ -210,4 +207,53 @@ function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
     signal.addEventListener('abort', aborted, { once: true })
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted))
   })
+}
+
+/** Remembers whether there are changes that the server has not heard of, and lets the loop wait for them. */
+interface ChangeSignal {
+  /** Called when something has changed. */
+  raise(): void
+  /** Returns whether there was a change, and resets that. */
+  take(): boolean
+  /** Aborts the controller at the next change, or at once if there is one. `ignore` releases the controller. */
+  interrupt(controller: AbortController): void
+  ignore(): void
+  /** Resolves at the next change, or after `ms`. */
+  wait(ms: number): Promise<void>
+}
+
+export function createChangeSignal(): ChangeSignal {
+  let raised = false
+  let waiting: AbortController | null = null
+  return {
+    raise() {
+      raised = true
+      waiting?.abort(new ChangeInterrupt())
+    },
+    take() {
+      const was = raised
+      raised = false
+      return was
+    },
+    interrupt(controller) {
+      waiting = controller
+      if (raised) controller.abort(new ChangeInterrupt())
+    },
+    ignore() {
+      waiting = null
+    },
+    async wait(ms) {
+      const controller = new AbortController()
+      this.interrupt(controller)
+      await wait(ms, { signal: controller.signal })
+      this.ignore()
+    },
+  }
+}
+
+class ChangeInterrupt extends Error {
+  constructor() {
+    super('there are changes to report')
+    this.name = 'ChangeInterrupt'
+  }
 }

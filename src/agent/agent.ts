@@ -1,32 +1,27 @@
-import { mkdirSync, lstatSync } from 'node:fs'
+import { lstatSync, mkdirSync } from 'node:fs'
 import { v7 as uuidv7, validate } from 'uuid'
 import type { AgentIsolation, AgentVolume, DialChannel, Gateway, RegisterRequest } from '../domain/agent/protocol.ts'
 import type { ErrorCode } from '../domain/errors.ts'
 import type { Warning } from '../domain/warning.ts'
 import type { Logger } from '../observability/log.ts'
 import { acquireAgentLock } from './agent-lock.ts'
-import { type LoopParts, runAgentLoop } from './agent-loop.ts'
-import type { Executor, ExecutorHooks } from './executors/executor.ts'
+import { createChangeSignal, type LoopParts, runAgentLoop } from './agent-loop.ts'
+import { type Executor, type ExecutorHooks, FENCED, isOver } from './executors/executor.ts'
 import { LABELS_MAX } from '../domain/limits.ts'
-import { FENCED } from './executors/fenced.ts'
-import { isOver } from './executors/is-over.ts'
-import { createChainReports } from './chain-reports.ts'
-import { createChainSizes } from './chain-sizes.ts'
-import { createChannels } from './channel/channels.ts'
+import { createChainReports, createChainSizes } from './chain-reports.ts'
+import { createChannels } from './channels.ts'
 import { createFence } from './fence.ts'
 import { createLogShipper } from './log-shipper.ts'
-import { createRefusals } from './refusals.ts'
-import { watchDisk } from './disk-watch.ts'
-import { createChangeSignal } from './change-signal.ts'
+import { createRefusals, watchDisk } from './disk-watch.ts'
 import { join } from 'node:path'
 import { readControlFile, writeControlFile } from './control-file.ts'
 
-/** Between fencing and SIGKILL; well below the margin that the server waits after the fence. */
+/** Time between the fence's expiry and SIGKILL; well below the margin that the server waits after the fence. */
 const FENCE_GRACE_MS = 5_000
 
 export interface AgentOptions {
   gateway: Gateway
-  /** Missing: it opens no channels. */
+  /** If missing, the agent opens no channels. */
   dial?: DialChannel
   createExecutor(hooks: ExecutorHooks, agentId: string): Executor
   /** Used by one agent at a time: holds its id, lock, fence and the executor's files. */
@@ -36,23 +31,26 @@ export interface AgentOptions {
   address: string
   version: string
   slots: Record<string, string>
-  /** Somebody has said so, whatever the executor finds. */
+  /** True if a person configured `slots`; those that the executor finds later are then ignored. */
   slotsByHand?: boolean
-  /** What a single kernel can have; missing: all of it. */
+  /** Slots that a single kernel can have. If missing, a kernel can have all of them. */
   slotsPerKernelMax?: Record<string, string>
-  /** Whether ports of its kernels can be reached at its address; missing: they can. */
+  /** Whether others can reach ports of its kernels at its address. If missing, they can. */
   ports?: boolean
-  /** Directories that its kernels can have by name; missing: none. */
+  /** Directories that its kernels can ask for by name. If missing, there are none. */
   volumes?: AgentVolume[]
-  /** What people should know who run it. */
+  /** Warnings for the people who run this agent. */
   warnings?: Warning[]
   labels: Record<string, string>
-  /** Missing: not reported. */
+  /** If missing, the agent does not report its isolation. */
   isolation?: AgentIsolation
-  /** For an agent that cannot isolate kernels as before: tells why, and null once it can. Missing: it can. */
+  /**
+   * Set for an agent that currently cannot isolate kernels as it used to. It calls `tell` with the reason, and with
+   * null once isolation works again. If missing, isolation works.
+   */
   guardIsolation?(tell: (reason: string | null) => void): { close(): void }
   log: Logger
-  /** If the first registration is refused with one of these, the agent stops and `done` rejects. */
+  /** If the server refuses the first registration with one of these codes, the agent stops and `done` rejects. */
   fatalErrors?: readonly ErrorCode[]
   /** Called after each registration, including repeated ones. */
   onRegistered?: () => void
@@ -67,7 +65,7 @@ export interface Agent {
   start(): Promise<void>
   /** Leaves the kernels running. */
   stop(): Promise<void>
-  /** superseded: another instance of this agent has registered, and this one has stopped. */
+  /** 'superseded': another instance of this agent has registered, and this one has stopped. */
   readonly done: Promise<'stopped' | 'superseded'>
 }
 
@@ -201,7 +199,7 @@ function identityOf(options: AgentOptions) {
   }
 }
 
-/** The server treats these kernels as gone once its margin after the fence has passed. */
+/** Stops all kernels. The server treats them as gone once its margin after the fence has passed. */
 function stopAll(executor: Executor, log: Logger): void {
   const live = executor.observe().filter((kernel) => !isOver(kernel))
   if (live.length > 0)
@@ -209,7 +207,10 @@ function stopAll(executor: Executor, log: Logger): void {
   for (const { kernelId, assignment } of live) executor.stop(kernelId, assignment, FENCE_GRACE_MS, FENCED)
 }
 
-/** The agent's id: generated at the first start and kept in `agent.json`. The caller holds the agent's lock. */
+/**
+ * Returns the agent's id, which is generated at the first start and kept in `agent.json`. The caller holds the agent's
+ * lock.
+ */
 function loadAgentId(agentDir: string): string {
   const path = join(agentDir, 'agent.json')
   const known = readAgentId(path)
@@ -219,7 +220,7 @@ function loadAgentId(agentDir: string): string {
   return agentId
 }
 
-/** @throws if the file exists but is unreadable: with a new id the agent would lose its running kernels. */
+/** @throws if the file exists but is unreadable: with a new id the agent would lose its running kernels */
 function readAgentId(path: string): string | null {
   const text = readControlFile(path)
   if (text === null) {

@@ -1,19 +1,25 @@
-import type { ChainReport, SyncAnswer } from '../domain/agent/protocol.ts'
-import { CHAIN_REPORT_INTERVAL_MS, DROPPED_CHAINS_MAX, REPORTED_CHAINS_MAX } from '../domain/limits.ts'
+import type { ChainReport, ChainSize, SyncAnswer } from '../domain/agent/protocol.ts'
+import {
+  CHAIN_MEASURE_INTERVAL_MS,
+  CHAIN_REPORT_INTERVAL_MS,
+  DROPPED_CHAINS_MAX,
+  REPORTED_CHAINS_MAX,
+  REPORTED_SIZES_MAX,
+} from '../domain/limits.ts'
 import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
 import type { ChainDirectories } from './executors/executor.ts'
 
 /**
- * Reports to the server now and then for which chains there are directories, part by part, and drops those of chains
- * that have been removed. A report is repeated until an answer has come; the directories are listed beside the syncs.
+ * Reports regularly, in parts, for which chains this agent has directories, and drops the directories of removed
+ * chains. A report is repeated until an answer has come. The listing does not delay the syncs.
  */
 export interface ChainReports {
-  /** What to report with the next sync. */
+  /** Returns what to report with the next sync. */
   next(): ChainReport | undefined
-  /** The answer to a sync with that report. */
+  /** Called with the answer to a sync that carried the report. */
   answered(report: ChainReport, answer: Pick<SyncAnswer, 'dropChains' | 'dropGenerations'>): void
-  /** Begins again, for a server that knows nothing. */
+  /** Starts over, for a server that has no earlier report. */
   restart(): void
 }
 
@@ -65,4 +71,68 @@ export function createChainReports(
       dueAt = now()
     },
   }
+}
+
+/**
+ * Reports the disk space of chain directories when it has changed. Growing directories are measured every few minutes.
+ * A directory that could not be counted when its kernel ended is measured soon after. Measuring does not delay the
+ * syncs.
+ */
+export interface ChainSizes {
+  /** Returns what to report with the next sync, the same until an answer has come. */
+  next(): ChainSize[] | undefined
+  answered(): void
+  /** Starts over, for a server that has no earlier report. */
+  restart(): void
+}
+
+export function createChainSizes(
+  chains: ChainDirectories | undefined,
+  log: Logger,
+  { now = () => performance.now(), atOnceMax = REPORTED_SIZES_MAX } = {},
+): ChainSizes {
+  let dueAt = now()
+  let measuring = false
+  let toTell: ChainSize[] = []
+  let sent: ChainSize[] | undefined
+  let told = new Map<string, number>()
+
+  async function measure(all: boolean): Promise<void> {
+    measuring = true
+    try {
+      const sizes = await chains!.measure(all)
+      toTell = sizes.filter((size) => told.get(keyOf(size)) !== size.bytes)
+      told = new Map([...(all ? [] : told), ...sizes.map((size) => [keyOf(size), size.bytes] as const)])
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, 'the directories of chains could not be measured')
+    } finally {
+      measuring = false
+      if (all) dueAt = now() + CHAIN_MEASURE_INTERVAL_MS
+    }
+  }
+
+  return {
+    next() {
+      if (chains !== undefined && !measuring && toTell.length === 0) {
+        const all = now() >= dueAt
+        if (all || chains.isUncounted) void measure(all)
+      }
+      if (toTell.length > 0) sent ??= toTell.slice(0, atOnceMax)
+      return sent
+    },
+    answered() {
+      toTell = toTell.slice(sent?.length ?? 0)
+      sent = undefined
+    },
+    restart() {
+      sent = undefined
+      toTell = []
+      told = new Map()
+      dueAt = now()
+    },
+  }
+}
+
+function keyOf({ chainId, generation }: ChainSize): string {
+  return `${chainId}.${generation}`
 }

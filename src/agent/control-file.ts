@@ -11,19 +11,19 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
-import { dropSync } from './removal/remove-tree.ts'
+import { dropSync } from './remove-tree.ts'
 
 /**
- * The agent's own files, opened so that nobody who can write beside them can do harm: with isolation `none` that is
- * every kernel. A link is not followed, a pipe does not block, and only a regular file is read.
+ * The agent's own files, opened so that other writers in the same directory can do no harm. With isolation `none`,
+ * every kernel is such a writer. Links are not followed, pipes do not block, and only regular files are read.
  */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
-/** The largest is a kernel's `spec.json`: the limits of a session's texts keep it well below. */
+/** Largest control file. A kernel's `spec.json` is the largest, and the limits of session fields keep it well below. */
 const BYTES_MAX = 64 * 1024 * 1024
 
-/** @returns null if there is no such file, or if what is there is no regular file or too large */
+/** @returns null if there is no such file, or if it is too large or not a regular file */
 export function readControlFile(path: string, bytesMax = BYTES_MAX): string | null {
   const fd = openIfRegular(path)
   if (fd === null) return null
@@ -35,7 +35,7 @@ export function readControlFile(path: string, bytesMax = BYTES_MAX): string | nu
   }
 }
 
-/** The beginning of a file of which a program may have made anything. @returns null if there is no regular one */
+/** Reads the beginning of a file that a program may have replaced. @returns null unless it is a regular file */
 export function readBeginning(path: string, bytesMax: number): string | null {
   const fd = openIfRegular(path)
   if (fd === null) return null
@@ -47,7 +47,7 @@ export function readBeginning(path: string, bytesMax: number): string | null {
   }
 }
 
-/** Replaces whatever is there, in one step. */
+/** Replaces whatever is at the path, in one step. */
 export function writeControlFile(path: string, text: string): void {
   const draft = `${path}.new`
   const fd = createAnew(draft)
@@ -65,7 +65,7 @@ export function writeControlFile(path: string, text: string): void {
   }
 }
 
-/** Instead of what a crash has left there, or somebody has put there. */
+/** Creates the file. If a crash or somebody else has left something at the path, removes that first. */
 function createAnew(path: string): number {
   try {
     return openSync(path, CREATE, 0o600)
@@ -76,7 +76,10 @@ function createAnew(path: string): number {
   }
 }
 
-/** A directory may have anything in it: it is renamed, and removed by the agent's next start at the latest. */
+/**
+ * Frees a path. A directory, which may contain anything, is renamed, and removed by the agent's next start at the
+ * latest.
+ */
 function takeAway(path: string): void {
   try {
     unlinkSync(path)
@@ -86,13 +89,16 @@ function takeAway(path: string): void {
   }
 }
 
-/** 0 if there is no such file, or if it is no regular one. */
+/** Returns the size of a regular file, or 0 if there is none. */
 export function regularFileSize(path: string): number {
   const stat = statIfThere(path)
   return stat?.isFile() === true ? stat.size : 0
 }
 
-/** Of the entry itself, be it a link; null where there is none, or something else in the place of a directory above it. */
+/**
+ * Returns the stat of the entry itself, even of a link. Returns null if there is none, or if something else than a
+ * directory is in its path.
+ */
 export function statIfThere(path: string): Stats | null {
   try {
     return lstatSync(path)
@@ -103,10 +109,10 @@ export function statIfThere(path: string): Stats | null {
 }
 
 /**
- * Open for reading.
+ * Opens a regular file for reading.
  *
- * @param single it may not have another name: then it may be somebody else's file
- * @throws if there is no such file, or if it is no regular one
+ * @param single refuses a file with further names, since it may belong to somebody else
+ * @throws if there is no such file, or if it is not a regular file
  */
 export async function openRegularFile(path: string, { single = false } = {}): Promise<FileHandle> {
   const file = await open(path, READ)
@@ -120,10 +126,13 @@ export async function openRegularFile(path: string, { single = false } = {}): Pr
   }
 }
 
-/** ELOOP: a link. ENXIO: a socket. */
+/** ELOOP means a link, ENXIO a socket. */
 const NO_FILE = new Set(['ENOENT', 'ELOOP', 'ENXIO', 'ENOTDIR'])
 
-/** There is no such file, or something else is in its place, or in that of a directory above it. */
+/**
+ * Whether the error means that there is no such file, or that something else took its place or that of a directory in
+ * its path.
+ */
 export function isNoFile(error: unknown): boolean {
   return NO_FILE.has((error as NodeJS.ErrnoException).code ?? '')
 }

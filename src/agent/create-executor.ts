@@ -2,14 +2,13 @@ import type { AgentIsolation, AgentVolume } from '../domain/agent/protocol.ts'
 import type { Warning } from '../domain/warning.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Executor, ExecutorHooks } from './executors/executor.ts'
-import { createNoopExecutor } from './executors/noop/noop-executor.ts'
-import type { MemoryLimitMode } from './executors/process/create-process-host.ts'
+import { createNoopExecutor } from './executors/noop-executor.ts'
+import { createProcessExecutor, type MemoryLimitMode } from './executors/process/process-executor.ts'
 import type { IsolationMode } from './executors/process/isolation/isolation.ts'
 import type { UidRange } from './executors/process/isolation/project-uids.ts'
 import { decideIsolation } from './executors/process/isolation/decide-isolation.ts'
 import { chooseContainer, type ContainerConfig } from './executors/container/choose-container.ts'
 import { chooseSlurm, type SlurmConfig } from './executors/slurm/choose-slurm.ts'
-import { createProcessExecutor } from './executors/process/process-executor.ts'
 
 export interface ExecutorConfig extends SlurmConfig, ContainerConfig {
   executor: 'process' | 'container' | 'slurm' | 'noop'
@@ -25,15 +24,15 @@ export interface ExecutorConfig extends SlurmConfig, ContainerConfig {
 
 export interface ChosenExecutor {
   isolation: AgentIsolation
-  /** What it has found that it offers; missing: what the machine has. */
+  /** Slots that the executor has found. If missing, the agent offers those of the machine. */
   slots?: Record<string, string>
-  /** What a single kernel can have of it; missing: all. */
+  /** Slots that a single kernel can have. If missing, a kernel can have all of them. */
   slotsPerKernelMax?: Record<string, string>
-  /** Whether ports of its kernels can be reached; missing: they can. */
+  /** Whether others can reach ports of its kernels. If missing, they can. */
   ports?: boolean
-  /** What its kernels can have by name; missing: nothing. */
+  /** Directories that its kernels can ask for by name. If missing, there are none. */
   volumes?: AgentVolume[]
-  /** What people should know who run it; missing: nothing. */
+  /** Warnings for the people who run this agent. */
   warnings?: Warning[]
   /** See AgentOptions. */
   guardIsolation?(tell: (reason: string | null) => void): { close(): void }
@@ -46,10 +45,10 @@ const NOT_ISOLATED =
 /**
  * Chooses the configured executor and its isolation, which the agent reports when it registers.
  *
- * @param hide what no kernel may see, besides `dataDir`
+ * @param hide paths that no kernel may see, besides `dataDir`
  * @throws ExecutorSetupError if the configured cluster or container engine cannot be used from here
  * @throws IsolationError if the configured isolation does not work here
- * @throws IsolationUndecidedError if that cannot be found out now
+ * @throws IsolationUndecidedError if that cannot be determined now
  */
 export async function chooseExecutor(
   config: ExecutorConfig,

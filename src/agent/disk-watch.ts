@@ -1,21 +1,20 @@
 import { closeSync, constants, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { DISK_CHECK_INTERVAL_MS, DISK_LOW_BYTES } from '../domain/limits.ts'
-import { guarded } from '../waiting/guarded.ts'
-import type { Refusals } from './refusals.ts'
+import { DISK_CHECK_INTERVAL_MS, DISK_LOW_BYTES, REFUSAL_LENGTH_MAX } from '../domain/limits.ts'
+import { guarded } from '../waiting/wait.ts'
+import type { Logger } from '../observability/log.ts'
 
 const PROBE = '.disk-probe'
 const PROBE_BYTES = 4096
-/** By this process, or on this machine. */
+/** Too many open files in this process, or on this machine. */
 const TOO_MANY_OPEN = ['EMFILE', 'ENFILE']
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /**
- * Looks whether the agent can write to its directory, and says for as long as it cannot that it takes no new kernels. A
- * kernel that is started on a full disk would fail, and what is left belongs to those that run: how they end has to be
- * written down.
+ * Checks regularly whether the agent can write to its directory. While it cannot, the agent takes no new kernels: on a
+ * full disk they would fail, and the remaining space is needed to record how the running kernels end.
  *
- * @param spaceIsBack called when it can write again
+ * @param spaceIsBack called when the agent can write again
  */
 export function watchDisk(agentDir: string, refusals: Refusals, spaceIsBack: () => void): { close(): void } {
   const look = () => {
@@ -33,21 +32,21 @@ export function watchDisk(agentDir: string, refusals: Refusals, spaceIsBack: () 
   return { close: () => clearInterval(timer) }
 }
 
-/** Errors of a disk, of open files and of processes that another try may not meet. */
+/** Errors of a disk, of open files and of processes that may be gone at the next try. */
 const PASSING = ['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']
 
 export function isPassing(error: unknown): boolean {
   return PASSING.includes((error as NodeJS.ErrnoException).code ?? '')
 }
 
-/** Why nothing can be written there, for people; null if it can be. */
+/** Returns why nothing can be written to the directory, as text for people, or null if writing works. */
 export function diskFault(directory: string): string | null {
   return lookAt(directory).fault
 }
 
 interface Found {
   fault: string | null
-  /** files: it is no fault of the disk, which takes what programs write. */
+  /** 'files': the process has too many open files, while the disk works for other programs. */
   source: 'disk' | 'files'
 }
 
@@ -64,7 +63,9 @@ function fullness(directory: string): string | null {
   return null
 }
 
-/** What the figures do not say: a quota, a file system that has become read-only, or a disk that fails. */
+/**
+ * Writes a file to find what the figures do not show: a quota, a file system that became read-only, or a failing disk.
+ */
 function writeFault(directory: string): Found {
   const path = join(directory, PROBE)
   try {
@@ -81,5 +82,37 @@ function writeFault(directory: string): Found {
     return { fault: `${directory} cannot be written: ${message}`, source: 'disk' }
   } finally {
     rmSync(path, { force: true })
+  }
+}
+
+type RefusalSource = 'disk' | 'files' | 'isolation'
+
+/** The reasons why an agent takes no new kernels, at most one from each source. Running kernels continue. */
+interface Refusals {
+  /** All reasons as text for people, or null while the agent takes new kernels. */
+  readonly reason: string | null
+  has(source: RefusalSource): boolean
+  set(source: RefusalSource, reason: string | null): void
+}
+
+/** @param changed called whenever the reason changes */
+export function createRefusals(log: Logger, changed: () => void): Refusals {
+  const reasons = new Map<string, string>()
+  const all = () => (reasons.size === 0 ? null : [...reasons.values()].join('; ').slice(0, REFUSAL_LENGTH_MAX))
+  return {
+    get reason() {
+      return all()
+    },
+    has: (source) => reasons.has(source),
+    set(source, reason) {
+      const before = all()
+      if (reason === null) reasons.delete(source)
+      else reasons.set(source, reason)
+      const now = all()
+      if (now === before) return
+      if (now === null) log.info('this agent takes new kernels again')
+      else log.error({ reason: now }, 'this agent takes no new kernels; running kernels continue')
+      changed()
+    },
   }
 }

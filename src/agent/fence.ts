@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, writeSync } fr
 import { join } from 'node:path'
 import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
-import { guarded } from '../waiting/guarded.ts'
+import { guarded } from '../waiting/wait.ts'
 import { writeControlFile } from './control-file.ts'
 import { readBootId, uptimeSeconds } from './executors/process/proc-stat.ts'
 
@@ -11,17 +11,18 @@ const WRITE_INTERVAL_MS = 2_000
 const WRITES_PER_FENCE = 8
 
 /**
- * Limits how long kernels may run without an answer from the server. The server relies on it: it gives a session to
- * another agent once `fenceAfterMs` plus a margin have passed since it last heard from this one.
+ * Limits how long kernels may run without an answer from the server. The server relies on this limit: it gives a
+ * session to another agent once `fenceAfterMs` plus a margin have passed since this agent's last report.
  *
  * `<agentDir>/fence` holds the deadline in whole seconds of machine uptime, followed by the boot id. Neither a restart
  * nor a crash of the agent extends it: the next instance continues with the same deadline, and the executor's keeper
- * kills what this process, dead or stopped, does not stop. Uptime is used because nobody can set it, unlike the wall
- * clock, and because it counts the time that the machine was suspended, unlike timers and `performance.now()`.
+ * kills the kernels that this process cannot stop because it is dead or halted. The deadline is in uptime because
+ * nobody can set that clock, unlike the wall clock, and because it counts the time of a suspended machine, unlike
+ * timers and `performance.now()`.
  *
- * A write that fails is logged and tried again with the next renewal. Where the disk is full, or no further file can be
- * opened, the file is written to in place, which needs neither, and for which it stays open: the keeper would otherwise
- * kill the kernels of an agent that works.
+ * A failed write is logged and tried again with the next renewal. On a full disk, or if no further file can be opened,
+ * the agent overwrites the file in place. That needs neither space nor a new descriptor, because the file stays open.
+ * Otherwise the keeper would kill the kernels of a working agent.
  */
 export function createFence(agentDir: string, expired: () => void, log: Logger): Fence {
   const path = join(agentDir, 'fence')
@@ -33,7 +34,7 @@ export function createFence(agentDir: string, expired: () => void, log: Logger):
   let held: number | null = null
   let written: number | null = null
   let complaint = ''
-  const failed = (error: unknown) => log.error({ error: messageOf(error) }, 'the fence met a fault')
+  const failed = (error: unknown) => log.error({ error: messageOf(error) }, 'the fence failed unexpectedly')
   const expire = guarded(expired, failed)
 
   function arm(): void {
@@ -63,7 +64,7 @@ export function createFence(agentDir: string, expired: () => void, log: Logger):
       arm()
     },
     renew(sentAt, fenceAfterMs) {
-      // The process or the machine stood still, and the timer has not run yet.
+      // The process or the machine was suspended, and the timer has not run yet.
       if (uptimeSeconds() >= deadline) expire()
       const shorter = sentAt + fenceAfterMs / 1000 < deadline
       deadline = sentAt + fenceAfterMs / 1000
@@ -83,7 +84,7 @@ export function createFence(agentDir: string, expired: () => void, log: Logger):
 }
 
 export interface Fence {
-  /** Continues with the deadline of an earlier instance. */
+  /** Continues with the deadline that an earlier instance wrote. */
   resume(): void
   /** @param sentAt `uptimeSeconds()` when the answered request was sent */
   renew(sentAt: number, fenceAfterMs: number): void
@@ -102,10 +103,10 @@ function readDeadline(path: string, bootId: string): number | null {
 const IN_PLACE = constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /**
- * Replaced as a whole, or, where nothing can be created, written over: one write of a few bytes.
+ * Replaces the file as a whole. If nothing can be created, overwrites it with one write of a few bytes.
  *
- * @param held the file, open since the last time
- * @returns the file, open
+ * @param held the descriptor that is open since the last write
+ * @returns the open descriptor
  */
 function writeDeadline(path: string, line: string, held: number | null): number | null {
   try {

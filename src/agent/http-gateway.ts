@@ -20,10 +20,10 @@ import {
 } from '../domain/agent/protocol.ts'
 import { type ErrorCode, ERRORS, RepriseError } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
-import { dialAround } from './channel/dial-channel.ts'
+import { dialAround } from './dial-channel.ts'
 
 interface HttpGatewayOptions {
-  /** Servers that share a database; any of them will do. */
+  /** URLs of servers that share a database; any of them will do. */
   urls: readonly string[]
   token: string
   log: Logger
@@ -43,7 +43,7 @@ const SERVER_FAULTS: readonly ErrorCode[] = [
   'REQUEST_TIMEOUT',
 ]
 
-/** How much of an unexpected response is quoted. */
+/** Length of an unexpected response that is quoted in a message. */
 const EXCERPT_LENGTH_MAX = 200
 
 /**
@@ -89,7 +89,7 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
   }
 }
 
-/** False if the caller aborted for its own reasons, or if the server says that the call itself is wrong. */
+/** Returns false if the caller aborted for its own reasons, or if the server reports that the call itself is wrong. */
 function isServerAtFault(error: unknown, signal: AbortSignal): boolean {
   if (error instanceof RepriseError) return SERVER_FAULTS.includes(error.code)
   return !signal.aborted || (signal.reason as { name?: unknown } | undefined)?.name === 'TimeoutError'
@@ -100,7 +100,7 @@ interface PostOptions<T> {
   body: object
   signal: AbortSignal
   read: (response: Response, url: URL) => Promise<T>
-  /** Sent as the body; what would be it is in a header then. */
+  /** Chunks of the body. The JSON that is usually the body then goes into a header. */
   chunks: AsyncIterable<Uint8Array> | undefined
 }
 
@@ -143,9 +143,9 @@ interface Upload {
 type Received = Pick<Response, 'ok' | 'status' | 'text'>
 
 /**
- * Sends the chunks as the body. A server, or a proxy in front of it, may refuse before it has all of them: then no more
- * is sent, and its answer counts. Not by `fetch`, whose streams can throw where nobody catches when an upload is
- * refused. Redirects are not followed: they are answers like others.
+ * Sends the chunks as the body. A server, or a proxy in front of it, may refuse before it has received all of them:
+ * then the upload stops, and that answer counts. `fetch` is not used because its streams can throw uncatchable errors
+ * when an upload is refused. Redirects are not followed: they are returned like other answers.
  */
 async function upload(url: URL, { headers, chunks, signal }: Upload): Promise<Received> {
   const request = url.protocol === 'https:' ? requestByHttps : requestByHttp
@@ -153,7 +153,7 @@ async function upload(url: URL, { headers, chunks, signal }: Upload): Promise<Re
   let isOver = false
   const over = Promise.withResolvers<void>()
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
-    // Stays: what breaks after the answer is of no interest.
+    // This listener stays, so that an error after the answer is ignored.
     outgoing.once('response', resolve).on('error', reject)
     outgoing.once('close', () => reject(new Error('the connection was closed before an answer came')))
   })
@@ -173,12 +173,12 @@ async function upload(url: URL, { headers, chunks, signal }: Upload): Promise<Re
     }
     if (!isOver) outgoing.end()
   }
-  // What the chunks fail with is why the request does.
+  // If reading the chunks fails, the request fails with the same error.
   send().catch((error: Error) => outgoing.destroy(error))
   try {
     const response = await answered
     const status = response.statusCode!
-    // The status counts also where the connection is closed before all of its text has come.
+    // The status counts even if the connection is closed before the whole text has come.
     const body = await textOf(response).catch(() => '')
     return { ok: status >= 200 && status < 300, status, text: () => Promise.resolve(body) }
   } finally {
@@ -187,10 +187,10 @@ async function upload(url: URL, { headers, chunks, signal }: Upload): Promise<Re
   }
 }
 
-/** The server has answered; the cause is what it said. */
+/** The server has answered with an error, which is the cause. */
 class Answered extends Error {}
 
-/** A proxy has answered, or something else that is no server of ours. */
+/** The answer came from a proxy or another program that is no Reprise server. */
 export class ForeignAnswer extends Error {
   readonly status: number
 
@@ -200,7 +200,7 @@ export class ForeignAnswer extends Error {
     this.status = status
   }
 
-  /** The same request would be refused again. */
+  /** Whether the same request would be refused again. */
   get isFinal(): boolean {
     return this.status >= 400 && this.status < 500 && !PASSING_STATUSES.includes(this.status)
   }

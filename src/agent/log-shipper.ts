@@ -2,14 +2,13 @@ import type { LogOffset, LogPiece, LogStreamName, ObservedKernel } from '../doma
 import { cutLog, cutNote, shippedBytes, type StreamCut, tailShift } from '../domain/agent/kernel-logs.ts'
 import { LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX, LOG_HEAD_BYTES_PER_STREAM_MAX } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
-import type { Executor } from './executors/executor.ts'
-import { isOver } from './executors/is-over.ts'
-import { readStream, type StreamRead } from './read-stream.ts'
+import { type Executor, isOver } from './executors/executor.ts'
 
-/** So that a kernel with much output does not hold up the logs of others. */
+/** Limit per stream and sync, so that a kernel with much output does not hold up the logs of others. */
 const BYTES_PER_STREAM_AND_SYNC_MAX = 512 * 1024
 /**
- * After this many delivered batches, twice as much is tried. Rarely, since on a slow link a failure costs a whole sync.
+ * Number of delivered batches after which the batch size doubles. Growth is slow because on a slow link each failure
+ * costs a whole sync.
  */
 const ARRIVALS_UNTIL_MORE = 8
 const STREAMS: readonly LogStreamName[] = ['STDOUT', 'STDERR']
@@ -17,28 +16,28 @@ const STREAMS: readonly LogStreamName[] = ['STDOUT', 'STDERR']
 interface Shipment {
   readonly kernelId: string
   readonly assignment: number
-  /** Up to where the server has accepted the output; behind the head, in the numbering of the shipped stream. */
+  /** How far the server has accepted the output behind the head, in the numbering of the shipped stream. */
   readonly offsets: Record<LogStreamName, number>
-  /** The server has accepted everything that will ever be sent. */
+  /** The server has accepted all output of the kernel. */
   drained: boolean
 }
 
 /**
- * Decides which log text is sent next. One batch is in flight at a time. Until it is accepted, the same pieces are sent
- * again, so the server never sees a piece cut differently. After each failure fewer pieces are sent, down to one:
- * a batch too large for a slow link within a sync's timeout would never arrive. An ended kernel is reported as running
- * until its log is accepted, so whoever sees the end can see the complete log.
+ * Decides which log text is sent next. One batch is in flight at a time. The same pieces are sent again until they are
+ * accepted, so the server never sees a piece cut differently. Each failure reduces the number of pieces, down to one,
+ * because a batch too large for a slow link would never arrive within a sync's timeout. An ended kernel is reported as
+ * running until its log is accepted, so anyone who sees the end can see the complete log.
  */
 export interface LogShipper {
-  /** After registering: continues from the offsets that the server reports. */
+  /** Called after registering: continues from the offsets that the server reports. */
   resumeFrom(offsets: readonly LogOffset[]): void
-  /** The batch in flight, or a new one. */
+  /** Returns the batch in flight, or a new one. */
   gather(observed: readonly ObservedKernel[]): Promise<LogPiece[]>
-  /** The batch in flight has arrived. */
+  /** Called when the batch in flight has arrived. */
   accepted(): void
-  /** The batch in flight may not have arrived. */
+  /** Called when the batch in flight may not have arrived. */
   failed(): void
-  /** The kernels as they may be reported now. */
+  /** Returns the kernels as they may be reported now. */
   report(observed: readonly ObservedKernel[]): ObservedKernel[]
 }
 
@@ -46,10 +45,10 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
   const shipments = new Map<string, Shipment>()
   let known = new Map<string, number>()
   let underWay: LogPiece[] = []
-  /** Read together with the batch in flight, and sent after it. */
+  /** Pieces that were read together with the batch in flight, and are sent after it. */
   let waiting: LogPiece[] = []
   let bytesAtOnce = LOG_BYTES_PER_SYNC_MAX
-  /** Batches that arrived since the last failure. */
+  /** Number of batches that arrived since the last failure. */
   let arrivals = 0
   let turn = 0
 
@@ -122,7 +121,7 @@ export function createLogShipper(executor: Executor, log: Logger): LogShipper {
   }
 }
 
-/** How many of the first pieces fit into `bytesMax`; at least one. */
+/** Returns how many of the first pieces fit into `bytesMax`; at least one. */
 function piecesWithin(pieces: readonly LogPiece[], bytesMax: number): number {
   let bytes = 0
   const beyond = pieces.findIndex((piece) => (bytes += piece.bytes) > bytesMax)
@@ -141,7 +140,7 @@ async function readKernel(executor: Executor, log: Logger, shipment: Shipment, b
       const read = await readShipped(executor, { ...shipment, stream, offset: offsets[stream] }, left, cut)
       all.pieces.push(...read.pieces)
       all.bytes += read.bytes
-      // Also where the file has become shorter than it was: the session would otherwise never end.
+      // This also ends a file that became shorter than it was. Otherwise the session would never end.
       all.end &&= cut !== null && (read.bytes === 0 ? left > 0 : false)
     }
   } catch (error) {
@@ -153,7 +152,7 @@ async function readKernel(executor: Executor, log: Logger, shipment: Shipment, b
   return all
 }
 
-/** What comes next of one stream. @param cut null while the kernel runs: then only the head is shipped */
+/** Reads the next piece of one stream. @param cut null while the kernel runs: then only the head is shipped */
 async function readShipped(
   executor: Executor,
   at: { kernelId: string; assignment: number; stream: LogStreamName; offset: number },
@@ -187,4 +186,34 @@ function isHeld(kernel: ObservedKernel, shipment: Shipment | undefined): boolean
 
 function asRunning(kernel: ObservedKernel): ObservedKernel {
   return { ...kernel, status: 'RUNNING', exitCode: null, oomKilled: false, error: null, endedAt: null }
+}
+
+interface StreamRead {
+  pieces: LogPiece[]
+  bytes: number
+  /** The kernel has ended and its output is read completely. */
+  end: boolean
+}
+
+/**
+ * Reads the output of one stream from `offset` on, at most `allowance` bytes. The offsets of its pieces are `shift`
+ * less than those in the file.
+ */
+async function readStream(
+  executor: Executor,
+  at: { kernelId: string; assignment: number; stream: LogStreamName; offset: number },
+  allowance: number,
+  shift = 0,
+): Promise<StreamRead> {
+  const read: StreamRead = { pieces: [], bytes: 0, end: false }
+  while (read.bytes < allowance && !read.end) {
+    const offset = at.offset + read.bytes
+    const wanted = Math.min(LOG_CHUNK_BYTES_MAX, allowance - read.bytes)
+    const { text, bytes, end } = await executor.readLog(at.kernelId, at.stream, offset, wanted)
+    read.end = end
+    if (bytes === 0) break
+    read.bytes += bytes
+    read.pieces.push({ ...at, offset: offset - shift, bytes, text, at: new Date().toISOString() })
+  }
+  return read
 }

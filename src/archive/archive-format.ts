@@ -3,7 +3,7 @@ import type { ArchiveEntry } from './archive-entry.ts'
 export const BLOCK_BYTES = 512
 export const TYPES = { file: '0', link: '2', directory: '5', extended: 'x' } as const
 
-/** 1980, the first year that every format of archives can name. */
+/** The year 1980, the first that every archive format can express. */
 const MTIME_SECONDS = 315_532_800
 
 /** Two blocks of zeros. */
@@ -24,7 +24,7 @@ export function archiveHeader({ kind, name, bytes, executable, target }: Archive
   return Buffer.concat([before, Buffer.from(records), archivePadding(size), header])
 }
 
-/** How many bytes an entry has in the archive, with all that belongs to it. */
+/** Returns how many bytes an entry takes in the archive, with its headers and padding. */
 export function entryBytes({ kind, name, bytes, target }: ArchiveEntry): number {
   const records = Buffer.byteLength(recordsOf(pathOf(kind, name), target))
   const before = records === 0 ? 0 : BLOCK_BYTES + inBlocks(records)
@@ -58,7 +58,7 @@ function record(keyword: string, value: string): string {
   return `${length} ${keyword}=${value}\n`
 }
 
-/** Fields that an extended header replaces. */
+/** Shortens text for a header field that an extended header replaces. */
 function cut(text: string): string {
   return Buffer.byteLength(text) > 100 ? 'extended' : text
 }

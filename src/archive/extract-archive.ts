@@ -5,11 +5,11 @@ import type { ArchiveEntry } from './archive-entry.ts'
 import { createArchiveReader, type ArchiveBounds } from './read-archive.ts'
 
 export interface ExtractOptions extends ArchiveBounds {
-  /** Gets everything; null: whoever this process is. */
+  /** The owner of all extracted files, or null for the user of this process. */
   owner: Owner | null
 }
 
-/** To whom files belong: user and group. */
+/** The user and group that own files. */
 export interface Owner {
   uid: number
   gid: number
@@ -18,10 +18,10 @@ export interface Owner {
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
 
 /**
- * Extracts into a new directory, which is given away last. Until then nobody but this process may reach into it: names
- * are then what they were when they were checked.
+ * Extracts into a new directory, and gives it to its owner last. Until then only this process may reach into it, so
+ * names stay what they were when they were checked.
  *
- * @throws ArchiveError; EEXIST where the directory is there
+ * @throws ArchiveError; EEXIST if the directory already exists
  */
 export async function extractArchive(
   source: AsyncIterable<Uint8Array>,

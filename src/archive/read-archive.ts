@@ -14,52 +14,52 @@ import {
 import { BLOCK_BYTES, TYPES } from './archive-format.ts'
 
 export interface ArchiveBounds {
-  /** Files, directories and links that it names. */
+  /** Largest number of files, directories and links. */
   entriesMax: number
 }
 
 /**
- * In the order of the archive: an entry, with the directories that have to be made for it (the outer before the inner,
- * and itself, if it is a new one), then the bytes of its file.
+ * The pieces of an archive, in order: an entry with the directories that must be created for it, then the bytes of its
+ * file. The directories go from outer to inner, and include the entry itself if it is a new directory.
  */
 export type ArchivePiece = { entry: ArchiveEntry; directories: string[] } | { bytes: Uint8Array }
 
 export interface ArchiveReader {
   /**
-   * Reads what comes next, in slices: between two of them the event loop gets its turn, however large the chunk is.
-   * Every piece must be taken. The bytes are parts of `chunk`.
+   * Reads the next chunk in slices, so that even a large chunk does not block the event loop. Every piece must be
+   * taken. The bytes are parts of `chunk`.
    *
    * @throws ArchiveError
    */
   read(chunk: Uint8Array): AsyncGenerator<ArchivePiece, void>
-  /** @throws ArchiveError if it is not complete */
+  /** @throws ArchiveError if the archive is incomplete */
   end(): void
 }
 
-/** Keywords that say nothing which is read here. */
+/** Keywords whose values are not needed. */
 const IGNORED = /^(mtime|atime|ctime|uid|gid|uname|gname|comment|charset|hdrcharset)$/
 
 /**
- * Reads an untrusted archive. Refuses everything outside the subset, and everything that two programs may read in two
- * ways. Keeps no more than a block and a name in memory.
+ * Reads an untrusted archive. Refuses everything outside the supported subset, and everything that two programs could
+ * read differently. Keeps at most one block and one name in memory.
  */
 export function createArchiveReader({ entriesMax }: ArchiveBounds): ArchiveReader {
   const names = createNames()
   const block = new Uint8Array(BLOCK_BYTES)
   let filled = 0
   let entries = 0
-  /** Bytes of the present file that are still to come, and of its padding. */
+  /** Bytes of the current file, with its padding, that are still to come. */
   let left = 0
   let padding = 0
-  /** The extended header that is being read, and what the last one says of the next entry. */
+  /** The extended header that is being read, and the fields of the last one, which apply to the next entry. */
   let extended: Uint8Array | null = null
   let extendedAt = 0
   let stated: Map<string, string> = new Map()
-  /** An extended header belongs to the entry that follows it, whatever it says. */
+  /** True after an extended header, which must be followed by its entry. */
   let isStated = false
-  /** Bytes behind its end; null before that. */
+  /** Number of bytes after the end of the archive; null before the end. */
   let trailing: number | null = null
-  /** Since the event loop had its last turn. */
+  /** Steps since the event loop last had its turn. */
   let steps = 0
 
   function begin(): ArchivePiece | null {
@@ -155,7 +155,7 @@ export function createArchiveReader({ entriesMax }: ArchiveBounds): ArchiveReade
   }
 }
 
-/** @returns how many bytes there are now */
+/** @returns the new number of trailing bytes */
 function checkTrailing(block: Uint8Array, before: number): number {
   if (!isZero(block)) throw new ArchiveError('data follows its end')
   const bytes = before + block.length
@@ -178,7 +178,7 @@ interface Header {
 function parseHeader(block: Uint8Array): Header {
   const sum = block.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0)
   if (octalOf(block, 148, 8) !== sum) throw new ArchiveError('it is no tar archive, or it is damaged')
-  if (text(block, 257, 6) !== 'ustar') throw new ArchiveError('its format is another one: use tar --format=posix')
+  if (text(block, 257, 6) !== 'ustar') throw new ArchiveError('its format is not supported: use tar --format=posix')
   const prefix = text(block, 345, 155)
   const name = text(block, 0, 100)
   return {
@@ -198,7 +198,7 @@ function kindOf({ type }: Header, name: string): ArchiveEntry['kind'] {
   throw new ArchiveError(`${shown} is neither file nor directory nor symbolic link (type ${JSON.stringify(type)})`)
 }
 
-/** Digits, then spaces or NULs; else NaN. */
+/** Parses octal digits followed by spaces or NULs; returns NaN for anything else. */
 function octalOf(block: Uint8Array, at: number, length: number): number {
   const digits = /^ *([0-7]+)[ \0]*$/.exec(latin1(block.subarray(at, at + length)))?.[1]
   return digits === undefined ? Number.NaN : Number.parseInt(digits, 8)
@@ -210,7 +210,7 @@ function octal(block: Uint8Array, at: number, length: number): number {
   return value
 }
 
-/** Up to the first NUL. */
+/** Returns the text up to the first NUL. */
 function text(block: Uint8Array, at: number, length: number): string {
   const field = block.subarray(at, at + length)
   const end = field.indexOf(0)
@@ -231,7 +231,7 @@ function utf8(bytes: Uint8Array): string {
   }
 }
 
-/** Records of `<length> <keyword>=<value>\n`. */
+/** Parses records of the form `<length> <keyword>=<value>\n`. */
 function parseExtended(bytes: Uint8Array): Map<string, string> {
   const stated = new Map<string, string>()
   let records = 0
@@ -246,7 +246,7 @@ function parseExtended(bytes: Uint8Array): Map<string, string> {
     const equals = record.indexOf('=')
     const keyword = record.slice(0, equals)
     if (keyword === 'path' || keyword === 'linkpath') stated.set(keyword, record.slice(equals + 1))
-    else if (!IGNORED.test(keyword)) throw new ArchiveError(`it has ${JSON.stringify(keyword)}, which is not read here`)
+    else if (!IGNORED.test(keyword)) throw new ArchiveError(`it has ${JSON.stringify(keyword)}, which is not supported`)
     at = end
   }
   return stated

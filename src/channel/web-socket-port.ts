@@ -25,7 +25,7 @@ export function webSocketPort(socket: WebSocket): ChannelPort {
   }, CHANNEL_PING_INTERVAL_MS)
   socket.on('pong', () => (answered = true))
   socket.on('message', (data, isBinary) => queue.put(isBinary ? bytesOf(data) : String(bytesOf(data))))
-  // The socket closes by itself, and says so.
+  // The socket closes by itself, which its `close` event reports.
   socket.on('error', () => {})
   socket.once('close', (code, reason) => {
     clearInterval(pings)

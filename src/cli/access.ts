@@ -8,7 +8,7 @@ import { instant, relative } from './output/format.ts'
 
 export function domainsCommand(): Command {
   return new Command('domains')
-    .description('domains: groups of projects, with defaults and quotas of their own')
+    .description('domains: groups of projects with their own defaults and quotas')
     .addCommand(listDomains(), { isDefault: true })
     .addCommand(createDomain())
 }
@@ -61,7 +61,7 @@ function listUsers(): Command {
 }
 
 function createUser(): Command {
-  const command = describedCommand('create', 'create a user; `projects grant` gives it work', [
+  const command = describedCommand('create', 'create a user; `projects grant` makes it a member of a project', [
     'reprise users create grace',
   ])
   return actOnOne(
@@ -73,7 +73,7 @@ function createUser(): Command {
 
 export function projectsCommand(): Command {
   return new Command('projects')
-    .description('projects, and who works in them')
+    .description('projects and their members')
     .addCommand(listProjects(), { isDefault: true })
     .addCommand(createProject())
     .addCommand(grant())
@@ -122,7 +122,7 @@ function grant(): Command {
 }
 
 function revoke(): Command {
-  const command = describedCommand('revoke', 'take a user out of a project', ['reprise projects revoke research ada'])
+  const command = describedCommand('revoke', 'remove a user from a project', ['reprise projects revoke research ada'])
     .argument('<project>')
     .argument('<user>')
   return act(command, async ({ client, out }, _options, [project, user]) => {
@@ -168,14 +168,18 @@ interface CreateTokenOptions {
 }
 
 function createToken(): Command {
-  const command = describedCommand('create', 'create a token and print it, only this once, on standard output', [
+  const command = describedCommand('create', 'create a token and print it on standard output; it is shown only once', [
     'reprise tokens create ci --role member --project default --expires 90d',
     'reprise tokens create node-7 --role agent --resource-group gpu > /etc/reprise/token',
   ])
     .argument('<name>', 'description')
     .addOption(choice('--role <role>', 'role', API_ENUMS.TokenRole).makeOptionMandatory())
-    .option('-p, --project <project>', 'the one project that it sees')
-    .option('--resource-group <group>', 'the only group that its agents may join; may be repeated', collect)
+    .option('-p, --project <project>', 'the only project that it can access')
+    .option(
+      '--resource-group <group>',
+      'a resource group that its agents may join (default: any); may be repeated',
+      collect,
+    )
     .option('--expires <time>', 'expiry; a time or a duration from now', future)
   return act<CreateTokenOptions>(command, async ({ client, out }, options, [name]) => {
     const { role, project, expires: expiresAt, resourceGroup: resourceGroups } = options
@@ -189,7 +193,7 @@ function createToken(): Command {
 }
 
 function revokeToken(): Command {
-  const command = describedCommand('revoke', 'revoke a token, on every server within seconds', [
+  const command = describedCommand('revoke', 'revoke a token; takes effect on every server within seconds', [
     'reprise tokens revoke 01990000-0000-7000-8000-000000000000',
   ])
   return actOnOne(
@@ -210,16 +214,16 @@ interface AuditOptions {
 }
 
 export function auditCommand(): Command {
-  const command = describedCommand('audit', 'who did what, newest first, for administrators', [
+  const command = describedCommand('audit', 'list the audit log, newest first, for administrators', [
     'reprise audit --since 1d',
     'reprise audit --refused --limit 100',
     'reprise audit --action token.create --action token.revoke --json',
   ])
-    .option('-p, --project <project>', 'concerning this project')
-    .option('--by <token>', 'by this token')
+    .option('-p, --project <project>', 'about this project')
+    .option('--by <token>', 'actions of this token')
     .option('--session <session>', 'about this session')
-    .option('--action <name>', 'such actions, like session.create; may be repeated', collect)
-    .option('--refused', 'only what was refused')
+    .option('--action <name>', 'actions of this name, like session.create; may be repeated', collect)
+    .option('--refused', 'only refused actions')
     .option('--since <time>', 'since this time, or a duration ago like 2h', past)
     .option('--limit <n>', 'at most this many', wholeNumber, 20)
   return act<AuditOptions>(command, async ({ client, out, signal }, options) => {

@@ -9,19 +9,19 @@ import { relative, slotUse } from './output/format.ts'
 
 export function agentsCommand(): Command {
   return new Command('agents')
-    .description('list, drain, resume and remove the nodes that run kernels')
+    .description('list, drain, resume and remove agents, which run kernels')
     .addCommand(list(), { isDefault: true })
     .addCommand(move('drain', 'start nothing new on an agent; running kernels finish'))
-    .addCommand(move('resume', 'give an agent work again'))
+    .addCommand(move('resume', 'resume a drained agent'))
     .addCommand(remove())
 }
 
 function list(): Command {
-  const command = describedCommand('list', 'list agents with their capacity and what is in use', [
+  const command = describedCommand('list', 'list agents with their capacity and its use', [
     'reprise agents',
     'reprise agents list --status suspect,lost',
   ])
-    .addOption(choices('--status <statuses>', 'with one of these', API_ENUMS.AgentStatus))
+    .addOption(choices('--status <statuses>', 'with one of these statuses', API_ENUMS.AgentStatus))
     .option('--resource-group <group>', 'in this resource group')
   return act<{ status?: AgentStatus[]; resourceGroup?: string }>(command, async ({ client, out, signal }, filter) => {
     const { status, resourceGroup } = filter
@@ -36,7 +36,7 @@ function list(): Command {
         { title: 'GROUP', value: (row) => row.resourceGroup.name, flexible: true },
         { title: 'USED', value: ({ slots }) => slots.map(slotUse).join(' '), flexible: true, kept: true },
         { title: 'ISOLATION', value: ({ isolation }) => isolation ?? 'unknown' },
-        // Shown only if an agent takes no new kernels.
+        // This column is shown only if an agent accepts no new kernels.
         ...(agents.some(({ refuses }) => refuses !== null) ? [refusals] : []),
         { title: 'HEARD', value: ({ lastHeardAt }) => relative(lastHeardAt), align: 'right' },
         { title: 'VERSION', value: ({ version }) => version, flexible: true },
@@ -74,7 +74,7 @@ function remove(): Command {
 }
 
 export function volumesCommand(): Command {
-  const command = describedCommand('volumes', 'list the directories of agents that sessions can have in containers', [
+  const command = describedCommand('volumes', 'list the volumes: directories on agents that sessions can mount', [
     'reprise volumes',
     'reprise volumes --json',
   ])
@@ -87,6 +87,6 @@ export function volumesCommand(): Command {
       { title: 'AGENTS', value: ({ agents }) => agents, align: 'right' },
       { title: 'GROUPS', value: ({ resourceGroups }) => resourceGroups.join(', '), flexible: true },
     ],
-    'no volumes: agents name them in REPRISE_CONTAINER_VOLUMES.',
+    'no volumes: REPRISE_CONTAINER_VOLUMES of an agent defines them.',
   )
 }

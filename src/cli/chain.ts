@@ -39,28 +39,28 @@ interface ChainsOptions {
 const LIMIT = 50
 
 export function chainsCommand(): Command {
-  const command = describedCommand('chains', 'list chains, one line per piece of work, the latest activity first', [
+  const command = describedCommand('chains', 'list chains, one line for each piece of work, latest activity first', [
     'reprise chains --state waiting-retry,held --order-by due-at',
     'reprise chains --search nightly --since 1d',
     'reprise chains --in-group default --counts',
   ])
-    .addOption(choices('--state <states>', 'with one of these', API_ENUMS.ChainState))
+    .addOption(choices('--state <states>', 'in one of these states', API_ENUMS.ChainState))
+    .addOption(choices('--cause <causes>', 'with a latest failure of one of these causes', API_ENUMS.FailureCause))
     .addOption(
-      choices('--cause <causes>', 'whose latest attempt failed for one of these causes', API_ENUMS.FailureCause),
+      choices('--hold-reason <reasons>', 'with a retry that is held for one of these reasons', API_ENUMS.HoldReason),
     )
-    .addOption(choices('--hold-reason <reasons>', 'whose retry is held for one of these', API_ENUMS.HoldReason))
-    .option('--exit-code <codes>', 'whose newest attempt ended with one of these', wholeNumbers)
+    .option('--exit-code <codes>', 'with a newest attempt that ended with one of these', wholeNumbers)
     .option('--search <words>', 'beginnings of words in names and labels')
     .option('--of-user <user>', 'of this user')
     .option('--in-group <group>', 'in this resource group')
     .option('--on-agent <agent>', 'with a kernel that is or was on this agent')
     .option('--in-project <project>', 'in this project')
     .option('--since <time>', 'active since this time, or a duration ago like 2h', past)
-    .option('--due-before <time>', 'whose retry is due before this time, or within a duration like 2h', future)
-    .addOption(choice('--order-by <order>', 'in another order', API_ENUMS.ChainOrderField))
-    .option('--descending', 'in the other direction, with `--order-by`')
-    .option('--limit <n>', `at most so many; 0 is all (default: ${LIMIT})`, wholeNumber)
-    .option('--counts', 'how many there are in each state, instead of the list')
+    .option('--due-before <time>', 'with a retry that is due before this time, or within a duration like 2h', future)
+    .addOption(choice('--order-by <order>', 'field to order by', API_ENUMS.ChainOrderField))
+    .option('--descending', 'reverse the order of `--order-by`')
+    .option('--limit <n>', `maximum number; 0 means all (default: ${LIMIT})`, wholeNumber)
+    .option('--counts', 'show the number of chains in each state instead of the list')
   return act<ChainsOptions>(command, async ({ client, out, signal }, options) => {
     const { orderBy: field, descending = false, limit = LIMIT } = options
     const { onAgent } = options
@@ -113,7 +113,7 @@ function showCounts(counts: Awaited<ReturnType<Client['chainCounts']>>, out: Out
   )
 }
 
-/** Shows the spans of a chain. One that goes on is counted up to now. */
+/** Shows the segments of a chain's time. One that lasts is counted up to now. */
 async function showTimeline(client: Client, out: Output, sessionId: string, signal: AbortSignal): Promise<void> {
   const items = await takeAll(client.chainTimeline(sessionId, { signal }))
   const spent = ({ kind, from, to }: (typeof items)[number]) =>
@@ -139,7 +139,7 @@ export function chainCommand(): Command {
     'reprise chain nightly --timeline',
   ])
     .argument('<session>', SESSION_ARGUMENT)
-    .option('--timeline', 'what its time was spent with: queues, runs, backoff, holds')
+    .option('--timeline', 'show how its time was spent: queues, runs, backoff, holds')
   return act<{ timeline?: boolean }>(command, async ({ client, out, signal }, { timeline }, [text]) => {
     const sessionId = await findSession(client, text!)
     if (timeline) return showTimeline(client, out, sessionId, signal)
@@ -148,7 +148,10 @@ export function chainCommand(): Command {
   })
 }
 
-/** All attempts, each below its parent, with what they went on from, and the reasons for the retries in between. */
+/**
+ * Draws all attempts, each below its parent, with the checkpoint that it continued from, and the reasons for the
+ * retries in between.
+ */
 export function drawChain(attempts: readonly Attempt[], here: string, terminal: Terminal): string {
   return attempts
     .map((attempt, index) => {
@@ -165,7 +168,7 @@ export function drawChain(attempts: readonly Attempt[], here: string, terminal: 
         outcomeOf(attempt),
         attempt.startedAt ? `ran ${ranFor(attempt)}${used === null ? '' : ` (${used})`}` : '',
         origin,
-        attempt.sessionId === here ? '← this' : '',
+        attempt.sessionId === here ? '← this session' : '',
       ]
       const why = whyRetried(attempt)
       const { phase, scheduledAt } = attempt.retryState
@@ -183,8 +186,8 @@ export function drawChain(attempts: readonly Attempt[], here: string, terminal: 
 function checkpointWords({ checkpoint: { state, fromAttempt, bytes, publishedAt, note } }: Attempt): string | null {
   if (state === 'NONE') return null
   if (state === 'MISSING') return note
-  if (fromAttempt === null) return 'went on from a checkpoint'
+  if (fromAttempt === null) return 'continued from a checkpoint'
   const size = bytes === null ? '' : ` (${binaryBytes(bytes)})`
   const when = publishedAt === null ? '' : `, of ${instant(publishedAt)}`
-  return `went on from the checkpoint of attempt ${fromAttempt}${size}${when}`
+  return `continued from the checkpoint of attempt ${fromAttempt}${size}${when}`
 }

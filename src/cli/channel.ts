@@ -18,7 +18,7 @@ interface ExecOptions {
 }
 
 export function execCommand(): Command {
-  const command = describedCommand('exec', 'run a command in a running session, beside its own', [
+  const command = describedCommand('exec', 'run an additional command in a running session', [
     'reprise exec nightly -- sh',
     'reprise exec nightly --kernel main1 -- ps ax',
     'reprise exec nightly --no-stdin -- env > variables.txt',
@@ -26,14 +26,14 @@ export function execCommand(): Command {
     .argument('<session>', SESSION_ARGUMENT)
     .argument('[command...]', 'command to run, after --')
     .option('--kernel <name>', 'in this kernel: main1, sub1, …; the default is the first')
-    .option('-i, --stdin', 'pass the standard input on (the default)', true)
-    .option('--no-stdin', 'leave the standard input alone')
-    .option('-t, --tty', 'in a terminal; the default if standard input and output are one')
-    .option('--no-tty', 'not in a terminal: standard output and error stay apart, byte by byte')
+    .option('-i, --stdin', 'forward standard input to the command (the default)', true)
+    .option('--no-stdin', 'do not read standard input')
+    .option('-t, --tty', 'run in a terminal; the default if standard input and output are a terminal')
+    .option('--no-tty', 'run without a terminal: standard output and standard error stay separate and unchanged')
   return act<ExecOptions>(
     command,
     async ({ client, server, out, signal }, { kernel, stdin, tty: wanted }, [session, ...words]) => {
-      if (words.length === 0) throw new UsageError('Which command? It stands after --.')
+      if (words.length === 0) throw new UsageError('Give the command to run after --.')
       const tty = wanted ?? (stdin && process.stdin.isTTY && process.stdout.isTTY)
       const sessionId = await findSession(client, session!)
       const { columns, rows } = process.stdout
@@ -67,7 +67,7 @@ export function execCommand(): Command {
 }
 
 /**
- * Sends every key to the other side, Ctrl-C too. Returns a function that restores the terminal, and may be called
+ * Sends every key to the other side, including Ctrl-C. Returns a function that restores the terminal, and may be called
  * twice.
  */
 function takeTerminal(channel: Channel): () => void {
@@ -95,19 +95,22 @@ interface Ports {
   remote: number
 }
 
-/** Connections that wait for the kernel; each is a channel, of which a session has a bounded number. */
+/**
+ * Maximum number of connections that wait for the kernel. Each is a channel, and a session has a limited number of
+ * channels.
+ */
 const BACKLOG = 32
 const LOCALHOST = '127.0.0.1'
 
 export function portForwardCommand(): Command {
-  const command = describedCommand('port-forward', 'reach ports of a running session on this machine', [
+  const command = describedCommand('port-forward', 'forward ports of this machine to ports of a running session', [
     'reprise port-forward notebook 8888',
     'reprise port-forward notebook 9000:8888 6006',
     'reprise port-forward notebook 0:8888    # any free port here',
   ])
     .argument('<session>', SESSION_ARGUMENT)
-    .argument('<ports...>', 'port of the session, or LOCAL:PORT for another one here')
-    .option('--kernel <name>', 'of this kernel: main1, sub1, …; the default is the first')
+    .argument('<ports...>', 'port of the session, or LOCAL:PORT to use another port on this machine')
+    .option('--kernel <name>', 'to this kernel: main1, sub1, …; the default is the first')
   return act<PortForwardOptions>(
     command,
     async (context, { kernel }, [session, ...texts]) => {
@@ -122,7 +125,7 @@ export function portForwardCommand(): Command {
         const listener = await listen(each.local, accept)
         listeners.defer(() => closeAll(listener))
         const { port } = listener.server.address() as AddressInfo
-        const line = `${LOCALHOST}:${port} leads to port ${each.remote} of the session`
+        const line = `${LOCALHOST}:${port} is forwarded to port ${each.remote} of the session`
         context.out.item({ local: port, remote: each.remote, sessionId }, () => line)
       }
       const interrupted = once(context.signal, 'abort').then(() => null)
@@ -134,12 +137,12 @@ export function portForwardCommand(): Command {
   )
 }
 
-/** @throws InvalidArgumentError */
+/** Parses `PORT` or `LOCAL:PORT`. @throws InvalidArgumentError */
 function parsePorts(text: string): Ports {
   const [, local, remote] = /^(?:(\d{1,5}):)?(\d{1,5})$/.exec(text) ?? []
   const ports = { local: Number(local ?? remote), remote: Number(remote) }
   if (remote !== undefined && ports.local <= 65_535 && ports.remote >= 1 && ports.remote <= 65_535) return ports
-  throw new InvalidArgumentError(`${text} is no port, and no LOCAL:PORT.`)
+  throw new InvalidArgumentError(`${text} is neither a port nor LOCAL:PORT.`)
 }
 
 interface Listener {
@@ -178,7 +181,7 @@ async function forward(
     const channel = await connectToSession(server, options)
     socket.once('close', () => channel.close())
     socket.pipe(channel.stdin)
-    // Only a complete stream ends the socket. A broken one resets it, so that nobody takes the data for complete.
+    // Only a complete stream ends the socket. A broken one resets it, so that no reader takes the data for complete.
     channel.stdout.pipe(socket)
     await channel.ended
   } catch (error) {
@@ -189,13 +192,13 @@ async function forward(
   }
 }
 
-/** A socket that was ended is not reset: Node never exits after a reset while the end is being sent. */
+/** Resets a socket, unless it was ended: Node never exits after a reset while the end is being sent. */
 function reset(socket: Socket): void {
   if (socket.writableEnded) socket.destroy()
   else socket.resetAndDestroy()
 }
 
-/** No later connection can succeed either. */
+/** Whether the error means that no later connection can succeed either. */
 function isOver(error: unknown): error is Error {
   if (error instanceof NotFoundError || error instanceof ForbiddenError) return true
   return error instanceof InvalidStateError && error.code === 'SESSION_NOT_RUNNING'

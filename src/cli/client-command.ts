@@ -17,7 +17,7 @@ import { createOutput, type Output } from './output/output.ts'
 import type { Column } from './output/table.ts'
 import { presentError } from './present-error.ts'
 
-/** Given to every command that talks to a server. */
+/** The context of every command that talks to a server. */
 export interface ClientContext {
   client: Client
   server: FoundServer
@@ -33,11 +33,14 @@ interface ConnectionOptions {
   json?: boolean
 }
 
-/** How long a request is repeated without a response: for a single request, and for commands that follow something. */
+/**
+ * Time for which a request without a response is repeated: for a single request, and for commands that follow
+ * something.
+ */
 const ASK_SECONDS = 4
 const FOLLOW_SECONDS = 600
 
-/** A command with a description and examples, one per line as `command # what it does`. */
+/** Creates a command with a description and examples, one per line as `command # what it does`. */
 export function describedCommand(name: string, description: string, examples: readonly string[]): Command {
   const command = new Command(name).description(description)
   return examples.length === 0
@@ -56,9 +59,9 @@ export function withConnection(command: Command): Command {
 }
 
 /**
- * Runs the action of a command with a client that is closed afterwards. The action returns an exit status, if it is not
- * 0. `follow`: the command runs for long, and waits for servers that restart. `endsItself`: the command has work to do
- * after Ctrl-C; otherwise Ctrl-C ends all calls at once.
+ * Runs the action of a command with a client that is closed afterwards. The action may return an exit status; otherwise
+ * the status is 0. `follow`: the command runs for long, and waits for servers that restart. `endsItself`: the command
+ * has work to do after Ctrl-C; otherwise Ctrl-C ends all calls at once.
  */
 export function act<Options extends object>(
   command: Command,
@@ -90,7 +93,7 @@ export function act<Options extends object>(
   })
 }
 
-/** Runs a command without options of its own that shows a table of all that `read` returns. */
+/** Runs a command without its own options that shows a table of all rows that `read` returns. */
 export function actAsList<Row>(
   command: Command,
   read: (client: Client, options: { signal: AbortSignal }) => AsyncIterable<Row> | Promise<readonly Row[]>,
@@ -103,7 +106,7 @@ export function actAsList<Row>(
   })
 }
 
-/** Shows the first `limit` rows as a table, and notes whether there are more. A limit of 0 means all. */
+/** Shows the first `limit` rows as a table, and reports if there are more. A limit of 0 means all. */
 export async function showFirst<Row>(
   out: Output,
   { limit, of }: { limit: number; of: AsyncIterable<Row> },
@@ -115,7 +118,7 @@ export async function showFirst<Row>(
   if (more) out.note(`more than ${items.length}: --limit shows more`)
 }
 
-/** Runs a command that changes the one thing that its argument names, and shows the result. */
+/** Runs a command that changes the one object that its argument names, and shows the result. */
 export function actOnOne<Result, Options extends object = object>(
   command: Command,
   change: (client: Client, argument: string, options: Options) => Promise<Result>,
@@ -143,7 +146,7 @@ export function actHere<Options extends object>(
   })
 }
 
-/** The arguments that were given, in their order. */
+/** Returns the given arguments, in their order. */
 function argumentsOf(command: Command): string[] {
   return command.processedArgs.flat().filter((argument): argument is string => typeof argument === 'string')
 }
@@ -157,7 +160,7 @@ export function collect(value: string, earlier: string[] = []): string[] {
   return [...earlier, value]
 }
 
-/** Settings of the environment take precedence over those that suit the command. */
+/** Returns retry settings. Those of the environment take precedence over those that suit the command. */
 function networkRetry(follow: boolean) {
   if (process.env['REPRISE_NETWORK_RETRY_SECONDS']?.trim()) return undefined
   return { network: { stopAfterSeconds: follow ? FOLLOW_SECONDS : ASK_SECONDS } }
@@ -187,7 +190,7 @@ function printError(error: unknown, server: FoundServer | undefined, out: Output
   return status
 }
 
-/** The first `limit` items; 0 means all. */
+/** Returns the first `limit` items; 0 means all. */
 export async function take<Item>(
   source: AsyncIterable<Item>,
   limit: number,
@@ -207,7 +210,7 @@ export async function takeAll<Item>(source: AsyncIterable<Item>): Promise<Item[]
 /** The largest number of ids in one filter. */
 const IDS_MAX = 100
 
-/** Lists of ids that fit into one filter each. */
+/** Splits ids into lists that fit into one filter each. */
 export function chunks<Item>(items: readonly Item[], size = IDS_MAX): Item[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, at) => items.slice(at * size, (at + 1) * size))
 }

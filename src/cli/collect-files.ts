@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os'
 import process from 'node:process'
 import { promisify } from 'node:util'
 
-/** The server's limit. */
+/** Maximum number of files, the same as the server's limit. */
 const FILES_MAX = 20_000
 
 /**
- * All files of the named paths, sorted by name, so that the same files always make the same archive. Names in the archive
- * are relative to the working directory; a path outside of it is there under its last part.
+ * Lists all files of the named paths, sorted by name, so that the same files always make the same archive. Names in the
+ * archive are relative to the working directory; a path outside of it has only its last part there.
  *
  * @throws UsageError
  */
@@ -37,7 +37,7 @@ export async function collectFiles(paths: readonly string[], from: string): Prom
   return sorted
 }
 
-/** Refuses here what the server would refuse. */
+/** Refuses files that the server would refuse. */
 function refusing<T>(work: () => T): T {
   try {
     return work()
@@ -52,7 +52,7 @@ async function add(entries: Map<string, PackedEntry>, path: string, name: string
   for (const file of await gitFiles(path)) {
     const inner = join(path, file)
     const found = await lstat(inner).catch(ifMissing)
-    // A file that git knows may be deleted. A repository within this one is listed as a directory.
+    // A file that git lists may be deleted. A repository within this one is listed as a directory.
     if (found === null) continue
     if (found.isDirectory()) await add(entries, inner, join(name, file))
     else take(entries, await entryOf(inner, join(name, file)))
@@ -67,11 +67,11 @@ function take(entries: Map<string, PackedEntry>, entry: PackedEntry | null): voi
   }
   entries.set(entry.name, entry)
   if (entries.size > FILES_MAX) {
-    throw new UsageError(`--upload: there are more than ${FILES_MAX} files; a .gitignore says which stay here`)
+    throw new UsageError(`--upload: there are more than ${FILES_MAX} files; exclude some with a .gitignore`)
   }
 }
 
-/** Null for sockets and the like, which cannot be copied. */
+/** Describes one path; null for sockets and the like, which cannot be copied. */
 async function entryOf(path: string, given: string): Promise<PackedEntry | null> {
   const found = await lstat(path)
   const name = refusing(() => plainName(given))
@@ -91,12 +91,13 @@ function ifMissing(error: NodeJS.ErrnoException): null {
 
 const run = promisify(execFile)
 
-/** The size of the list of files. */
+/** Maximum size of git's list of files. */
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
 /**
- * The files and links of a directory, relative to it, without those that git ignores: by its own rules, whether the
- * directory is in a repository or only has `.gitignore`. Directories are named where they are repositories of their own.
+ * Lists the files and links of a directory, relative to it, without those that git ignores. Git's own rules apply, even
+ * if the directory is not in a repository but only has `.gitignore` files. A directory that is itself a repository is
+ * listed as one entry.
  *
  * @throws UsageError
  */
@@ -113,7 +114,8 @@ async function gitFiles(directory: string): Promise<string[]> {
 }
 
 /**
- * Whether it is in a repository that does not ignore all of it. An ignored directory that the user names is uploaded.
+ * Whether the directory is in a repository that does not ignore all of it. An ignored directory that the user names is
+ * uploaded.
  */
 async function isTaken(directory: string): Promise<boolean> {
   try {
@@ -159,13 +161,13 @@ async function git(directory: string, args: readonly string[], before: readonly 
   return stdout
 }
 
-/** All files, if no .gitignore excludes any. */
+/** Lists all files if there is no .gitignore; otherwise git is needed. */
 async function listWithoutGit(directory: string): Promise<string[]> {
   const found = await readdir(directory, { recursive: true, withFileTypes: true })
   const files = found.filter((entry) => !entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name))
   const ignore = files.find((path) => path.endsWith('/.gitignore'))
   if (ignore !== undefined) {
-    throw new UsageError(`git is needed to do what ${ignore} says: install it, or --upload the files one by one.`)
+    throw new UsageError(`git is needed to apply ${ignore}: install it, or --upload the files one by one.`)
   }
   const names = files.map((path) => path.slice(directory.length + 1))
   return names.filter((name) => !name.split('/').includes('.git'))

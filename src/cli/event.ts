@@ -19,17 +19,17 @@ interface EventsOptions {
 const LIMIT = 50
 
 export function eventsCommand(): Command {
-  const command = describedCommand('events', 'what has happened, the newest at the end; `watch` shows what happens', [
+  const command = describedCommand('events', 'list past events, newest last; `watch` shows new ones as they happen', [
     'reprise events --since 1h --follow',
     'reprise events nightly --limit 0 --json',
     'reprise events --type chain-failed,chain-cancelled --since 1d',
   ])
     .argument('[session]', 'only the chain of this session, given by id or name')
     .option('-p, --project <project>', 'only in this project')
-    .addOption(choices('--type <types>', 'only these', API_ENUMS.SessionEventType))
+    .addOption(choices('--type <types>', 'only events of these types', API_ENUMS.SessionEventType))
     .option('--since <time>', 'since this time, or a duration ago like 2h', past)
-    .option('--limit <n>', `the newest so many; 0 is all that are kept (default: ${LIMIT})`, wholeNumber)
-    .option('--follow', 'then go on with what happens, until Ctrl-C, without a gap')
+    .option('--limit <n>', `number of newest events; 0 means all that are stored (default: ${LIMIT})`, wholeNumber)
+    .option('--follow', 'then show new events without a gap, until Ctrl-C')
   return act<EventsOptions>(
     command,
     async ({ client, out, signal }, { project, type: types, since, limit = LIMIT, follow }, [text]) => {
@@ -49,7 +49,7 @@ export function eventsCommand(): Command {
       }
       await show(events)
       if (!follow) return
-      // Scripts may wait for this line: no later event is missed.
+      // Scripts may wait for this line, because no event after it is missed.
       out.note(out.notes.style('dim', `watching from ${cursor}`))
       for await (const event of client.sessionEvents(filter, { after: cursor, signal })) await show([event])
     },
@@ -74,9 +74,10 @@ export function watchCommand(): Command {
     .argument('[session]', 'only the chain of this session, given by id or name')
     .option('-p, --project <project>', 'only in this project')
     .addOption(
-      new Option('--only <what>', 'only the ends of chains, one event where no retry follows; or only retries').choices(
-        ['chains', 'retries'],
-      ),
+      new Option(
+        '--only <what>',
+        'only the ends of chains (one event each, after the last attempt), or only retries',
+      ).choices(['chains', 'retries']),
     )
     .option('--retries', 'the same as --only retries')
     .option('--after <cursor>', 'resume after this event without missing any; --json prints each cursor')
@@ -86,7 +87,7 @@ export function watchCommand(): Command {
       const session = text === undefined ? undefined : await client.session(await findSession(client, text))
       const filter = { project, chainId: session?.chainId }
       const from = { after: after ?? (await client.eventCursor({ signal })), signal }
-      // Scripts may wait for this line: no later event is missed.
+      // Scripts may wait for this line, because no event after it is missed.
       out.note(out.notes.style('dim', `watching from ${from.after}`))
       const types = only === 'chains' ? CHAIN_EVENTS : undefined
       const names = chainNames(client)
@@ -125,7 +126,7 @@ function retryLine(event: RetryEvent, { terminal }: Output, name: string | undef
   return parts.filter(Boolean).join('  ')
 }
 
-/** The ends of chains, and their resubmissions. */
+/** Events for the ends of chains, and for their resubmissions. */
 export const CHAIN_EVENTS: SessionEvent['type'][] = [
   'CHAIN_SUCCEEDED',
   'CHAIN_FAILED',
@@ -134,11 +135,11 @@ export const CHAIN_EVENTS: SessionEvent['type'][] = [
 ]
 
 interface LineOptions {
-  /** The name of its chain. */
+  /** Name of its chain. */
   name?: string | undefined
-  /** Writes its time. */
+  /** Formats its time. */
   at?: (time: string) => string
-  /** Sessions that have succeeded: their end is called so. */
+  /** Ids of sessions that have succeeded: their end is shown as success. */
   succeeded?: ReadonlySet<string> | undefined
 }
 
@@ -157,7 +158,7 @@ export function sessionLine(
   return parts.filter(Boolean).join('  ')
 }
 
-/** `3 attempts, ran 4 m, waited 1 m 20 s` */
+/** Returns the end of a chain in words: `3 attempts, ran 4 m, waited 1 m 20 s`. */
 function ends({ chainEnd }: SessionEvent): string | null {
   if (!chainEnd) return null
   const { attempts, runningSeconds, waitingSeconds } = chainEnd
@@ -165,15 +166,15 @@ function ends({ chainEnd }: SessionEvent): string | null {
   return `${counted}, ran ${duration(runningSeconds)}, waited ${duration(waitingSeconds)}`
 }
 
-/** Names of chains, each requested once. All attempts of a chain have the same name. */
+/** Names of chains. Each is requested once, because all attempts of a chain have the same name. */
 export interface ChainNames {
   /** Loads the names of chains that are not known yet. Errors are ignored: events are shown without names. */
   learn(chainIds: readonly string[], signal: AbortSignal): Promise<void>
-  /** Undefined for a chain that does not exist any more or is not known. */
+  /** Returns a name; undefined for a chain that no longer exists or is not known. */
   of(chainId: string): string | undefined
 }
 
-/** Bounds the memory of a command that runs for weeks. */
+/** Maximum number of remembered names, which limits the memory of a command that runs for weeks. */
 const KEPT_MAX = 10_000
 
 export function chainNames(client: Client): ChainNames {
@@ -194,12 +195,12 @@ export function chainNames(client: Client): ChainNames {
   }
 }
 
-/** The largest number of conditions in one filter. */
+/** Maximum number of conditions in one filter. */
 const CONDITIONS_MAX = 20
 
 /**
- * The ids of sessions that succeeded, among those whose end these events report: the status in the event is the same for
- * each session that ended by itself. Errors are ignored: events are shown without the word.
+ * Returns the ids of sessions that succeeded, among those whose end these events report. The status in the event is the
+ * same for each session that ended by itself. Errors are ignored: events are then shown without the result.
  */
 export async function succeededSessions(
   client: Client,

@@ -1,10 +1,10 @@
 /** Exit statuses of the client commands. `run` returns the work's own exit code if it has one. */
 export const EXIT_CODES = {
   OK: { status: 0, meaning: 'Success.' },
-  FAILED: { status: 1, meaning: 'It could not be done; standard error says why.' },
+  FAILED: { status: 1, meaning: 'It could not be done; standard error shows why.' },
   USAGE: { status: 2, meaning: 'The command, an option, a profile or the input is invalid.' },
-  NOT_FOUND: { status: 3, meaning: 'There is no such object, or it is not yours.' },
-  DENIED: { status: 4, meaning: 'There is no token, it is not valid, or it may not do this.' },
+  NOT_FOUND: { status: 3, meaning: 'The object does not exist, or you may not see it.' },
+  DENIED: { status: 4, meaning: 'The token is missing, is not valid, or does not allow this.' },
   CONFLICT: { status: 5, meaning: 'The state of the object does not allow it, or it conflicts with something else.' },
   UNREACHABLE: { status: 69, meaning: 'No server responded, or it is starting, stopping or without its database.' },
   NO_STATUS: {
@@ -13,7 +13,7 @@ export const EXIT_CODES = {
   },
   INTERRUPTED: {
     status: 130,
-    meaning: 'Interrupted by Ctrl-C. Work on a server goes on unless you asked otherwise.',
+    meaning: 'Interrupted by Ctrl-C. Work on a server continues unless you requested otherwise.',
   },
 } as const satisfies Record<string, { status: number; meaning: string }>
 

@@ -3,10 +3,11 @@ import { take, takeAll } from './client-command.ts'
 import { UsageError } from './present-error.ts'
 
 /**
- * Finds the id of what a command is given: an id, a unique beginning of one (at least 8 digits), or for some kinds a
- * name. Sessions, deployments and schedules may share a name, which then means the newest; agents and tokens may not.
+ * Finds the id of an object from an argument: an id, a unique beginning of one (at least 8 digits), or for some kinds a
+ * name. Several sessions, deployments or schedules may have the same name; the name then means the newest. A name of
+ * several agents or tokens is refused.
  *
- * All finders throw NotFoundError if there is none, and UsageError with the candidates if there are several.
+ * All finders throw NotFoundError if there is no such object, and UsageError with the candidates if there are several.
  */
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -14,7 +15,7 @@ const PREFIX = /^[0-9a-f]{8}[0-9a-f-]*$/i
 
 interface Candidate {
   id: string
-  /** Shown beside the id if there are several candidates. */
+  /** Name that is shown beside the id if there are several candidates. */
   name?: string | null
 }
 
@@ -22,15 +23,15 @@ interface Candidate {
 interface Lookup {
   /** Completes `There is no …`. */
   noun: string
-  /** Code of the error if there is none. */
+  /** Error code if there is no such object. */
   code: string
-  /** Objects whose ids begin with the prefix: at least `count` of them, or all. */
+  /** Returns objects whose ids begin with the prefix: at least `count` of them, or all. */
   beginning(prefix: string, count: number): Promise<Candidate[]>
-  /** The object with this name, for kinds that can be given by name. */
+  /** Returns the object with this name, for kinds that can be given by name. */
   named?(name: string): Promise<Candidate | undefined>
 }
 
-/** Enough to see which one was meant. */
+/** Maximum number of candidates in a message: enough to see which one was meant. */
 const SHOWN_MAX = 5
 
 export function isId(text: string): boolean {
@@ -49,15 +50,15 @@ export async function findId(text: string, { noun, code, beginning, named }: Loo
 function ambiguous(text: string, found: readonly Candidate[]): UsageError {
   const shown = found.slice(0, SHOWN_MAX).map(({ id, name }) => (name ? `${id} (${name})` : id))
   if (found.length > SHOWN_MAX) shown.push('…')
-  return new UsageError(`More than one id begins with ${text}, or is called so: ${shown.join(', ')}`)
+  return new UsageError(`More than one object has an id that begins with ${text} or has this name: ${shown.join(', ')}`)
 }
 
-/** Searches a list by prefix, where the server cannot. */
+/** Searches a list by prefix, for kinds where the server cannot. */
 export function beginningWith(prefix: string, all: readonly Candidate[]): Candidate[] {
   return all.filter(({ id }) => id.startsWith(prefix.toLowerCase()))
 }
 
-/** The only one with this name. */
+/** Returns the only candidate with this name. */
 function onlyNamed(wanted: string, all: readonly Candidate[]): Candidate | undefined {
   const found = all.filter(({ name }) => name === wanted)
   if (found.length > 1) throw ambiguous(wanted, found)
@@ -80,23 +81,23 @@ export async function findSession(client: Client, text: string): Promise<string>
   })
 }
 
-/** The ids of all of them, in their order. */
+/** Finds the ids of all given sessions, in their order. */
 export async function findSessions(client: Client, texts: readonly string[] = []): Promise<string[]> {
   return Promise.all(texts.map((text) => findSession(client, text)))
 }
 
-/** The id of a chain that has this id, or that contains a session given as above. */
+/** Finds the id of a chain, from its id or from one of its sessions given as above. */
 export async function findChain(client: Client, text: string): Promise<string> {
   const sessionId = await findSession(client, text)
   const filter = isId(text) ? { OR: [{ chainId: text }, { idPrefix: text }] } : { idPrefix: sessionId }
   const { nodes } = await client.sessionPage({ filter, first: 1 })
-  // The id of a chain that does not exist stays: a list filtered by it is empty.
+  // The id of a chain that does not exist is kept: a list filtered by it is empty.
   return nodes[0]?.chainId ?? text
 }
 
 export const AGENT_ARGUMENT = 'id, its beginning, or name of an agent'
 
-/** Undefined stays undefined. */
+/** Finds the ids of agents; undefined stays undefined. */
 export async function findAgents(client: Client, texts: readonly string[] | undefined): Promise<string[] | undefined> {
   if (!texts || texts.every(isId)) return texts && [...texts]
   const agents = (await takeAll(client.agents())).map(({ agentId, name }) => ({ id: agentId, name }))
@@ -156,7 +157,7 @@ export function findWebhook(client: Client, text: string): Promise<string> {
   })
 }
 
-/** A delivery of this webhook, or of any. */
+/** Finds a delivery, of this webhook or of any. */
 export function findDelivery(client: Client, text: string, webhook?: string): Promise<string> {
   return findId(text, {
     noun: 'delivery',
@@ -184,7 +185,7 @@ export function findResubmission(client: Client, text: string): Promise<string> 
   })
 }
 
-/** A name means a token that is not revoked. */
+/** Finds a token. A name means a token that is not revoked. */
 export function findToken(client: Client, text: string): Promise<string> {
   const candidate = ({ tokenId, name }: { tokenId: string; name: string }) => ({ id: tokenId, name })
   return findId(text, {

@@ -10,14 +10,14 @@ interface GraphqlOptions {
 }
 
 export function graphqlCommand(): Command {
-  const command = describedCommand('graphql', 'send a GraphQL document, and print the data of its answer as JSON', [
+  const command = describedCommand('graphql', 'send a GraphQL document, and print the data of the response as JSON', [
     "reprise graphql '{ viewer { name role } }'",
     "reprise graphql 'query ($name: String!) { quota(scope: PROJECT, name: $name) { maxRunning } }' --variable name=default",
     `echo '{ now }' | reprise graphql -`,
   ])
     .argument('<document>', 'a query, mutation or subscription; `-` reads it from standard input')
     .option('--variables <json>', 'all variables, as a JSON object')
-    .option('--variable <name=value>', 'one variable; the value is JSON, or else a text; may be repeated', collect)
+    .option('--variable <name=value>', 'one variable; the value is JSON, otherwise text; may be repeated', collect)
   return act<GraphqlOptions>(command, async ({ client, out, signal }, options, [given]) => {
     const document = given === '-' ? readFileSync(0, 'utf8') : given!
     const variables = variablesOf(options)
@@ -44,7 +44,10 @@ function jsonOr<Other>(text: string, other: Other): unknown {
   }
 }
 
-/** A document that cannot be parsed counts as a query, so that the server reports what is wrong with it. */
+/**
+ * Whether a document is a subscription. One that cannot be parsed counts as a query, so that the server reports the
+ * fault.
+ */
 async function isSubscription(document: string): Promise<boolean> {
   const { getOperationAST, OperationTypeNode, parse } = await import('graphql')
   try {

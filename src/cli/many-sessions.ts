@@ -14,21 +14,23 @@ export interface ManyOptions extends FilterOptions {
   detach?: boolean
 }
 
-/** The options of every command that acts on many sessions. */
+/** Adds the options of every command that acts on many sessions. */
 export function addManyOptions(command: Command): Command {
   return addFilterOptions(command)
     .optionsGroup('Execution:')
-    .option('--dry-run', 'only say to how many it would be done, and to which first')
-    .option('--client-key <key>', 'repeating the key does nothing again')
-    .option('--detach', 'do not wait for many; `reprise resubmissions` shows the progress')
+    .option('--dry-run', 'only show the number of sessions that would be changed, and the first ones')
+    .option('--client-key <key>', 'idempotency key: repeating it does nothing again')
+    .option('--detach', 'do not wait until all are done; `reprise resubmissions` shows the progress')
 }
 
-/** Whether the command acts on many sessions, and not on a single named one. */
+/** Whether the command acts on many sessions, and not on a single one given by name. */
 export function isMany(options: ManyOptions, names: readonly string[]): boolean {
   return names.length !== 1 || options.dryRun === true || readFilter(options) !== undefined
 }
 
-/** The sessions that are named, or those that match. @throws UsageError unless it is one of the two */
+/**
+ * Reads the sessions: either those that are named, or those that match. @throws UsageError unless exactly one is given
+ */
 export async function readSelection(
   { client }: ClientContext,
   options: ManyOptions,
@@ -36,7 +38,7 @@ export async function readSelection(
 ): Promise<{ sessionIds?: string[]; filter?: SessionFilter }> {
   const filter = readFilter(options)
   if ((names.length === 0) === (filter === undefined)) {
-    throw new UsageError('Name sessions, or say which with options like --cause: one of the two.')
+    throw new UsageError('Either name sessions, or select them with options like --cause.')
   }
   if (filter) return { filter: await findFilter(client, options) }
   return { sessionIds: await findSessions(client, names) }
@@ -48,14 +50,14 @@ interface Made {
   refused: readonly { sessionId: string; code: string | null; message: string | null }[]
 }
 
-/** How an action is named in messages: `terminated`, and while it goes on `terminating`. */
+/** Words for an action in messages: `terminated`, and `terminating` while it is in progress. */
 export interface ActionWords {
   action: SessionAction
   doing: string
   done: string
 }
 
-/** Prints what would be done. */
+/** Prints the result of a dry run. */
 export async function printDryRun(
   { client, out }: ClientContext,
   { action, done }: ActionWords,
@@ -82,14 +84,14 @@ type Refusal = Awaited<ReturnType<ClientContext['client']['resubmissionRefusals'
 
 function refusalLine(action: SessionAction, { code, count, message }: Refusal, refused: string): string {
   if (action === 'RESUBMIT' && code === 'SESSION_HAS_CHILD' && count > 1) {
-    return `${count} were earlier attempts of chains, which go on from their newest (${code})`
+    return `${count} were earlier attempts of chains; only the newest can be resubmitted (${code})`
   }
   return count === 1
     ? `1 ${refused}: ${message} (${code})`
     : `${count} ${refused}, the first with: ${message} (${code})`
 }
 
-/** Waits for the end, unless asked not to, and prints what was done. Ctrl-C leaves the rest undone. */
+/** Waits for the end, unless the options exclude it, and prints the results. Ctrl-C aborts the rest. */
 export async function followMany(
   context: ClientContext,
   words: ActionWords,
@@ -102,11 +104,11 @@ export async function followMany(
     const end = await waitForEnd(context, words, made.resubmission)
     return print(context, words, { resubmission: end, sessions: [], refused: await refusedOf(context, end) })
   }
-  if (state === 'RUNNING') out.note(`${total} sessions go on in the background`)
+  if (state === 'RUNNING') out.note(`${total} sessions continue in the background`)
   return print(context, words, made)
 }
 
-/** Each refused session, which only programs are shown. */
+/** Reads each refused session, for output as JSON only. */
 async function refusedOf({ client, out }: ClientContext, { resubmissionId }: Resubmission): Promise<Made['refused']> {
   if (!out.json) return []
   const items = await takeAll(client.resubmissionItems(resubmissionId, { status: 'REFUSED' }))
@@ -119,7 +121,7 @@ async function waitForEnd(
   { resubmissionId }: Resubmission,
 ) {
   const what = action === 'RESUBMIT' ? 'resubmission ' : ''
-  out.note(`${what}${resubmissionId}; Ctrl-C leaves the rest undone`)
+  out.note(`${what}${resubmissionId}; Ctrl-C aborts the rest`)
   const bar = progressBar(doing)
   const onResubmission = ({ total, pending, refusedCount }: Resubmission) =>
     bar.update(total - pending, total, refusedCount > 0 ? `${refusedCount} refused` : '')
@@ -139,7 +141,7 @@ async function print({ client, out, signal }: ClientContext, words: ActionWords,
   const refusals = refusedCount === 0 ? [] : await client.resubmissionRefusals(resubmissionId)
   out.show({ ...made, refusals }, () => {
     const lines = made.sessions.map(({ sessionId, name, attempt }) => `${sessionId}  ${name}  attempt ${attempt}`)
-    const rest = state === 'ABORTED' ? ', the rest left undone' : ''
+    const rest = state === 'ABORTED' ? ', the rest aborted' : ''
     return [...lines, `${counted(words.action, done, total)} ${words.done}${rest}`].join('\n')
   })
   for (const each of refusals) out.note(refusalLine(words.action, each, 'refused'))

@@ -13,7 +13,7 @@ import {
 } from '../client/errors.ts'
 import { deferred } from '../client/streams/closeable.ts'
 
-/** The kernel of a session: `main1` if none is named. */
+/** The kernel of a session to connect to: `main1` if none is named. */
 interface ChannelPlace {
   sessionId: string
   kernel?: string | undefined
@@ -21,9 +21,9 @@ interface ChannelPlace {
 
 export interface ExecOptions extends ChannelPlace {
   command: readonly string[]
-  /** In a terminal: its output is one stream, on `stdout`. */
+  /** Whether the command runs in a terminal: its output is then one stream, on `stdout`. */
   tty?: boolean
-  /** The kind of terminal (TERM). */
+  /** Type of the terminal (TERM). */
   term?: string | undefined
   columns?: number | undefined
   rows?: number | undefined
@@ -39,13 +39,13 @@ export interface Channel {
   readonly stdout: Readable
   readonly stderr: Readable
   /**
-   * The exit status, 128 + signal if a signal ended it; null of a connection. Rejects with an ApiError or a
+   * The exit status, 128 + signal if a signal ended it; null for a connection. Rejects with an ApiError or a
    * ConnectionLostError.
    */
   readonly ended: Promise<{ exitCode: number | null; message?: string }>
   resize(columns: number, rows: number): void
   signal(name: 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'SIGQUIT'): void
-  /** Leaves: the command is hung up, the connection closed. */
+  /** Closes the channel: hangs up the command, or closes the connection. */
   close(): void
 }
 
@@ -53,7 +53,7 @@ export interface Channel {
 const WINDOW_BYTES = 256 * 1024
 const CHUNK_BYTES_MAX = 32 * 1024
 const STDIN = 0
-/** The server pings every 12 s. */
+/** Time without a message after which the connection counts as broken. The server pings every 12 s. */
 const SILENT_MS = 40_000
 const HANDSHAKE_WITHIN_MS = 10_000
 
@@ -62,7 +62,7 @@ interface Server {
   token: string | undefined
 }
 
-/** @throws ApiError, ConnectError, ConnectionLostError */
+/** Runs a command in a session. @throws ApiError, ConnectError, ConnectionLostError */
 export async function execInSession(server: Server, options: ExecOptions): Promise<Channel> {
   const { sessionId, kernel, command, tty = false, term, columns, rows } = options
   const channel = await openChannel(server, `exec`, { sessionId, kernel })
@@ -70,7 +70,7 @@ export async function execInSession(server: Server, options: ExecOptions): Promi
   return channel
 }
 
-/** @throws ApiError, ConnectError, ConnectionLostError */
+/** Connects to a port of a session. @throws ApiError, ConnectError, ConnectionLostError */
 export async function connectToSession(server: Server, options: ConnectOptions): Promise<Channel> {
   const { sessionId, kernel, port } = options
   const channel = await openChannel(server, 'connect', { sessionId, kernel, port: String(port) })
@@ -98,7 +98,7 @@ async function openChannel(
     try {
       return channelOn(await connected(url, token))
     } catch (error) {
-      // Another server may be there.
+      // Another server may respond.
       if (!(error instanceof ConnectError || error instanceof UnavailableError)) throw error
       fault = error
     }
@@ -125,7 +125,7 @@ function connected(url: URL, token: string | undefined): Promise<WebSocket> {
   return promise
 }
 
-/** An answer of REST that is no success. */
+/** Body of a REST response that is not a success. */
 interface ProblemBody {
   code: unknown
   detail: unknown
@@ -147,10 +147,10 @@ async function refusalOf(response: IncomingMessage): Promise<Error> {
     // The answer came from a proxy, or from a server without channels.
   }
   if (status === 503) return new UnavailableError('SERVER_STARTING', 'The server is starting or stopping.')
-  return new HttpStatusError(status, `The server answers ${status}; it may be too old for this.`)
+  return new HttpStatusError(status, `The server responds with ${status}; it may be too old for this.`)
 }
 
-/** The start of the text resolves when the agent has opened the channel. */
+/** Opens the channel on a socket. The promise of `begin` resolves when the agent has opened the channel. */
 function channelOn(socket: WebSocket): Channel & { begin(first?: object): Promise<void> } {
   const opened = deferred<void>()
   const ended = deferred<{ exitCode: number | null; message?: string }>()
@@ -191,7 +191,7 @@ function channelOn(socket: WebSocket): Channel & { begin(first?: object): Promis
     fail(closedBecause(code, String(reason)))
     for (const output of outputs) output.end(isWhole)
   })
-  // A caller who has not begun yet gets the error from `begin`.
+  // A caller who has not called `begin` yet gets the error from it.
   ended.promise.catch(() => {})
   opened.promise.catch(() => {})
   return {
@@ -202,7 +202,7 @@ function channelOn(socket: WebSocket): Channel & { begin(first?: object): Promis
     resize: (columns, rows) => control({ type: 'resize', columns, rows }),
     signal: (signal) => control({ type: 'signal', signal }),
     close() {
-      // Its answer is read, too.
+      // The response to it must be read, too.
       socket.resume()
       socket.close(1000)
     },
@@ -214,7 +214,7 @@ function channelOn(socket: WebSocket): Channel & { begin(first?: object): Promis
   }
 }
 
-/** Input, sent no faster than it is taken. */
+/** Creates the input, which is sent no faster than the other side takes it. */
 function createWindow(socket: WebSocket): { stdin: Writable; taken(bytes: number): void; end(): void } {
   let left = WINDOW_BYTES
   let more = deferred<void>()
@@ -253,11 +253,11 @@ function createWindow(socket: WebSocket): { stdin: Writable; taken(bytes: number
   }
 }
 
-/** Output that acknowledges the bytes that were read. */
+/** Creates output that acknowledges the bytes that were read. */
 function createOutput(taken: (bytes: number) => void): {
   stream: Readable
   put(chunk: Buffer): void
-  /** No more comes. What is not whole breaks off, so that nobody takes it for all. */
+  /** Ends the output. An incomplete output is broken off, so that no reader takes it for complete. */
   end(isWhole: boolean): void
 } {
   const waiting: Buffer[] = []

@@ -16,7 +16,7 @@ import {
 import { messageOf } from '../observability/error-message.ts'
 import { exitStatus, type ExitCode } from './exit-codes.ts'
 
-/** The command was called wrongly. The message is for its user. */
+/** An error in the use of a command. The message is for its user. */
 export class UsageError extends Error {}
 
 export interface PresentedError {
@@ -57,7 +57,7 @@ function statusOf(error: unknown): number {
 
 function wordsOf(error: unknown): { code: string; message: string } {
   if (error instanceof ValidationError && error.issues.length > 0) {
-    return { code: error.code, message: 'the input is wrong' }
+    return { code: error.code, message: 'the input is invalid' }
   }
   if (error instanceof RepriseClientError) return { code: error.code, message: error.message }
   return { code: error instanceof UsageError ? 'USAGE' : 'FAILED', message: messageOf(error) }
@@ -69,12 +69,12 @@ function adviceFor(error: unknown, server: FoundServer | undefined): string[] {
   }
   if (error instanceof ConnectionError && server) {
     return [
-      `Is the server running at ${urlsOf(server)}? \`reprise serve\` starts one here; \`reprise doctor\` looks closer.`,
-      `The address comes from ${ORIGINS[server.source]}; --url, REPRISE_URL or --profile name another.`,
+      `Is the server running at ${urlsOf(server)}? \`reprise serve\` starts one here; \`reprise doctor\` checks more.`,
+      `The address comes from ${ORIGINS[server.source]}; use --url, REPRISE_URL or --profile for another.`,
     ]
   }
   if (error instanceof ForbiddenError && server) return tokenAdvice(error, server)
-  if (error instanceof ApiError && error.retryable) return ['The same may work later.']
+  if (error instanceof ApiError && error.retryable) return ['The same request may succeed later.']
   return []
 }
 
@@ -100,13 +100,13 @@ export function tokenOrigin(server: FoundServer): string {
 
 function tokenAdvice({ code }: ForbiddenError, server: FoundServer): string[] {
   if (server.token === undefined) {
-    return ['No token was found. Give one with --token or REPRISE_TOKEN, or keep one with `reprise login`.']
+    return ['No token was found. Give one with --token or REPRISE_TOKEN, or store one with `reprise login`.']
   }
-  const used = `${tokenOrigin(server)} was shown to ${urlsOf(server)}.`
+  const used = `${tokenOrigin(server)} was sent to ${urlsOf(server)}.`
   const what =
     code === 'UNAUTHENTICATED'
-      ? 'It is not in force there: revoked, expired, or of another server.'
-      : 'Its role or project does not allow this; `reprise doctor` shows which it has.'
+      ? 'It is not valid there: it is revoked, expired, or of another server.'
+      : 'Its role or project does not allow this; `reprise doctor` shows them.'
   return [used[0]!.toUpperCase() + used.slice(1), what]
 }
 

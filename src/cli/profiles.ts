@@ -34,7 +34,7 @@ export function loginCommand(): Command {
     const path = profilesPath(process.env)
     const { profiles } = readProfiles(path)
     writeProfiles(path, { current: name, profiles: { ...profiles, [name]: whole } })
-    out.show({ name, urls: whole.urls, path }, () => `stored as ${name} in ${path}, and used from now on`)
+    out.show({ name, urls: whole.urls, path }, () => `stored as ${name} in ${path}, which is now the default`)
   })
 }
 
@@ -76,7 +76,7 @@ function use(): Command {
     const kept = readProfiles(path)
     mustExist(kept.profiles, name!)
     writeProfiles(path, { ...kept, current: name! })
-    out.show({ current: name }, () => `${name} is used from now on`)
+    out.show({ current: name }, () => `${name} is now the default`)
   })
 }
 
@@ -88,16 +88,16 @@ function remove(): Command {
     mustExist(profiles, name!)
     const { [name!]: _gone, ...rest } = profiles
     writeProfiles(path, { ...(current !== name && { current }), profiles: rest })
-    out.show({ removed: name }, () => `${name} is forgotten`)
+    out.show({ removed: name }, () => `${name}: removed`)
   })
 }
 
 function mustExist(profiles: Readonly<Record<string, Profile>>, name: string): void {
   if (Object.hasOwn(profiles, name)) return
-  throw new UsageError(`There is no profile ${name}, but ${Object.keys(profiles).join(', ') || 'none'}.`)
+  throw new UsageError(`There is no profile ${name}. Existing profiles: ${Object.keys(profiles).join(', ') || 'none'}.`)
 }
 
-/** Reads a token without echo from a terminal, else one line of standard input. */
+/** Reads a token without echo from a terminal, otherwise one line of standard input. */
 async function askForToken(): Promise<string> {
   const { stdin, stderr } = process
   const lines = createInterface({ input: stdin, terminal: stdin.isTTY })

@@ -53,7 +53,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     completion: async () => (await import('./completion/completion.ts')).completionCommand(),
   },
 }
-/** Commands for programs. Help does not show them. */
+/** Commands for programs. Help does not list them. */
 const HIDDEN: Readonly<Record<string, Load>> = {
   complete: async () => (await import('./completion/completion.ts')).offerCommand(),
 }
@@ -62,8 +62,8 @@ const HIDDEN: Readonly<Record<string, Load>> = {
 const ABOUT_ALL = 'completion'
 
 /**
- * Adds the commands that talk to a server: only the one called `name` if there is one, else all of them. Loading all of
- * them is a quarter of the time of a start.
+ * Adds the commands that talk to a server: only the one called `name` if there is one, otherwise all of them. Loading
+ * all of them is a quarter of the time of a start.
  */
 export async function addClientCommands(program: Command, name?: string): Promise<Command> {
   const hidden = name !== undefined && Object.hasOwn(HIDDEN, name) ? HIDDEN[name] : undefined
@@ -78,7 +78,7 @@ export async function addClientCommands(program: Command, name?: string): Promis
   return program
 }
 
-/** Parses the arguments and runs the command; the exit status is left in `process.exitCode`. */
+/** Parses the arguments and runs the command. The exit status is stored in `process.exitCode`. */
 export async function runProgram(program: Command): Promise<void> {
   endQuietlyOnClosedPipe()
   prepare(program)
@@ -91,7 +91,10 @@ export async function runProgram(program: Command): Promise<void> {
   }
 }
 
-/** Without this check, commander would complain that the default subcommand takes no argument. */
+/**
+ * Refuses an unknown subcommand. Without this check, commander would report that the default subcommand takes no
+ * argument.
+ */
 function refuseUnknownSubcommand(program: Command, words: readonly string[]): void {
   let command = program
   for (const word of words) {
@@ -109,7 +112,7 @@ function refuseUnknownSubcommand(program: Command, words: readonly string[]): vo
 
 /** Makes every command throw instead of exiting, so that exit statuses are decided in one place. */
 function prepare(command: Command): void {
-  command.exitOverride().showHelpAfterError(`(\`${pathOf(command)} --help\` tells more)`)
+  command.exitOverride().showHelpAfterError(`(see \`${pathOf(command)} --help\`)`)
   for (const subcommand of command.commands) prepare(subcommand)
 }
 

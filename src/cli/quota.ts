@@ -60,7 +60,7 @@ function set(): Command {
     'reprise quotas set user ada --max-pending none',
   ])
     .argument('<scope>', 'user, project or domain')
-    .argument('<name>', 'of which')
+    .argument('<name>', 'name of the user, project or domain')
     .option('--max-pending <n>', 'limit on waiting sessions; `none` removes it', orNone(wholeNumber))
     .option('--max-running <n>', 'limit on placed sessions; `none` removes it', orNone(wholeNumber))
     .option('--max-checkpoint-bytes <amount>', 'limit on checkpoints, like 500g; `none` removes it')

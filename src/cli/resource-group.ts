@@ -21,7 +21,7 @@ export function groupsCommand(): Command {
 
 function list(): Command {
   return actAsList(
-    describedCommand('list', 'list resource groups with what is in use and what waits', ['reprise groups']),
+    describedCommand('list', 'list resource groups with their use and their waiting sessions', ['reprise groups']),
     (client, options) => client.resourceGroups(options),
     [
       { title: 'GROUP', value: ({ name }) => name },
@@ -42,7 +42,7 @@ function waiting({ pendingSessions }: { pendingSessions: { totalCount: number; t
 }
 
 function create(): Command {
-  const command = describedCommand('create', 'create a resource group; agents join it by its name', [
+  const command = describedCommand('create', 'create a resource group; agents join it by name', [
     'reprise groups create tpu',
   ])
   return actOnOne(
@@ -67,7 +67,7 @@ function drain(): Command {
 }
 
 function resume(): Command {
-  const command = describedCommand('resume', 'give the agents of a group work again', ['reprise groups resume gpu'])
+  const command = describedCommand('resume', 'resume a drained group', ['reprise groups resume gpu'])
   return actOnOne(
     command.argument('<group>'),
     (client, name) => client.updateResourceGroup({ name, draining: false }),
@@ -92,19 +92,19 @@ interface ExecutorOptions {
 }
 
 function groupOptions(): Command {
-  const command = describedCommand('options', 'show what executors are told in a group, or change it', [
+  const command = describedCommand('options', 'show or change the executor options of a group', [
     'reprise groups options default',
     'reprise groups options default --option partition=batch --allow qos --allow constraint',
   ])
     .argument('<group>')
     .option(
       '--option <key=value>',
-      'for all its sessions; may be repeated, replaces those before; `none`: none',
+      'executor option of all its sessions; may be repeated; replaces all earlier ones; `none` removes all',
       orEmpty(pairs),
     )
     .option(
       '--allow <key>',
-      'what sessions may set themselves; may be repeated, replaces those before; `none`: nothing',
+      'key that sessions may set themselves; may be repeated; replaces all earlier ones; `none` removes all',
       orEmpty(collect),
     )
   return act<ExecutorOptions>(command, async ({ client, out, signal }, { option, allow }, [name]) => {
@@ -120,7 +120,7 @@ function groupOptions(): Command {
   })
 }
 
-/** Collects what is given; `none` empties the list. */
+/** Collects values; `none` empties the list. */
 function orEmpty<Item>(more: (text: string, earlier?: Item[]) => Item[]): (text: string, earlier?: Item[]) => Item[] {
   return (text, earlier) => (text === 'none' ? [] : more(text, earlier))
 }
@@ -150,18 +150,22 @@ interface TimeoutOptions {
 }
 
 function groupTimeouts(): Command {
-  const command = describedCommand('timeouts', 'show how long a group lets things take, or change it', [
+  const command = describedCommand('timeouts', 'show or change the timeouts of a group', [
     'reprise groups timeouts default',
     'reprise groups timeouts default --pending 2h --stop-grace 30s --terminate 2m',
   ])
     .argument('<group>')
-    .option('--pending <duration>', 'waiting for a place, then it fails; `none`: no limit', orNone(seconds))
-    .option('--prepare <duration>', 'being scheduled and prepared; `none`: no limit', orNone(seconds))
-    .option('--create <duration>', 'its kernels being created; `none`: no limit', orNone(seconds))
-    .option('--queue <duration>', 'waiting in the queue of Slurm, then it fails; `none`: no limit', orNone(seconds))
-    .option('--terminate <duration>', 'ending; more than --stop-grace', seconds)
-    .option('--stop-grace <duration>', 'from asking a kernel to stop to killing it', seconds)
-    .option('--fence-after <duration>', 'an agent without an answer stops its kernels; at least 10s', seconds)
+    .option('--pending <duration>', 'time that a session may wait for a place; `none`: no limit', orNone(seconds))
+    .option('--prepare <duration>', 'time for scheduling and preparing a session; `none`: no limit', orNone(seconds))
+    .option('--create <duration>', 'time for creating its kernels; `none`: no limit', orNone(seconds))
+    .option('--queue <duration>', 'time that kernels may wait in the queue of Slurm; `none`: no limit', orNone(seconds))
+    .option('--terminate <duration>', 'time for terminating a session; more than --stop-grace', seconds)
+    .option('--stop-grace <duration>', 'time between asking a kernel to stop and killing it', seconds)
+    .option(
+      '--fence-after <duration>',
+      'time without a response after which an agent stops its kernels; at least 10s',
+      seconds,
+    )
   return act<TimeoutOptions>(command, async ({ client, out, signal }, options, [name]) => {
     const { terminate: terminateTimeout, stopGrace, fenceAfter } = options
     const change = {

@@ -31,7 +31,7 @@ interface ResubmitOptions extends ManyOptions, SpecOptions, AgentOptions, Policy
 export function resubmitCommand(): Command {
   const command = describedCommand(
     'resubmit',
-    'give failed work a new retry budget: named sessions, or all that match',
+    'resubmit failed sessions with a new retry budget: named ones, or all that match',
     [
       'reprise resubmit nightly --mem 8g --retries 5',
       'reprise resubmit --cause oom-killed --phase exhausted --since 1d --mem 16g',
@@ -43,11 +43,11 @@ export function resubmitCommand(): Command {
     ],
   ).argument('[sessions...]', SESSION_ARGUMENT)
   addManyOptions(command)
-    .option('--include-succeeded', 'also run again what has succeeded')
-    .option('--include-dependents', 'also what was cancelled because it failed')
+    .option('--include-succeeded', 'also run sessions again that succeeded')
+    .option('--include-dependents', 'also resubmit sessions that were cancelled because these failed')
   command
     .optionsGroup('Overrides:')
-    .option('--fresh-checkpoint', 'begin with an empty directory, without what earlier attempts have left')
+    .option('--fresh-checkpoint', 'begin with an empty directory, without the checkpoint of earlier attempts')
   addPolicyOptions(addUploadOption(addAgentOptions(addSpecOptions(command))))
   return act<ResubmitOptions>(command, resubmit, { endsItself: true })
 }
@@ -67,7 +67,7 @@ async function resubmit(context: ClientContext, given: ResubmitOptions, names: s
   return status
 }
 
-/** Uploads to the named project, or to that of the first session. Sessions of other projects are refused. */
+/** Uploads files to the named project, or to that of the first session. Sessions of other projects are refused. */
 async function uploaded(
   context: ClientContext,
   options: ResubmitOptions,
@@ -82,7 +82,7 @@ async function uploaded(
 function offerDependents({ out }: ClientContext, count: number): void {
   if (count === 0) return
   const cancelled = count === 1 ? '1 session was cancelled' : `${count} sessions were cancelled`
-  out.note(`${cancelled} because of what failed: --include-dependents brings ${count === 1 ? 'it' : 'them'} back`)
+  out.note(`${cancelled} because these failed: --include-dependents resubmits ${count === 1 ? 'it' : 'them'}, too`)
 }
 
 function overridesOf(options: ResubmitOptions): ResubmissionOverrides | undefined {
@@ -132,7 +132,7 @@ function list(): Command {
 }
 
 function abort(): Command {
-  const command = describedCommand('abort', 'abort a resubmission; what it has not done yet is left undone', [
+  const command = describedCommand('abort', 'abort a resubmission; sessions that are not done yet are left out', [
     'reprise resubmissions abort 01990000-0000-7000-8000-000000000000',
   ]).argument('<resubmission>', 'id, or its beginning, of a resubmission')
   return actOnOne(

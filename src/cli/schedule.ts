@@ -15,7 +15,7 @@ import type { Terminal } from './output/terminal.ts'
 const LIMIT = 50
 
 export function schedulesCommand(): Command {
-  const command = new Command('schedules').description('sessions that are created again and again')
+  const command = new Command('schedules').description('schedules, which create sessions at planned times')
   command.addCommand(listSchedules(), { isDefault: true })
   const others = [createSchedule(), info(), runs(), updateSchedule(), pause(), resume(), run(), remove()]
   for (const subcommand of others) command.addCommand(subcommand)
@@ -28,8 +28,8 @@ function listSchedules(): Command {
     'reprise schedules list --project default --paused',
   ])
     .option('-p, --project <project>', 'in this project')
-    .option('--paused', 'paused ones only')
-    .option('--limit <n>', `at most so many; 0 is all (default: ${LIMIT})`, wholeNumber)
+    .option('--paused', 'only paused schedules')
+    .option('--limit <n>', `maximum number; 0 means all (default: ${LIMIT})`, wholeNumber)
   return act<{ project?: string; paused?: boolean; limit?: number }>(
     command,
     async ({ client, out, signal }, { project, paused, limit = LIMIT }) => {
@@ -64,13 +64,13 @@ function info(): Command {
 }
 
 function runs(): Command {
-  const command = describedCommand('runs', 'list what became of its runs, the latest first', [
+  const command = describedCommand('runs', 'list the runs of a schedule and their outcomes, latest first', [
     'reprise schedules runs nightly',
     'reprise schedules runs nightly --outcome refused,missed',
   ])
     .argument('<schedule>', SCHEDULE_ARGUMENT)
     .addOption(choices('--outcome <outcomes>', 'with one of these outcomes', API_ENUMS.ScheduleRunOutcome))
-    .option('--limit <n>', `at most so many; 0 is all (default: ${LIMIT})`, wholeNumber)
+    .option('--limit <n>', `maximum number; 0 means all (default: ${LIMIT})`, wholeNumber)
   return act<{ outcome?: ScheduleRunOutcome[]; limit?: number }>(
     command,
     async ({ client, out, signal }, { outcome, limit = LIMIT }, [text]) => {
@@ -82,7 +82,7 @@ function runs(): Command {
 }
 
 function pause(): Command {
-  const command = describedCommand('pause', 'make no runs until it is resumed', [
+  const command = describedCommand('pause', 'pause a schedule: it makes no runs until it is resumed', [
     'reprise schedules pause nightly --reason holidays',
   ])
     .argument('<schedule>', SCHEDULE_ARGUMENT)
@@ -96,7 +96,7 @@ function pause(): Command {
 }
 
 function resume(): Command {
-  const command = describedCommand('resume', 'go on with the next planned time', [
+  const command = describedCommand('resume', 'resume a schedule at its next planned time', [
     'reprise schedules resume nightly',
   ]).argument('<schedule>', SCHEDULE_ARGUMENT)
   return actOnOne(
@@ -107,7 +107,7 @@ function resume(): Command {
 }
 
 function run(): Command {
-  const command = describedCommand('run', 'make one more run at once; prints the id of its session', [
+  const command = describedCommand('run', 'make one additional run at once; prints the id of its session', [
     'reprise schedules run nightly',
   ]).argument('<schedule>', SCHEDULE_ARGUMENT)
   return act(command, async ({ client, out }, _options, [text]) => {
@@ -120,7 +120,7 @@ function run(): Command {
 }
 
 function remove(): Command {
-  const command = describedCommand('delete', 'delete a schedule; the sessions that it made stay', [
+  const command = describedCommand('delete', 'delete a schedule; the sessions that it created stay', [
     'reprise schedules delete nightly',
   ]).argument('<schedule>', SCHEDULE_ARGUMENT)
   return act(command, async ({ client, out }, _options, [text]) => {
@@ -136,19 +136,25 @@ interface TimingOptions {
   timezone?: string
   overlap?: ScheduleOverlap
   catchUp?: number
-  /** The schedule's jitter; `--jitter` is the retry policy's. */
+  /** Jitter of the schedule; the option `--jitter` belongs to the retry policy. */
   spread?: number
 }
 
 function addTimingOptions(command: Command): Command {
   return command
     .optionsGroup('Schedule:')
-    .option('--cron <expression>', "when: '30 2 * * 1-5', or a name like @daily")
-    .option('--every <duration>', 'or how often: 15m, 2h', seconds)
+    .option('--cron <expression>', "cron expression: '30 2 * * 1-5', or a name like @daily")
+    .option('--every <duration>', 'interval, instead of --cron: 15m, 2h', seconds)
     .option('--timezone <name>', 'time zone of --cron, like Europe/Berlin (default: UTC)')
-    .addOption(choice('--overlap <what>', 'a run that is due while an earlier one goes on', API_ENUMS.ScheduleOverlap))
-    .option('--catch-up <n>', 'missed runs to make after a downtime (default: 1)', wholeNumber)
-    .option('--spread <duration>', 'start each run later by a part of this: its jitter', seconds)
+    .addOption(
+      choice(
+        '--overlap <what>',
+        'what happens to a run that is due while an earlier one is still active',
+        API_ENUMS.ScheduleOverlap,
+      ),
+    )
+    .option('--catch-up <n>', 'number of missed runs to make after a downtime (default: 1)', wholeNumber)
+    .option('--spread <duration>', 'jitter: start each run up to this much later', seconds)
 }
 
 function timingInput({ cron, every, timezone, overlap, catchUp, spread }: TimingOptions) {
@@ -162,7 +168,7 @@ export function createSchedule(): Command {
   ])
     .argument('<name>', 'its name, unique in its project')
     .argument('<command...>', 'command to run, after --')
-  addTimingOptions(command).option('--paused', 'make no runs until it is resumed')
+  addTimingOptions(command).option('--paused', 'create it paused: it makes no runs until it is resumed')
   return act<TimingOptions & SessionOptions & { paused?: boolean }>(
     addPolicyOptions(addTemplateOptions(command)),
     async (context, given, [name, ...program]) => {
@@ -178,13 +184,17 @@ export function createSchedule(): Command {
 }
 
 export function updateSchedule(): Command {
-  const command = describedCommand('update', 'change when a schedule runs; with a command, also all of what it runs', [
-    "reprise schedules update nightly --cron '0 4 * * *'",
-    'reprise schedules update poll --every 1h --overlap skip',
-    'reprise schedules update poll --retries 5 --mem 2g -e MODE=live -- ~/work.sh --fast',
-  ])
+  const command = describedCommand(
+    'update',
+    'change a schedule; with a command, replace also the session that it runs',
+    [
+      "reprise schedules update nightly --cron '0 4 * * *'",
+      'reprise schedules update poll --every 1h --overlap skip',
+      'reprise schedules update poll --retries 5 --mem 2g -e MODE=live -- ~/work.sh --fast',
+    ],
+  )
     .argument('<schedule>', SCHEDULE_ARGUMENT)
-    .argument('[command...]', 'command to run from now on, after --, with these options and no others')
+    .argument('[command...]', 'new command to run, after --; its session then has only the options given here')
   addPolicyOptions(addTemplateOptions(addTimingOptions(command)))
   return act<TimingOptions & SessionOptions>(command, async (context, given, [text, ...program]) => {
     const { client, out } = context
@@ -192,9 +202,9 @@ export function updateSchedule(): Command {
     const template = sessionInput(given, program)
     if (program.length === 0 && (given.upload !== undefined || isAnySet(template)))
       throw new UsageError(
-        'What it runs is replaced as a whole: say the command as well, after --, with all its options.',
+        'The session of a schedule is replaced as a whole: give the command after --, too, with all its options.',
       )
-    if (program.length === 0 && !isAnySet(timing)) throw new UsageError('Nothing is to be changed.')
+    if (program.length === 0 && !isAnySet(timing)) throw new UsageError('Give something to change.')
     const scheduleId = await findSchedule(client, text!)
     const change = {
       scheduleId,
@@ -206,7 +216,7 @@ export function updateSchedule(): Command {
   })
 }
 
-/** The session that a schedule runs from now on. The schedule stays in its project. */
+/** Creates the session that a schedule runs from now on. The schedule stays in its project. */
 async function replaced(context: ClientContext, scheduleId: string, given: SessionOptions, program: string[]) {
   const project = given.project ?? (await context.client.schedule(scheduleId)).project.name
   return sessionInput(await withUpload(context, { ...given, project }), program) as CreateSessionInput
@@ -214,7 +224,7 @@ async function replaced(context: ClientContext, scheduleId: string, given: Sessi
 
 const isAnySet = (input: object) => Object.values(input).some((value) => value !== undefined)
 
-/** `30 2 * * * Europe/Berlin`, or `every 15 m`. */
+/** Formats the timing: `30 2 * * * Europe/Berlin`, or `every 15 m`. */
 export function timingOf({ cron, every, timeZone }: Pick<Schedule, 'cron' | 'every' | 'timeZone'>): string {
   return cron === null ? `every ${duration(every)}` : `${cron} ${timeZone}`
 }
@@ -226,7 +236,7 @@ const runColumns: Column<ScheduleRun>[] = [
   { title: 'RUNS', value: ({ count }) => count, align: 'right' },
   { title: 'OUTCOME', value: (row) => row.session?.chain.state ?? row.outcome },
   { title: 'SESSION', value: ({ chainId }) => chainId, id: true },
-  { title: 'WHY', value: ({ reason, askedBy }) => reason ?? (askedBy && `asked for by ${askedBy}`), flexible: true },
+  { title: 'WHY', value: ({ reason, askedBy }) => reason ?? (askedBy && `requested by ${askedBy}`), flexible: true },
 ]
 
 export async function describeSchedule(schedule: Schedule, terminal: Terminal): Promise<string> {

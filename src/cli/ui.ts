@@ -10,26 +10,28 @@ import { act, describedCommand } from './client-command.ts'
 import { UsageError } from './present-error.ts'
 
 const ASK_WITHIN_MS = 10_000
-/** The time that a browser may take to start and use its login code. */
+/** Time that a browser may take to start and use its login code. */
 const BROWSER_STARTS_WITHIN_MS = 8_000
 
 export function uiCommand(): Command {
-  const command = describedCommand('ui', 'open the web UI in a browser that is logged in by it', [
+  const command = describedCommand('ui', 'open the web UI in a browser, logged in', [
     'reprise ui',
     'reprise ui --no-open    # only print the address, which works once and for a minute',
-  ]).option('--no-open', 'print the address, and start no browser')
+  ]).option('--no-open', 'print the address, and do not start a browser')
   return act<{ open: boolean }>(command, async ({ server, out, signal }, { open }) => {
     const url = await loginAddress(server)
     const opened = open && mayHaveBrowser()
     out.show({ url, opened }, () =>
-      opened ? `opening the web UI; if no browser appears, open\n  ${url}` : `open within a minute, once:\n  ${url}`,
+      opened
+        ? `opening the web UI; if no browser appears, open\n  ${url}`
+        : `open this address within a minute; it works once:\n  ${url}`,
     )
     if (opened) await openBrowser(url, signal)
   })
 }
 
 /**
- * The address that logs one browser in, once and within a minute, with the rights of the token.
+ * Creates the address that logs one browser in, once and within a minute, with the rights of the token.
  * @throws UsageError, ApiError, HttpStatusError
  */
 export async function loginAddress({ urls, token }: Pick<FoundServer, 'urls' | 'token'>): Promise<string> {
@@ -43,20 +45,21 @@ export async function loginAddress({ urls, token }: Pick<FoundServer, 'urls' | '
   if (response.status === 404) throw new UsageError(`${server!.href} serves no web UI.`)
   const answer = (await response.json().catch(() => ({}))) as { code?: string; detail?: string }
   if (response.status === 200) return new URL(`login#code=${answer.code}`, server).href
-  if (answer.detail === undefined) throw new HttpStatusError(response.status, `The server answered ${response.status}`)
+  if (answer.detail === undefined)
+    throw new HttpStatusError(response.status, `The server responded with ${response.status}`)
   const { code = 'INTERNAL', detail } = answer
   throw new (typeOfCode(code))(code, detail)
 }
 
-/** Without a screen, a browser fails to start, or nobody sees it. */
+/** Whether there is a screen. Without one, a browser fails to start, or nobody sees it. */
 function mayHaveBrowser(): boolean {
   const { platform, env } = process
   return platform !== 'linux' || Boolean(env['DISPLAY'] ?? env['WAYLAND_DISPLAY'])
 }
 
 /**
- * Opens a temporary page that redirects to the address. The address itself is no argument of the browser: every user of
- * the machine can read arguments, and could log in with it first.
+ * Opens a temporary page that redirects to the address. The address itself is not an argument of the browser: every
+ * user of the machine can read arguments, and could log in with it first.
  */
 async function openBrowser(url: string, signal: AbortSignal): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'reprise-ui-'))

@@ -11,7 +11,7 @@ import { collectFiles } from './collect-files.ts'
 
 const LARGEST_NAMED = 3
 
-/** Uploads what `--upload` names, if there is any and the server does not have it. @throws UsageError */
+/** Uploads the files of `--upload`, if any are given and the server does not have them. @throws UsageError */
 export async function withUpload<Options extends Pick<SessionOptions, 'upload' | 'project'>>(
   { client, out, signal }: Pick<ClientContext, 'client' | 'out' | 'signal'>,
   options: Options,
@@ -48,11 +48,11 @@ export async function withUpload<Options extends Pick<SessionOptions, 'upload' |
   return { ...options, codeSha256: sha256 }
 }
 
-/** Names those that take most. */
+/** Creates an error that names the largest files. */
 function tooLarge(entries: readonly PackedEntry[], { message }: Error): UsageError {
   const largest = entries.toSorted((a, b) => b.bytes - a.bytes).slice(0, LARGEST_NAMED)
   const names = largest.map(({ name, bytes }) => `${name} (${binaryBytes(bytes)})`).join(', ')
-  return new UsageError(`--upload: ${message} The largest files are ${names}; a .gitignore says which stay here.`)
+  return new UsageError(`--upload: ${message} The largest files are ${names}; exclude files with a .gitignore.`)
 }
 
 async function hashOf(entries: readonly PackedEntry[]): Promise<string> {

@@ -47,15 +47,19 @@ interface CreateOptions {
 }
 
 function create(): Command {
-  const command = describedCommand('create', 'send events to an endpoint; prints the secret, only this once', [
-    "reprise webhooks create https://ci.example.com/hook --event 'session.retry_*'",
-    'reprise webhooks create https://ci.example.com/failed --event chain.failed',
-  ])
+  const command = describedCommand(
+    'create',
+    'create a webhook, which sends events to an endpoint; prints the secret, which is shown only once',
+    [
+      "reprise webhooks create https://ci.example.com/hook --event 'session.retry_*'",
+      'reprise webhooks create https://ci.example.com/failed --event chain.failed',
+    ],
+  )
     .argument('<url>')
     .option('--event <type>', 'event type, which may end in *; may be repeated (default: all)', collect)
-    .option('-p, --project <project>', 'project whose events to send')
-    .option('--chain <chain>', 'only of this chain')
-    .option('-l, --label <key=value>', 'only of sessions with this label; may be repeated', pairs)
+    .option('-p, --project <project>', 'project whose events are sent')
+    .option('--chain <chain>', 'only events of this chain')
+    .option('-l, --label <key=value>', 'only events of sessions with this label; may be repeated', pairs)
     .option('--description <text>', 'description')
   return act<CreateOptions>(command, async ({ client, out }, options, [url]) => {
     const { event = ['*'], project, chain, description } = options
@@ -99,11 +103,11 @@ function remove(): Command {
 }
 
 function rotate(): Command {
-  const command = describedCommand('rotate', 'create a new secret; for a while requests carry both signatures', [
+  const command = describedCommand('rotate', 'create a new secret; for a while requests have both signatures', [
     `reprise webhooks rotate ${ID} --overlap 2h`,
   ])
     .argument(ID, ABOUT_ID)
-    .option('--overlap <duration>', 'how long the old secret also signs (default: a day)', seconds)
+    .option('--overlap <duration>', 'how long requests are also signed with the old secret (default: a day)', seconds)
   return act<{ overlap?: number }>(command, async ({ client, out }, { overlap }, [text]) => {
     const webhookId = await findWebhook(client, text!)
     const { secret, webhook } = await client.rotateWebhookSecret({ webhookId, overlapSeconds: overlap })
@@ -126,7 +130,7 @@ function deliveries(): Command {
     `reprise webhooks deliveries ${ID} --status failed`,
   ])
     .argument(ID, ABOUT_ID)
-    .addOption(choices('--status <statuses>', 'with one of these', API_ENUMS.WebhookDeliveryStatus))
+    .addOption(choices('--status <statuses>', 'with one of these statuses', API_ENUMS.WebhookDeliveryStatus))
     .option('--limit <n>', 'maximum number; 0 means all (default: 50)', wholeNumber)
   return act<{ status?: WebhookDeliveryStatus[]; limit?: number }>(
     command,
@@ -160,7 +164,7 @@ function replay(): Command {
   ])
     .argument('[webhook]', ABOUT_ID)
     .option('--delivery <delivery>', 'only this delivery')
-    .option('--since <time>', 'everything since this time, or a duration ago like 6h', past)
+    .option('--since <time>', 'all failed and missed events since this time, or a duration ago like 6h', past)
   return act<{ delivery?: string; since?: string }>(command, async ({ client, out }, options, [text]) => {
     const { delivery, since } = options
     const webhookId = text && (await findWebhook(client, text))
@@ -169,7 +173,7 @@ function replay(): Command {
       return out.show(again, () => `delivery ${again.deliveryId}: ${again.status}`)
     }
     if (webhookId === undefined || since === undefined) {
-      throw new UsageError('Say what to replay: --delivery, or a webhook and --since.')
+      throw new UsageError('Give what to replay: --delivery, or a webhook and --since.')
     }
     let replayed = 0
     for (let more = true; more;) {
@@ -177,6 +181,6 @@ function replay(): Command {
       replayed += part.replayed
       more = part.more && part.replayed > 0
     }
-    out.show({ replayed }, () => `${replayed} deliveries go again`)
+    out.show({ replayed }, () => `${replayed} deliveries are sent again`)
   })
 }

@@ -26,34 +26,40 @@ import type {
   SetQuotaInput,
 } from './schema-types.generated.ts'
 
-/** Tokens, domains, users, projects, their quotas, and the audit log. */
+/** Operations for tokens, domains, users, projects, their quotas, and the audit log. */
 export function accessOperations({ request }: Connection) {
   return {
-    /** The token in use. @throws ForbiddenError if it is not valid */
+    /** Returns the token in use. @throws ForbiddenError if it is not valid */
     async viewer(options?: CallOptions) {
       return (await request(ViewerDocument, {}, options)).viewer
     },
 
-    /** Newest first, including revoked ones; for administrators. @throws ForbiddenError */
+    /** Lists tokens, newest first, including revoked ones; for administrators. @throws ForbiddenError */
     tokens(options: CallOptions & { idPrefix?: string } = {}) {
       const { idPrefix } = options
       // The server returns null only together with an error, which is thrown.
       return allPages(async (page) => (await request(TokensDocument, { idPrefix, ...page }, options)).tokens!)
     },
 
-    /** Newest first; for administrators. Those of one project see what concerns it. @throws ForbiddenError */
+    /**
+     * Lists the audit log, newest first; for administrators. The administrators of a project get the entries about that
+     * project. @throws ForbiddenError
+     */
     auditLog(filter?: AuditFilter, options?: CallOptions) {
       // The server returns null only together with an error, which is thrown.
       return allPages(async (page) => (await request(AuditLogDocument, { ...page, filter }, options)).auditLog!)
     },
 
-    /** `secret` is the token itself, returned only once. @throws ValidationError, NotFoundError, ForbiddenError */
+    /**
+     * Creates a token. `secret` is the token itself, returned only once. @throws ValidationError, NotFoundError,
+     * ForbiddenError
+     */
     async createToken(input: CreateTokenInput, options?: CallOptions) {
       const { secret, token } = payloadOf((await request(CreateTokenDocument, { input }, options)).createToken)
       return { secret, token }
     },
 
-    /** Safe to repeat: a revoked token stays revoked. @throws NotFoundError, ForbiddenError */
+    /** Revokes a token. Safe to repeat: a revoked token stays revoked. @throws NotFoundError, ForbiddenError */
     async revokeToken(tokenId: string, options?: CallOptions) {
       const data = await request(RevokeTokenDocument, { input: { tokenId } }, { ...options, idempotent: true })
       return payloadOf(data.revokeToken).token
@@ -97,7 +103,7 @@ export function accessOperations({ request }: Connection) {
       payloadOf((await request(RemoveProjectMemberDocument, { input }, options)).removeProjectMember)
     },
 
-    /** Limits and their use. */
+    /** Lists quotas: limits and their use. */
     async quotas(options?: CallOptions) {
       return (await request(QuotasDocument, {}, options)).quotas
     },

@@ -13,10 +13,10 @@ import {
 } from './operations.generated.ts'
 import type { AgentFilter, CreateResourceGroupInput, UpdateResourceGroupInput } from './schema-types.generated.ts'
 
-/** Agents, and the resource groups to which they belong. */
+/** Operations for agents and for the resource groups that they belong to. */
 export function agentOperations({ request }: Connection) {
   return {
-    /** The nodes that run kernels, by name. */
+    /** Lists the agents, which run kernels, ordered by name. */
     agents(filter?: AgentFilter, options?: CallOptions) {
       return allPages(async (page) => (await request(AgentsDocument, { filter, ...page }, options)).agents)
     },
@@ -45,7 +45,10 @@ export function agentOperations({ request }: Connection) {
       return payloadOf(data.removeAgent).agent
     },
 
-    /** Directories that agents have under a name, by that name; for a project's token those that it may use. */
+    /**
+     * Lists the volumes, which are directories on agents, ordered by name. With the token of a project, only those that
+     * it may use.
+     */
     async volumes(options?: CallOptions) {
       return (await request(VolumesDocument, {}, options)).volumes
     },

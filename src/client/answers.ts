@@ -19,9 +19,9 @@ export interface Page<Node> {
 }
 
 export interface PageOptions {
-  /** At most 100; 20 by default. */
+  /** Page size: at most 100; 20 by default. */
   first?: number
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   after?: string
 }
 
@@ -33,7 +33,7 @@ export function pageOf<Node>({ totalCount, totalCountIsExact, pageInfo, edges }:
   return { nodes: edges.map(({ node }) => node), next: hasNextPage ? endCursor : null, totalCount, totalCountIsExact }
 }
 
-/** All items; each page is read when the one before is used up. */
+/** Yields all items. The next page is read when the current one is used up. */
 export async function* allPages<Node>(
   read: (page: { first: number; after?: string }) => Promise<Connected<Node>>,
 ): AsyncGenerator<Node, void, void> {
@@ -46,7 +46,7 @@ export async function* allPages<Node>(
   }
 }
 
-/** The payload of a mutation's result. @throws ApiError where the result is one of the errors */
+/** Returns the payload of a mutation's result. @throws ApiError if the result is one of the errors */
 export function payloadOf<Member extends object>(member: Member): Exclude<Member, Failure> {
   if (isFailure(member)) throw errorOfFailure(member)
   return member as Exclude<Member, Failure>

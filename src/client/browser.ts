@@ -3,7 +3,9 @@ import { createConnection } from './connection/create-connection.ts'
 
 export * from './exports.ts'
 
-/** For browsers and any platform with `fetch` and `WebSocket`; reads no environment and no files. */
+/**
+ * Creates a client for browsers and any platform with `fetch` and `WebSocket`. It reads no environment and no files.
+ */
 export function createClient(options: ClientOptions): Client {
   return createClientOn(createConnection(options))
 }

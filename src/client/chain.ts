@@ -13,7 +13,7 @@ import { gone } from './session.ts'
 import { closeable } from './streams/closeable.ts'
 import { watchChanges } from './streams/watch-changes.ts'
 
-/** All attempts, oldest first. */
+/** All attempts of a chain, oldest first. */
 export type Chain = AttemptFragment[]
 
 export interface ChainOutcome {
@@ -53,22 +53,22 @@ export function chainOperations(connection: Connection) {
   }
 
   return {
-    /** All attempts of the chain that a session belongs to. @throws NotFoundError */
+    /** Returns all attempts of the chain that a session belongs to. @throws NotFoundError */
     chain,
 
-    /** Chain summaries; by default those with the latest activity first. */
+    /** Lists chain summaries; by default those with the latest activity come first. */
     chains({ filter, orderBy }: { filter?: ChainFilter; orderBy?: ChainOrder } = {}, options?: CallOptions) {
       return allPages(
         async (page) => (await connection.request(ChainsDocument, { filter, orderBy, ...page }, options)).chains,
       )
     },
 
-    /** How many chains of the filter there would be in each state if it named none. */
+    /** Counts the chains that match the filter, by state. The filter's own `state` is ignored. */
     async chainCounts({ filter }: { filter?: ChainFilter } = {}, options?: CallOptions) {
       return (await connection.request(ChainCountsDocument, { filter }, options)).chains.counts
     },
 
-    /** The spans of a chain's time, oldest first: queues, runs, backoff, holds. @throws NotFoundError */
+    /** Yields the segments of a chain's time, oldest first: queues, runs, backoff, holds. @throws NotFoundError */
     chainTimeline(sessionId: string, options?: CallOptions) {
       return allPages(async (page) => {
         const { chain: found } = await connection.request(ChainTimelineDocument, { sessionId, ...page }, options)
@@ -76,11 +76,11 @@ export function chainOperations(connection: Connection) {
       })
     },
 
-    /** The chain's present state, and again after every change, until it has ended. @throws NotFoundError */
+    /** Yields the chain's present state, and again after every change, until it has ended. @throws NotFoundError */
     watchChain,
 
     /**
-     * Follows a chain to its end: nothing of it runs, and nothing will unless somebody resubmits it.
+     * Follows a chain to its end: nothing of it runs, and nothing will run unless a person resubmits it.
      * @throws NotFoundError, the signal's reason
      */
     async waitForChain(sessionId: string, options: WaitOptions = {}): Promise<ChainOutcome> {
@@ -95,7 +95,7 @@ export function chainOperations(connection: Connection) {
 const OVER: readonly string[] = ['TERMINATED', 'ERROR', 'CANCELLED']
 const OPEN_PHASES: readonly string[] = ['UNDECIDED', 'SCHEDULED', 'HELD', 'DISPATCHED']
 
-/** True if nothing of the chain runs, and nothing will. */
+/** Whether nothing of the chain runs, and nothing will run. */
 export function hasEnded(chain: readonly { status: string; retryState: { phase: string } }[]): boolean {
   const last = chain.at(-1)!
   return OVER.includes(last.status) && !OPEN_PHASES.includes(last.retryState.phase)

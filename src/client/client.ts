@@ -17,7 +17,7 @@ export type ClientOptions = ConnectionOptions
 
 export type Client = ReturnType<typeof createClientOn>
 
-/** The client's own operations over a connection. */
+/** Adds the client's own operations to a connection. */
 export function createClientOn(connection: Connection) {
   return {
     ...sessionOperations(connection),
@@ -35,9 +35,9 @@ export function createClientOn(connection: Connection) {
     /** The servers, in the order in which they are tried. */
     urls: connection.urls.map(({ href }) => href),
 
-    /** Any other query or mutation. */
+    /** Sends any other query or mutation. */
     request: connection.request,
-    /** Any other subscription. */
+    /** Opens any other subscription. */
     stream: connection.stream,
 
     /** Ends everything in progress: calls and iterators throw ClientClosedError. */

@@ -49,7 +49,7 @@ export function deploymentOperations(connection: Connection) {
 
   return {
     /**
-     * Creates a deployment exactly once: a `creationId` is made if none is given, so that the request can safely be
+     * Creates a deployment exactly once: a missing `creationId` is generated, so that the request can safely be
      * repeated.
      * @throws ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError
      */
@@ -60,10 +60,10 @@ export function deploymentOperations(connection: Connection) {
       return { deployment: made, created }
     },
 
-    /** Everything about a deployment, with its current routes. @throws NotFoundError */
+    /** Returns everything about a deployment, with its current routes. @throws NotFoundError */
     deployment,
 
-    /** Newest first by default; includes destroyed ones. Pages are read as they are needed. */
+    /** Lists deployments, newest first by default, including destroyed ones. Pages are read as they are needed. */
     deployments(
       { filter, orderBy }: { filter?: DeploymentFilter; orderBy?: DeploymentOrder } = {},
       options?: CallOptions,
@@ -80,7 +80,7 @@ export function deploymentOperations(connection: Connection) {
     },
 
     /**
-     * Adds a revision if anything differs. @throws ValidationError, NotFoundError, InvalidStateError, ForbiddenError
+     * Adds a revision if anything changed. @throws ValidationError, NotFoundError, InvalidStateError, ForbiddenError
      */
     async updateDeployment(input: UpdateDeploymentInput, options?: CallOptions) {
       const data = await request(UpdateDeploymentDocument, { input }, { ...options, idempotent: true })

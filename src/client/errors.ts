@@ -2,7 +2,7 @@ import { ERROR_CODES, type ErrorCode } from './error-codes.generated.ts'
 
 /** Base class of all errors thrown by this client. The reason of an aborted signal is thrown unchanged. */
 export class RepriseClientError extends Error {
-  /** The server's own code if the server responded, else one of the client's. */
+  /** The server's own code if the server responded, otherwise one of the client's. */
   readonly code: string
   /** Id under which the server's log has the details, if the server sent one. */
   readonly requestId: string | undefined
@@ -79,7 +79,7 @@ export class HttpStatusError extends RepriseClientError {
 
 /** One problem with an input. */
 export interface Issue {
-  /** Dotted, from the input's root: `environ.0.name`. */
+  /** Path from the input's root, with dots: `environ.0.name`. */
   path: string
   message: string
 }
@@ -91,7 +91,7 @@ interface Details {
   faults?: readonly GraphQLFault[]
 }
 
-/** An error reported by the server. `code` is one of the table in docs/errors.md. */
+/** An error reported by the server. `code` is one of the codes in docs/errors.md. */
 export class ApiError extends RepriseClientError {
   /** The default for codes that are not in the server's table. */
   protected static readonly retryable: boolean = false
@@ -101,7 +101,7 @@ export class ApiError extends RepriseClientError {
   readonly retryable: boolean
   /** The part of the data that the server returned with the error. */
   readonly data: unknown
-  /** All of the answer's `errors`: each with its path, where only a part of the data is missing. */
+  /** All `errors` of the response, each with its path if only a part of the data is missing. */
   readonly faults: readonly GraphQLFault[]
 
   constructor(code: string, message: string, { issues = [], requestId, data, faults = [] }: Details = {}) {
@@ -113,9 +113,9 @@ export class ApiError extends RepriseClientError {
   }
 }
 
-/** The input is invalid; `issues` says where. */
+/** The input is invalid; `issues` lists the problems. */
 export class ValidationError extends ApiError {}
-/** There is no such object, or it is not yours. */
+/** The object does not exist, or you may not see it. */
 export class NotFoundError extends ApiError {}
 /** The request conflicts with existing data. */
 export class ConflictError extends ApiError {}
@@ -123,7 +123,7 @@ export class ConflictError extends ApiError {}
 export class ForbiddenError extends ApiError {}
 /** The object's state does not allow it. */
 export class InvalidStateError extends ApiError {}
-/** A limit on how many may exist at once is reached. */
+/** A limit on the number of objects is reached. */
 export class QuotaExceededError extends ApiError {
   protected static override readonly retryable: boolean = true
 }
@@ -136,7 +136,7 @@ export class InternalError extends ApiError {
 /** The server responds, but is starting, stopping or without its database. */
 export class UnavailableError extends InternalError {}
 
-/** Classes by the names of the server's error types, which are also the members of result unions. */
+/** Error classes, keyed by the names of the server's error types, which are also the members of result unions. */
 const BY_TYPE: Readonly<Record<ErrorType, typeof ApiError>> = {
   ValidationError,
   NotFoundError,
@@ -174,7 +174,7 @@ export interface GraphQLFault {
   extensions?: { code?: string; requestId?: string; issues?: readonly Issue[] }
 }
 
-/** The first one decides the class; the message has those of all. */
+/** Creates one error from all faults. The first fault decides the class; the message has the messages of all. */
 export function errorOfFaults(faults: readonly GraphQLFault[], data?: unknown): ApiError {
   const { code = 'GRAPHQL_ERROR', requestId, issues } = faults[0]?.extensions ?? {}
   const message = faults.map((fault) => fault.message).join('; ')

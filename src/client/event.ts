@@ -19,38 +19,43 @@ export type SessionEvent = SessionEventsSubscription['sessionEvents']
 export type DeploymentEvent = DeploymentEventsSubscription['deploymentEvents']
 
 export interface FollowOptions extends CallOptions {
-  /** Cursor of your last event. Without it, from now on. */
+  /** Cursor of the last event that you have received. If missing, events from now on. */
   after?: string
 }
 
 export interface EventPageOptions extends CallOptions {
-  /** At most 100; 20 by default. */
+  /** Number of events: at most 100; 20 by default. */
   last?: number
-  /** `previous` of the page behind. */
+  /** `previous` of the page after this one. */
   before?: string
 }
 
 export interface PastEventsOptions extends CallOptions {
-  /** The largest number of events; 100 by default, 0 for all. */
+  /** Maximum number of events; 100 by default, 0 for all. */
   limit?: number
-  /** Not those from before this time, in ISO 8601. */
+  /** Only events since this time, in ISO 8601. */
   since?: string
 }
 
 export interface PastEvents {
-  /** Oldest first. */
+  /** The events, oldest first. */
   events: SessionEvent[]
-  /** `after` of `sessionEvents`, which then goes on without a gap. */
+  /** Cursor for `after` of `sessionEvents`, which then continues without a gap. */
   cursor: string
   /** True if the limit left out some events. */
   more: boolean
 }
 
-/** All of them iterate without end, across server restarts, until they are closed or their signal aborts. */
+/**
+ * Operations for events. Subscriptions iterate without end, across server restarts, until they are closed or their
+ * signal aborts.
+ */
 export function eventOperations(connection: Connection) {
   const { request, stream } = connection
 
-  /** Fixed before the first subscription, so events are not missed even while the connection cannot be made. */
+  /**
+   * Fixes the cursor before the first subscription, so events are not missed even while the connection cannot be made.
+   */
   async function startingAt(after: string | undefined, options: CallOptions): Promise<string> {
     return after ?? (await request(EventCursorDocument, {}, options)).eventCursor
   }
@@ -65,27 +70,30 @@ export function eventOperations(connection: Connection) {
     return picked(stream(document, begin, call), pick)
   }
 
-  /** A page of what has happened: without `before` the newest. Events are the oldest first. */
+  /** Reads a page of past events, oldest first. Without `before` it is the newest page. */
   async function eventPage(filter: SessionEventFilter = {}, { last, before, ...options }: EventPageOptions = {}) {
     const { pageInfo, edges } = (await request(EventsDocument, { filter, last, before }, options)).events
     return {
       events: edges.map(({ node }) => node),
-      /** `before` of the page before; null on the first page of what is kept. */
+      /** Pass it as `before` to get the previous page; null on the first page of the stored events. */
       previous: pageInfo.hasPreviousPage ? pageInfo.startCursor : null,
-      /** `after` of `sessionEvents` for what comes after this page; null if it has no event and is not the newest. */
+      /**
+       * Pass it as `after` to `sessionEvents` to get the events after this page; null if the page has no event and is
+       * not the newest.
+       */
       cursor: pageInfo.endCursor,
     }
   }
 
   return {
-    /** A cursor for `after`: everything after it happens from now on. */
+    /** Returns a cursor for `after`, which stands for now: all later events follow it. */
     async eventCursor(options?: CallOptions): Promise<string> {
       return (await request(EventCursorDocument, {}, options)).eventCursor
     },
 
     eventPage,
 
-    /** The newest events that have happened. */
+    /** Returns the newest past events. */
     async pastEvents(
       filter: SessionEventFilter = {},
       { limit = PAGE_MAX, since, ...options }: PastEventsOptions = {},
@@ -102,7 +110,7 @@ export function eventOperations(connection: Connection) {
         const recent = page.events.filter(({ occurredAt }) => Date.parse(occurredAt) >= from)
         pages.unshift(recent)
         count += recent.length
-        // Events lie in the order of their transactions, so that few are out of the order of time, and by little.
+        // Events are ordered by transaction, so only a few are out of the order of time, and by little.
         before = recent.length === 0 && page.events.length > 0 ? null : page.previous
       }
       const events = pages.flat()

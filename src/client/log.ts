@@ -18,23 +18,26 @@ export interface AttemptLog extends LogChunk {
   sessionId: string
   attempt: number
   kernelId: string
-  /** `main1`, `sub1`, `sub2`, … */
+  /** Name of the kernel: `main1`, `sub1`, `sub2`, … */
   kernel: string
 }
 
 export interface LogOptions extends CallOptions {
-  /** Cursor of your last chunk. Without it, from the beginning. */
+  /** Cursor of the last chunk that you have received. If missing, output from the beginning. */
   after?: string
 }
 
 export interface AttemptLogOptions extends CallOptions {
-  /** Begin with so many lines before the end of what each kernel has written; without it, at the beginning. */
+  /** Begin with this number of lines before the end of each kernel's output; if missing, at the beginning. */
   tail?: number | undefined
-  /** Begin with what arrived since then, in ISO 8601. */
+  /** Begin with output that arrived since this time, in ISO 8601. */
   since?: string | undefined
 }
 
-/** All of them follow the output as it is written, across server restarts, and end when the kernels have ended. */
+/**
+ * Operations for logs. All follow the output as it is written, across server restarts, and end when the kernels have
+ * ended.
+ */
 export function logOperations(connection: Connection) {
   const { chain, watchChain } = chainOperations(connection)
 
@@ -44,7 +47,7 @@ export function logOperations(connection: Connection) {
     return picked(chunks, (data) => data.kernelLogs)
   }
 
-  /** The first chunks, and the cursor from which the log goes on; a null cursor is the beginning of the log. */
+  /** Reads the first chunks, and the cursor from which the log continues; a null cursor is the beginning of the log. */
   async function beginning(
     kernel: { id: string; kernelId: string },
     { tail, since, ...call }: AttemptLogOptions,
@@ -86,10 +89,10 @@ export function logOperations(connection: Connection) {
   }
 
   return {
-    /** The output of one kernel. @throws NotFoundError */
+    /** Yields the output of one kernel. @throws NotFoundError */
     kernelLogs,
 
-    /** The output of all kernels of one attempt. @throws NotFoundError */
+    /** Yields the output of all kernels of one attempt. @throws NotFoundError */
     sessionLogs(sessionId: string, options: AttemptLogOptions = {}): AsyncIterableIterator<AttemptLog> {
       return closeable([connection.closed, options.signal], async function* (signal) {
         const { tail: _tail, since: _since, ...call } = options
@@ -101,7 +104,7 @@ export function logOperations(connection: Connection) {
       })
     },
 
-    /** The output so far of the kernels of one attempt, one kernel after the other. @throws NotFoundError */
+    /** Yields the output so far of the kernels of one attempt, one kernel after the other. @throws NotFoundError */
     async *writtenLogs(sessionId: string, options: AttemptLogOptions = {}): AsyncGenerator<AttemptLog, void, void> {
       const { tail, since: _since, ...call } = options
       const attempt = (await chain(sessionId, call)).find((one) => one.sessionId === sessionId)!
@@ -119,7 +122,7 @@ export function logOperations(connection: Connection) {
       }
     },
 
-    /** The output of all attempts of a chain, one after the other, to the chain's end. @throws NotFoundError */
+    /** Yields the output of all attempts of a chain, one after the other, to the chain's end. @throws NotFoundError */
     chainLogs(sessionId: string, options: CallOptions = {}): AsyncIterableIterator<AttemptLog> {
       return closeable([connection.closed, options.signal], async function* (signal) {
         let shown = 0
@@ -140,7 +143,8 @@ async function* labelled<Labels extends object>(source: AsyncIterable<LogChunk>,
 }
 
 /**
- * Items of all sources as they arrive, until all have ended. Closes all of them when it is closed or when one fails.
+ * Yields items of all sources as they arrive, until all sources have ended. Closes all of them when it is closed or
+ * when one fails.
  */
 async function* merge<T>(sources: readonly AsyncIterableIterator<T>[]): AsyncGenerator<T, void, void> {
   const waiting = new Map(sources.map((source) => [source, ask(source)]))
@@ -163,14 +167,16 @@ async function ask<T>(source: AsyncIterableIterator<T>) {
   return { source, result: await source.next() }
 }
 
-/** Chunks of one request: a chunk is 64 KiB at most. */
+/** Number of chunks in the first request: a chunk is 64 KiB at most. */
 const CHUNKS_AT_FIRST = 1
 const CHUNKS_MAX = 16
 
 export interface LogTail {
-  /** Oldest first; the first one may be the end of a chunk. */
+  /** Chunks, oldest first; the first one may be only the end of a chunk. */
   chunks: LogChunk[]
-  /** Cursor of the newest chunk, also if no line was asked for; null if nothing has been written since. */
+  /**
+   * Cursor of the newest chunk, also if no line was requested; null if nothing has been written (since the given time).
+   */
   cursor: string | null
 }
 
@@ -180,8 +186,8 @@ interface KernelIds {
 }
 
 /**
- * The last lines of a kernel, of both streams as they arrived, read from the end: what is before them is not read, but
- * for what comes with them. A line that has not ended counts. `since`: none that arrived earlier. @throws NotFoundError
+ * Reads the last lines of a kernel, of both streams as they arrived. It reads backwards from the end and only as far as
+ * needed. A line that has not ended counts. With `since`, no line that arrived earlier. @throws NotFoundError
  */
 export async function readLogTail(
   connection: Pick<Connection, 'request'>,
@@ -212,7 +218,8 @@ export async function readLogTail(
 }
 
 /**
- * The first of the output that arrived since then, and the cursor behind it; null if there is none yet. @throws NotFoundError
+ * Finds the first output that arrived since a time, and the cursor after it; null if there is none yet. @throws
+ * NotFoundError
  */
 export async function readLogSince(
   connection: Pick<Connection, 'request'>,
@@ -231,7 +238,7 @@ function noKernel(kernelId: string): NotFoundError {
   return new NotFoundError('KERNEL_NOT_FOUND', `There is no kernel ${kernelId}.`)
 }
 
-/** Takes chunks, the newest first, and answers with what of each belongs to the last lines. */
+/** Takes chunks, newest first, and returns the part of each that belongs to the last lines. */
 export function lastLines(
   count: number,
 ): (chunk: Pick<LogChunk, 'stream' | 'text'>) => { text: string; complete: boolean } {

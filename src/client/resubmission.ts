@@ -48,20 +48,23 @@ export function resubmissionOperations(connection: Connection) {
     return (await request(ResubmissionDocument, { id }, options)).resubmission ?? gone(id)
   }
 
-  /** A `clientKey` is made if none is given, so that it is done once however often the request is sent. */
+  /**
+   * Starts an action on many sessions. A missing `clientKey` is generated, so that the action is done once even if the
+   * request is sent several times.
+   */
   async function begin(action: SessionAction, input: BulkInput, options?: CallOptions) {
     const keyed = { ...input, clientKey: input.clientKey ?? uuidv7() }
     const made = await MANY[action](request, keyed, { ...options, idempotent: true })
-    if (made.__typename === 'DryRun') throw new Error('it is `dryRun` that asks for a dry run')
+    if (made.__typename === 'DryRun') throw new Error('use `dryRun` for a dry run')
     const { resubmission: record, sessions, refused } = made
-    // Only what is resubmitted can have others come back with it.
+    // Only a resubmission can include dependents.
     const cancelledDependents = 'cancelledDependents' in made ? made.cancelledDependents : 0
     return { resubmission: record, sessions, refused, cancelledDependents }
   }
 
   return {
     /**
-     * Resubmits failed sessions exactly once: a `clientKey` is made if none is given. Large resubmissions run in the
+     * Resubmits failed sessions exactly once: a missing `clientKey` is generated. Large resubmissions run in the
      * background; `waitForResubmission` waits for them.
      * @throws ValidationError, ConflictError, ForbiddenError
      */
@@ -69,8 +72,7 @@ export function resubmissionOperations(connection: Connection) {
       begin('RESUBMIT', input, options),
 
     /**
-     * Does the same to many sessions as `terminateSession`, `cancelRetry` and `retryNow` do to one, in the way of
-     * `resubmitSessions`.
+     * Applies `terminateSession`, `cancelRetry` or `retryNow` to many sessions, in the same way as `resubmitSessions`.
      * @throws ValidationError, ConflictError, ForbiddenError
      */
     terminateSessions: (input: Wanted<TerminateSessionsInput>, options?: CallOptions) =>
@@ -79,7 +81,7 @@ export function resubmissionOperations(connection: Connection) {
     retryNowMany: (input: Wanted<RetryNowManyInput>, options?: CallOptions) => begin('RETRY_NOW', input, options),
 
     /**
-     * Counts the sessions on which an action would be done, with the first 100 of them, and the reasons why others would be
+     * Counts the sessions that an action would change, with the first 100 of them and the reasons why others would be
      * refused. Nothing is done. @throws ValidationError
      */
     async dryRun(
@@ -97,7 +99,7 @@ export function resubmissionOperations(connection: Connection) {
     /** @throws NotFoundError */
     resubmission,
 
-    /** Newest first, page after page. */
+    /** Lists resubmissions, newest first, page after page. */
     resubmissions(options: CallOptions & { idPrefix?: string } = {}) {
       const { idPrefix } = options
       return allPages(
@@ -105,7 +107,7 @@ export function resubmissionOperations(connection: Connection) {
       )
     },
 
-    /** The outcome of each session of a resubmission. @throws NotFoundError */
+    /** Lists the outcome for each session of a resubmission. @throws NotFoundError */
     resubmissionItems(id: string, filter: { status?: ResubmissionItemStatus } = {}, options?: CallOptions) {
       return allPages(async (page) => {
         const data = await request(ResubmissionItemsDocument, { id, ...filter, ...page }, options)
@@ -113,13 +115,13 @@ export function resubmissionOperations(connection: Connection) {
       })
     },
 
-    /** Why sessions were refused so far, each reason once, the most frequent first. @throws NotFoundError */
+    /** Returns the reasons for refusals so far, each once, most frequent first. @throws NotFoundError */
     async resubmissionRefusals(id: string, options?: CallOptions) {
       const data = await request(ResubmissionRefusalsDocument, { id }, options)
       return (data.resubmission ?? gone(id)).refusals
     },
 
-    /** Waits until it is completed or aborted. @throws NotFoundError, the signal's reason */
+    /** Waits until a resubmission is completed or aborted. @throws NotFoundError, the signal's reason */
     async waitForResubmission(
       id: string,
       options: CallOptions & { onResubmission?: (now: ResubmissionSummaryFragment) => void } = {},

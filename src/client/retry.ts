@@ -20,17 +20,17 @@ import { allPages, payloadOf } from './answers.ts'
 export function retryOperations(connection: Connection) {
   const { request } = connection
   return {
-    /** The schedule that a policy gives, without creating anything. @throws ValidationError */
+    /** Returns the schedule that a policy gives, without creating anything. @throws ValidationError */
     async previewRetryPolicy(query: RetryPolicyPreviewQueryVariables, options?: CallOptions) {
       return (await request(RetryPolicyPreviewDocument, query, options)).retryPolicyPreview
     },
 
-    /** The policy equivalent to an Airflow operator's settings, and both schedules. @throws ValidationError */
+    /** Returns the policy equivalent to an Airflow operator's settings, and both schedules. @throws ValidationError */
     async previewAirflowPolicy(settings: AirflowSettingsInput, options?: CallOptions) {
       return (await request(AirflowPolicyPreviewDocument, { settings }, options)).airflowPolicyPreview
     },
 
-    /** Retry decisions about finished sessions. Pages are read as they are needed. */
+    /** Lists retry decisions about finished sessions. Pages are read as they are needed. */
     retryDecisions(filter?: RetryDecisionFilter, options?: CallOptions) {
       return allPages(
         async (page) => (await request(RetryDecisionsDocument, { filter, ...page }, options)).retryDecisions,
@@ -51,7 +51,7 @@ export function retryOperations(connection: Connection) {
       return (await request(RetrySwitchesDocument, {}, options)).retrySwitches
     },
 
-    /** Kill switch and rate limit of a scope. @throws ValidationError, NotFoundError, ForbiddenError */
+    /** Sets the kill switch and rate limit of a scope. @throws ValidationError, NotFoundError, ForbiddenError */
     async setRetrySwitch(input: SetRetrySwitchInput, options?: CallOptions) {
       const data = await request(SetRetrySwitchDocument, { input }, options)
       return payloadOf(data.setRetrySwitch).retrySwitch

@@ -22,26 +22,26 @@ import { allPages, payloadOf } from './answers.ts'
 export function scheduleOperations({ request }: Connection) {
   return {
     /**
-     * Its name is unique in its project, so that a repeated request makes no second one.
+     * Creates a schedule. Its name is unique in its project, so a repeated request creates no second one.
      * @throws ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError
      */
     async createSchedule(input: CreateScheduleInput, options?: CallOptions) {
       return payloadOf((await request(CreateScheduleDocument, { input }, options)).createSchedule).schedule
     },
 
-    /** Everything about a schedule, with its next and its last runs. @throws NotFoundError */
+    /** Returns everything about a schedule, with its next and its last runs. @throws NotFoundError */
     async schedule(scheduleId: string, options?: CallOptions) {
       const { schedule } = await request(ScheduleDocument, { id: scheduleId }, options)
       if (schedule) return schedule
       throw new NotFoundError('SCHEDULE_NOT_FOUND', `There is no schedule ${scheduleId}.`)
     },
 
-    /** Newest first. Pages are read as they are needed. */
+    /** Lists schedules, newest first. Pages are read as they are needed. */
     schedules({ filter }: { filter?: ScheduleFilter } = {}, options?: CallOptions) {
       return allPages(async (page) => (await request(SchedulesDocument, { filter, ...page }, options)).schedules)
     },
 
-    /** The outcomes of its runs, the latest planned first. Pages are read as they are needed. */
+    /** Lists the outcomes of a schedule's runs, latest planned time first. Pages are read as they are needed. */
     scheduleRuns(scheduleId: string, { outcome }: { outcome?: ScheduleRunOutcome[] } = {}, options?: CallOptions) {
       return allPages(
         async (page) => (await request(ScheduleRunsDocument, { scheduleId, outcome, ...page }, options)).scheduleRuns,
@@ -54,25 +54,27 @@ export function scheduleOperations({ request }: Connection) {
       return payloadOf(data.updateSchedule).schedule
     },
 
-    /** Makes no runs until it is resumed. @throws ValidationError, NotFoundError, ForbiddenError */
+    /**
+     * Pauses a schedule: it makes no runs until it is resumed. @throws ValidationError, NotFoundError, ForbiddenError
+     */
     async pauseSchedule(scheduleId: string, reason?: string, options?: CallOptions) {
       const input = { scheduleId, reason }
       const data = await request(PauseScheduleDocument, { input }, { ...options, idempotent: true })
       return payloadOf(data.pauseSchedule).schedule
     },
 
-    /** Goes on with the next planned time. @throws NotFoundError, ForbiddenError */
+    /** Resumes a schedule at its next planned time. @throws NotFoundError, ForbiddenError */
     async resumeSchedule(scheduleId: string, options?: CallOptions) {
       const data = await request(ResumeScheduleDocument, { input: { scheduleId } }, { ...options, idempotent: true })
       return payloadOf(data.resumeSchedule).schedule
     },
 
-    /** Makes one more run at once. @throws ValidationError, NotFoundError, QuotaExceededError, ForbiddenError */
+    /** Makes one additional run at once. @throws ValidationError, NotFoundError, QuotaExceededError, ForbiddenError */
     async runScheduleNow(scheduleId: string, options?: CallOptions) {
       return payloadOf((await request(RunScheduleNowDocument, { input: { scheduleId } }, options)).runScheduleNow).run
     },
 
-    /** Deletes it with the record of its runs; the chains stay. @throws NotFoundError, ForbiddenError */
+    /** Deletes a schedule with the record of its runs; the chains stay. @throws NotFoundError, ForbiddenError */
     async deleteSchedule(scheduleId: string, options?: CallOptions) {
       return payloadOf((await request(DeleteScheduleDocument, { input: { scheduleId } }, options)).deleteSchedule)
     },

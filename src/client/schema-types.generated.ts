@@ -1,6 +1,6 @@
-/** Which resubmission to end. */
+/** The resubmission to abort. */
 export type AbortResubmissionInput = {
-  /** Which. */
+  /** Id of the resubmission. */
   resubmissionId: string;
 };
 
@@ -12,11 +12,11 @@ export type AgentFilter = {
   status?: Array<AgentStatus> | null | undefined;
 };
 
-/** Which of the agents with free capacity is chosen. */
+/** How one of the agents with enough free capacity is chosen. */
 export type AgentSelector =
-  /** The agent that would be most full. */
+  /** The agent that would be fullest with the session. */
   | 'CONCENTRATED'
-  /** The agent that would be least full. */
+  /** The agent that would be emptiest with the session. */
   | 'DISPERSED'
   /** Each agent in turn. */
   | 'ROUND_ROBIN';
@@ -27,16 +27,16 @@ export type AgentStatus =
   | 'ALIVE'
   /** It finishes its kernels and accepts no new work. */
   | 'DRAINING'
-  /** Silent for so long that its kernels have been given up. */
+  /** It has been silent for so long that the server has given up its kernels. */
   | 'LOST'
-  /** Silent for a while; it is given no new work. */
+  /** It has been silent for a while and gets no new work. */
   | 'SUSPECT'
   /** Gone for good. */
   | 'TERMINATED';
 
-/** Releases of Airflow, by how they compute delays. */
+/** Groups of Airflow releases that compute delays in the same way. */
 export type AirflowRelease =
-  /** Up to 2.5.3: no limit of 24 hours yet. */
+  /** Up to 2.5.3: delays have no limit of 24 hours. */
   | 'AIRFLOW_2_5'
   /** 2.6 to 2.9. */
   | 'AIRFLOW_2_6'
@@ -53,7 +53,7 @@ export type AirflowSettingsInput = {
   logicalDate?: string | null | undefined;
   /** `max_retry_delay`. */
   maxRetryDelay?: number | null | undefined;
-  /** Whose formula; 3.2 if not given. */
+  /** The release whose formula is used; 3.2 if not given. */
   release?: AirflowRelease | null | undefined;
   /** `retries`; 0 if not given. */
   retries?: number | null | undefined;
@@ -65,95 +65,95 @@ export type AirflowSettingsInput = {
   taskId?: string | null | undefined;
 };
 
-/** Which entries. All given conditions must match. */
+/** Filter of audit log entries. All given conditions must match. */
 export type AuditFilter = {
   /** One of these actions. */
   action?: Array<string> | null | undefined;
-  /** By this name. */
+  /** Actions of the actor with this name. */
   actor?: string | null | undefined;
-  /** By when it was. */
+  /** Filter by time. */
   at?: DateTimeFilter | null | undefined;
-  /** Name of the project that they concern. */
+  /** About the project with this name. */
   project?: string | null | undefined;
-  /** Only what was refused, or only what was done. */
+  /** True: only refused actions; false: only actions that were done. */
   refused?: boolean | null | undefined;
-  /** Of this request. */
+  /** Actions of the request with this id. */
   requestId?: string | null | undefined;
   /** About this session. */
   sessionId?: string | null | undefined;
-  /** By this token. */
+  /** Actions of this token. */
   tokenId?: string | null | undefined;
-  /** By tokens of this user. */
+  /** Actions of the tokens of this user. */
   userId?: string | null | undefined;
 };
 
-/** Whose retries are cancelled. One of `sessionIds`, `filter` and `chainFilter`. */
+/** The sessions whose retries are cancelled. Give one of `sessionIds`, `filter` and `chainFilter`. */
 export type CancelRetriesInput = {
-  /** The newest sessions of the chains that match now, under the same conditions as `filter`. */
+  /** Selects the newest sessions of the chains that match now. The rules of `filter` apply. */
   chainFilter?: ChainFilter | null | undefined;
   /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
   clientKey?: string | null | undefined;
-  /** True: nothing is done or recorded; the answer says to how many it would be. */
+  /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;
-  /** The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused. */
+  /** Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused. */
   filter?: SessionFilter | null | undefined;
-  /** These sessions; at most 100000. */
+  /** Ids of the sessions; at most 100000. */
   sessionIds?: Array<string> | null | undefined;
 };
 
-/** Which retry to cancel. */
+/** The retry to cancel. */
 export type CancelRetryInput = {
-  /** The session that failed. */
+  /** Id of the session that failed. */
   sessionId: string;
 };
 
 /** All given conditions must match. */
 export type ChainFilter = {
-  /** By `newestActivityAt`. */
+  /** Filter by `newestActivityAt`. */
   activityAt?: DateTimeFilter | null | undefined;
-  /** With a kernel that is, or was, on the agent of this id. */
+  /** With a kernel that is or was on the agent with this id. */
   agent?: string | null | undefined;
-  /** By how many attempts there are. */
+  /** Filter by the number of attempts. */
   attempts?: IntRange | null | undefined;
-  /** Whose latest failure had one of these causes. */
+  /** Latest failure has one of these causes. */
   cause?: Array<FailureCause> | null | undefined;
-  /** By when the first attempt was created. */
+  /** Filter by the creation time of the first attempt. */
   createdAt?: DateTimeFilter | null | undefined;
-  /** By when the retry is due that it waits for. */
+  /** Filter by the due time of its scheduled or held retry. */
   dueAt?: DateTimeFilter | null | undefined;
-  /** Whose newest attempt ended with one of these exit codes. */
+  /** Newest attempt ended with one of these exit codes. */
   exitCode?: Array<number> | null | undefined;
-  /** With an attempt that failed so, whatever came after it. */
+  /** With any attempt that failed as described, also if later attempts followed. */
   failed?: FailureFilter | null | undefined;
-  /** Whose retry is held for one of these reasons. */
+  /** Retry is held for one of these reasons. */
   holdReason?: Array<HoldReason> | null | undefined;
   /** With one of these `chainId`s, at most 200. */
   ids?: Array<string> | null | undefined;
   /** With this label. */
   label?: LabelInput | null | undefined;
-  /** By name. */
+  /** Filter by name. */
   name?: StringFilter | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
-  /** Whose newest attempt is in the resource group of this name. */
+  /** Newest attempt is in the resource group of this name. */
   resourceGroup?: string | null | undefined;
-  /** Beginnings of words in the name and the labels; all must occur, in any order. Case is ignored. A word is a run of letters and digits. */
+  /** Beginnings of words in the name and the labels. All must occur, in any order. Case is ignored. A word is a sequence of letters and digits. */
   search?: string | null | undefined;
   /** In one of these states. */
   state?: Array<ChainState> | null | undefined;
-  /** Whose newest attempt belongs to the user of this name. */
+  /** Newest attempt belongs to the user of this name. */
   user?: string | null | undefined;
 };
 
-/** What to order chains by. */
+/** Order of chains. */
 export type ChainOrder = {
-  /** Which way. */
+  /** Direction. */
   direction?: OrderDirection | null | undefined;
-  /** By what. */
+  /** Field to order by. */
   field: ChainOrderField;
 };
 
-/** By what chains can be ordered. */
+/** Fields that chains can be ordered by. */
 export type ChainOrderField =
   /** When an attempt was last created or judged, or its retry changed. */
   | 'ACTIVITY'
@@ -165,18 +165,18 @@ export type ChainOrderField =
   | 'DUE_AT'
   /** Its name, as the database sorts texts. */
   | 'NAME'
-  /** Time from its creation to its end; a live chain counts up to when the first page was read. */
+  /** Time from its creation to its end. For a live chain, up to the moment when the first page was read. */
   | 'TOTAL_TIME';
 
-/** What a chain spent a part of its time with. */
+/** What happened in a segment of a chain's time. */
 export type ChainSegmentKind =
-  /** Between a failed attempt and its retry, or until that was given up. */
+  /** A failed attempt had ended, and its retry had not started or been given up yet. */
   | 'BACKOFF'
   /** Its kernels were being stopped. */
   | 'ENDING'
   /** A retry that was due was held: see `holdReason`. */
   | 'HELD'
-  /** The retry to come. It is no part of the time so far. */
+  /** The retry to come. It is not a part of the time so far. */
   | 'PLANNED'
   /** Its kernels were being prepared and started. */
   | 'PREPARING'
@@ -195,7 +195,7 @@ export type ChainState =
   | 'FAILED'
   /** Its newest attempt failed; a retry is due but held. */
   | 'HELD'
-  /** Its newest attempt is in progress, or has ended and is not yet decided about. */
+  /** Its newest attempt is in progress, or has ended and awaits the decision whether to retry. */
   | 'LIVE'
   /** Its newest attempt succeeded. */
   | 'SUCCEEDED'
@@ -204,33 +204,33 @@ export type ChainState =
 
 /** All given conditions must match. */
 export type ChangeFilter = {
-  /** In these chains, at most 200: their sessions, and nothing else. */
+  /** In these chains, at most 200: only changes of these chains and their sessions. */
   chainIds?: Array<string> | null | undefined;
-  /** In the project of this name. Agents are of all projects. */
+  /** In the project of this name. Agents are always included. */
   project?: string | null | undefined;
 };
 
-/** What a session found of the checkpoint of earlier attempts. */
+/** State of the checkpoint of earlier attempts when a session started. */
 export type CheckpointState =
-  /** It was brought there from elsewhere. */
+  /** It was copied there from elsewhere. */
   | 'FETCHED'
-  /** It was in its directory. */
+  /** It was in the session's directory. */
   | 'HERE'
-  /** There was one, and it could not be had. */
+  /** There was one, but it was not available. */
   | 'MISSING'
-  /** There was none. */
+  /** There was no checkpoint. */
   | 'NONE';
 
-/** Whether a retry goes where the checkpoint of earlier attempts is. */
+/** Whether a retry runs where the checkpoint of earlier attempts is. */
 export type CheckpointWish =
-  /** Anywhere. */
+  /** It runs anywhere. */
   | 'IGNORE'
-  /** If an agent that has it fits; otherwise elsewhere, without it. */
+  /** It runs there if an agent with the checkpoint fits, otherwise elsewhere without the checkpoint. */
   | 'PREFER'
-  /** Nowhere else, as long as `checkpointWait` says; then as PREFER. */
+  /** It runs only there until `checkpointWait` has passed; then as with PREFER. */
   | 'REQUIRE';
 
-/** How the kernels of a session are spread. */
+/** How the kernels of a session are distributed over agents. */
 export type ClusterMode =
   /** On as many agents as needed. */
   | 'MULTI_NODE'
@@ -251,7 +251,7 @@ export type CreateDeploymentInput = {
   environ?: Array<EnvVarInput> | null | undefined;
   /** How long an unhealthy route may take to recover before it is replaced. */
   evictAfter?: number | null | undefined;
-  /** How the health of its routes is checked. */
+  /** The health check of its routes. */
   healthCheck?: HealthCheckInput | null | undefined;
   /** Container image of its program; for agents without containers, a preset of environment and interpreter. */
   image?: string | null | undefined;
@@ -261,13 +261,13 @@ export type CreateDeploymentInput = {
   maxSurge?: number | null | undefined;
   /** Minimum number of healthy replicas during an update. Null: three quarters of the replicas, rounded up. */
   minHealthy?: number | null | undefined;
-  /** Volumes for its routes. An agent of the resource group must have all of them for its project. */
+  /** Volumes that its routes mount. An agent of the resource group must have all of them for its project. */
   mounts?: Array<MountInput> | null | undefined;
   /** Lower-case letters, digits and -, unique in the project. */
   name: string;
-  /** The environment variable that gives the program its port. */
+  /** Name of the environment variable that holds the program's port. */
   portVariable?: string | null | undefined;
-  /** 0 to 100; the higher goes first. */
+  /** Priority, 0 to 100; higher ones are scheduled first. */
   priority?: number | null | undefined;
   /** Name of the project. */
   project?: string | null | undefined;
@@ -277,7 +277,7 @@ export type CreateDeploymentInput = {
   resourceGroup?: string | null | undefined;
   /** Resources of each route. */
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
-  /** Variables whose values are encrypted, handed to kernels that start, and read by nobody else. */
+  /** Secret variables: their values are stored encrypted, are given to kernels at their start, and cannot be read otherwise. */
   secretEnviron?: Array<EnvVarInput> | null | undefined;
   /** Time limit from the creation of a route to its first successful check, after which it has failed to start. */
   startTimeout?: number | null | undefined;
@@ -291,7 +291,7 @@ export type CreateDomainInput = {
 
 /** The project to create. */
 export type CreateProjectInput = {
-  /** The domain that it belongs to; `default` where none is named. */
+  /** Name of its domain; `default` if missing. */
   domain?: string | null | undefined;
   /** Its name, unique among projects. */
   name: string;
@@ -299,19 +299,19 @@ export type CreateProjectInput = {
 
 /** Missing fields have their defaults. */
 export type CreateResourceGroupInput = {
-  /** Keys of executor options that sessions may set themselves, also in place of those of the group. */
+  /** Keys of executor options that sessions may set themselves, even if the group sets them too. Replaces all of them. */
   allowedExecutorOptions?: Array<string> | null | undefined;
   /** Session types accepted by the group. Not empty. */
   allowedSessionTypes?: Array<SessionType> | null | undefined;
   /** Timeout in PREPARED and CREATING, in seconds; null means no timeout. */
   createTimeout?: number | null | undefined;
-  /** Reason, shown to people and by waiting sessions. */
+  /** Reason for draining it, for people. Waiting sessions show it. */
   drainReason?: string | null | undefined;
-  /** True: nothing new is scheduled in it; running kernels keep running. */
+  /** True: no new session is scheduled in it; running kernels keep running. */
   draining?: boolean | null | undefined;
-  /** What executors are told of all sessions in the group, in place of what it has. Kernels that are ordered later learn it. */
+  /** Executor options of all sessions in the group. Replaces all of them; applies to kernels that are assigned later. */
   executorOptions?: Array<ExecutorOptionInput> | null | undefined;
-  /** Seconds without a response after which an agent stops its kernels by itself, at least 10. An agent applies a change from its next registration. */
+  /** Seconds without a response after which an agent stops its kernels by itself, at least 10. An agent applies a change at its next registration. */
   fenceAfter?: number | null | undefined;
   /** How often a session may go back to PENDING. */
   maxReschedules?: number | null | undefined;
@@ -327,7 +327,7 @@ export type CreateResourceGroupInput = {
   queueTimeout?: number | null | undefined;
   /** How an agent is selected. */
   selector?: AgentSelector | null | undefined;
-  /** In which order sessions are scheduled. */
+  /** Order in which sessions are scheduled. */
   sequencer?: Sequencer | null | undefined;
   /** Grace period in seconds between asking a kernel to stop and killing it. */
   stopGrace?: number | null | undefined;
@@ -335,69 +335,69 @@ export type CreateResourceGroupInput = {
   terminateTimeout?: number | null | undefined;
 };
 
-/** When to run what. Either `cron` or `every` must be given. */
+/** The schedule to create. Either `cron` or `every` must be given. */
 export type CreateScheduleInput = {
-  /** How many missed runs to make after a downtime, the last ones: 0 to 100. */
+  /** Number of missed runs to make after a downtime, 0 to 100; the latest ones are made. */
   catchUp?: number | null | undefined;
-  /** Five fields, as in `30 2 * * 1-5`, or a name like `@daily`. Local times that daylight saving skips or repeats: see docs/schedules.md. */
+  /** A cron expression of five fields, such as `30 2 * * 1-5`, or a name like `@daily`. For local times that daylight saving skips or repeats, see docs/schedules.md. */
   cron?: string | null | undefined;
   /** Seconds between two runs, at least 1; instead of `cron`. */
   every?: number | null | undefined;
-  /** Spreads runs over so many seconds after their planned time, at most 3600. */
+  /** Delays each run by up to this number of seconds after its planned time, at most 3600. */
   jitter?: number | null | undefined;
   /** Its name, unique in its project. */
   name: string;
-  /** What happens to a run that is due while an earlier one goes on. */
+  /** What happens to a run that is due while an earlier one is still active. */
   overlap?: ScheduleOverlap | null | undefined;
-  /** Make no runs until it is resumed. */
+  /** True: creates it paused, so that it makes no runs until it is resumed. */
   paused?: boolean | null | undefined;
-  /** What to run, and how. Its project is the schedule’s; `creationId`, `startsAt` and `dependsOn` are not for schedules. */
+  /** Specification of the session to create. Its project is that of the schedule; `creationId`, `startsAt` and `dependsOn` are not allowed. */
   session: CreateSessionInput;
   /** Time zone of `cron`, like `Europe/Berlin`. */
   timeZone?: string | null | undefined;
 };
 
-/** What to run, and how. */
+/** The session to create. */
 export type CreateSessionInput = {
   /** An agent must have all of these labels to run it. */
   agentLabels?: Array<LabelInput> | null | undefined;
-  /** Only these agents may run it, and its retries; none: all. */
+  /** Ids of the only agents that may run it and its retries; an empty list means all. */
   allowAgents?: Array<string> | null | undefined;
-  /** Agents to avoid: used only if no other has free capacity. */
+  /** Ids of agents to avoid: used only if no other has free capacity. */
   avoidAgents?: Array<string> | null | undefined;
   /** Batch timeout: seconds that user code may run. */
   batchTimeout?: number | null | undefined;
-  /** How they are spread over agents. */
+  /** How its kernels are distributed over agents. */
   clusterMode?: ClusterMode | null | undefined;
-  /** How many kernels. */
+  /** Number of kernels. */
   clusterSize?: number | null | undefined;
-  /** SHA-256 of code that was uploaded for the project (`PUT /v2/code/{sha256}`): its kernels find the files in their working directory. */
+  /** SHA-256 of code that was uploaded for the project (`PUT /v2/code/{sha256}`). Its kernels find the files in their working directory. */
   codeSha256?: string | null | undefined;
   /** The program and its arguments: `["sh", "-c", "exit 3"]`. */
   command: Array<string>;
-  /** Of the sessions of its project with this key only `concurrencyLimit` are placed at once. */
+  /** Only `concurrencyLimit` sessions of its project with this key are placed at the same time. */
   concurrencyKey?: string | null | undefined;
-  /** How many with its `concurrencyKey`, 1 to 1000; 1 if nothing is said. */
+  /** Limit for its `concurrencyKey`, 1 to 1000; 1 if missing. */
   concurrencyLimit?: number | null | undefined;
   /** Idempotency key chosen by the client, unique in the project. The endings `:retry:<number>` and `:resubmission:<number>` are reserved. */
   creationId?: string | null | undefined;
-  /** Sessions whose chains must succeed first. */
+  /** Ids of sessions whose chains must succeed before it starts. */
   dependsOn?: Array<string> | null | undefined;
   /** Environment of its kernels, in addition to the variables set by Reprise. */
   environ?: Array<EnvVarInput> | null | undefined;
-  /** Agents that must not run it, nor its retries: it waits if no other is left. */
+  /** Ids of agents that must not run it or its retries: it waits if no other agent is left. */
   excludeAgents?: Array<string> | null | undefined;
-  /** What the executor is told beside the resource group's own options, as the `partition` of a Slurm cluster; only keys of the group's `allowedExecutorOptions`. Retries and resubmissions keep them. */
+  /** Executor options in addition to those of the resource group, such as the `partition` of a Slurm cluster. Only keys in the group's `allowedExecutorOptions` are allowed. Retries and resubmissions keep them. */
   executorOptions?: Array<ExecutorOptionInput> | null | undefined;
   /** Container image of its kernels; for agents without containers, a preset of environment and interpreter. */
   image?: string | null | undefined;
   /** Labels of your choice. */
   labels?: Array<LabelInput> | null | undefined;
-  /** Volumes for its kernels. It runs on agents that have all of them for its project. Retries and resubmissions keep them. */
+  /** Volumes that its kernels mount. It runs on agents that have all of them for its project. Retries and resubmissions keep them. */
   mounts?: Array<MountInput> | null | undefined;
-  /** Its name; need not be unique. */
+  /** Its name; not necessarily unique. */
   name: string;
-  /** 0 to 100; the higher goes first. */
+  /** Priority, 0 to 100; higher ones are scheduled first. */
   priority?: number | null | undefined;
   /** Name of the project. */
   project?: string | null | undefined;
@@ -405,11 +405,11 @@ export type CreateSessionInput = {
   resourceGroup?: string | null | undefined;
   /** Resources of each kernel. */
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
-  /** How it is retried. */
+  /** Its retry policy. */
   retryPolicy?: RetryPolicyInput | null | undefined;
-  /** Variables whose values are encrypted, handed to kernels that start, and read by nobody else. */
+  /** Secret variables: their values are stored encrypted, are given to kernels at their start, and cannot be read otherwise. */
   secretEnviron?: Array<EnvVarInput> | null | undefined;
-  /** What it is for. */
+  /** Its type. */
   sessionType?: SessionType | null | undefined;
   /** Earliest start time. */
   startsAt?: string | null | undefined;
@@ -417,7 +417,7 @@ export type CreateSessionInput = {
 
 /** Sessions to create. */
 export type CreateSessionsInput = {
-  /** At most 1000. */
+  /** The sessions, at most 1000. */
   sessions: Array<CreateSessionInput>;
 };
 
@@ -425,67 +425,67 @@ export type CreateSessionsInput = {
 export type CreateTokenInput = {
   /** When it expires; never if missing. */
   expiresAt?: string | null | undefined;
-  /** For people: what it is for. */
+  /** A name for people, such as its purpose. */
   name: string;
-  /** Name of the only project that it can see. MEMBER and VIEWER tokens have one, AGENT tokens have none, ADMIN and METRICS tokens may have one. */
+  /** Name of the only project that it can access. Required for MEMBER and VIEWER, refused for AGENT, optional for ADMIN and METRICS. */
   project?: string | null | undefined;
-  /** For AGENT: names of the only resource groups that its agents may join; any if missing. */
+  /** For role AGENT: names of the only resource groups that its agents may join; any group if missing. */
   resourceGroups?: Array<string> | null | undefined;
-  /** What it may do. */
+  /** Its role. */
   role: TokenRole;
-  /** Name of the user that it belongs to. For a project's token, the user must be a member of the project with at least the token's rights. */
+  /** Name of its user. If the token has a project, the user must be a member of the project with at least the rights of the token's role. */
   user?: string | null | undefined;
 };
 
-/** Somebody who creates sessions. */
+/** A user, who creates sessions. */
 export type CreateUserInput = {
   /** Its name, unique among users. */
   name: string;
 };
 
-/** An endpoint, and the events to send to it. */
+/** A webhook: an endpoint, and the events to send to it. */
 export type CreateWebhookInput = {
   /** Only events of this chain. */
   chainId?: string | null | undefined;
   /** Description, for people. */
   description?: string | null | undefined;
-  /** Event names like `session.retry_exhausted`; a `*` at the end matches any rest: `session.retry_*`, `deployment.*`. */
+  /** Event names such as `session.retry_exhausted`. A `*` at the end matches any ending: `session.retry_*`, `deployment.*`. */
   eventTypes: Array<string>;
   /** Only events of sessions and deployments that have all of these labels. */
   labels?: Array<LabelInput> | null | undefined;
-  /** Project whose events to send. By default the token's project, or all projects if the token is for all. */
+  /** Name of the project whose events are sent. By default the token's project, or all projects if the token has none. */
   project?: string | null | undefined;
-  /** http:// or https://, with port 80, 443 or one above 1023. Private addresses are refused when it is sent to. */
+  /** URL of the endpoint: http:// or https://, with port 80, 443 or one above 1023. Deliveries to private addresses are refused. */
   url: string;
 };
 
 /** All given conditions must match. */
 export type DateTimeFilter = {
-  /** Later than this. */
+  /** Later than this time. */
   gt?: string | null | undefined;
-  /** At or after this. */
+  /** At or after this time. */
   gte?: string | null | undefined;
-  /** Before this. */
+  /** Before this time. */
   lt?: string | null | undefined;
-  /** At or before this. */
+  /** At or before this time. */
   lte?: string | null | undefined;
 };
 
-/** Which group. */
+/** The group to delete. */
 export type DeleteResourceGroupInput = {
   /** Its name. */
   name: string;
 };
 
-/** Which schedule to delete. */
+/** The schedule to delete. */
 export type DeleteScheduleInput = {
-  /** Which. */
+  /** Id of the schedule. */
   scheduleId: string;
 };
 
-/** Which webhook to delete. */
+/** The webhook to delete. */
 export type DeleteWebhookInput = {
-  /** Which. */
+  /** Id of the webhook. */
   webhookId: string;
 };
 
@@ -503,7 +503,7 @@ export type DeploymentEventFilter = {
 export type DeploymentEventType =
   /** It was created. */
   | 'CREATED'
-  /** It is gone. */
+  /** It was destroyed. */
   | 'DESTROYED'
   /** One of its routes is new or has changed its status. */
   | 'ROUTE_STATUS_CHANGED'
@@ -516,11 +516,11 @@ export type DeploymentEventType =
 
 /** All given conditions must match. */
 export type DeploymentFilter = {
-  /** By when it was created. */
+  /** Filter by creation time. */
   createdAt?: DateTimeFilter | null | undefined;
   /** The beginning of the id: at least its first 8 hexadecimal digits. */
   idPrefix?: string | null | undefined;
-  /** By name. */
+  /** Filter by name. */
   name?: StringFilter | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
@@ -528,30 +528,30 @@ export type DeploymentFilter = {
   status?: Array<DeploymentStatus> | null | undefined;
 };
 
-/** What to order deployments by. */
+/** Order of deployments. */
 export type DeploymentOrder = {
-  /** Which way. */
+  /** Direction. */
   direction?: OrderDirection | null | undefined;
-  /** By what. */
+  /** Field to order by. */
   field: DeploymentOrderField;
 };
 
-/** By what deployments can be ordered. */
+/** Fields that deployments can be ordered by. */
 export type DeploymentOrderField =
   /** When it was created. */
   | 'CREATED_AT'
-  /** By name, byte by byte. */
+  /** Its name, compared byte by byte. */
   | 'NAME'
-  /** Since when it has its status. */
+  /** When it entered its status. */
   | 'STATUS_CHANGED_AT';
 
 /** Status of a deployment. DESTROYED is final. */
 export type DeploymentStatus =
-  /** As PENDING; no longer written. */
+  /** Same as PENDING; the server does not set it. */
   | 'CREATED'
-  /** As SCALING; no longer written. */
+  /** Same as SCALING; the server does not set it. */
   | 'DEPLOYING'
-  /** Gone. */
+  /** It has been destroyed with all its routes. */
   | 'DESTROYED'
   /** Its routes are being terminated. */
   | 'DESTROYING'
@@ -559,22 +559,22 @@ export type DeploymentStatus =
   | 'PENDING'
   /** It has the desired number of healthy routes of its revision, and no others. */
   | 'READY'
-  /** It is moving to its number of replicas and its revision; `statusReason` says what it waits for. */
+  /** It is moving towards its desired replicas and revision; `statusReason` names what it waits for. */
   | 'SCALING';
 
-/** Which deployment to end. */
+/** The deployment to destroy. */
 export type DestroyDeploymentInput = {
-  /** Which. */
+  /** Id of the deployment. */
   deploymentId: string;
-  /** Why, in your words. */
+  /** The reason, for people. */
   reason?: string | null | undefined;
 };
 
-/** Which agent. */
+/** The agent to change. */
 export type DrainAgentInput = {
   /** Its id. */
   agentId: string;
-  /** Why, for people. */
+  /** The reason, for people. */
   reason?: string | null | undefined;
 };
 
@@ -586,15 +586,15 @@ export type EnvVarInput = {
   value: string;
 };
 
-/** What executors are told in their own terms. */
+/** An option for the executor, such as a Slurm partition. */
 export type ExecutorOptionInput = {
-  /** Which: `partition`, `qos`, … */
+  /** Its name: `partition`, `qos`, … */
   key: string;
   /** Its value: letters, digits and _ . , : & | * ( ) [ ] -. */
   value: string;
 };
 
-/** Why a session failed, as classified. */
+/** The cause of a session's failure, as classified by the server. */
 export type FailureCause =
   /** Its agent was lost or restarted while it ran. */
   | 'AGENT_TRANSIENT'
@@ -604,7 +604,7 @@ export type FailureCause =
   | 'KERNEL_NONZERO_EXIT'
   /** It used more memory than its slot allows, and was killed. */
   | 'OOM_KILLED'
-  /** A quota forbade it. Never retried. */
+  /** A quota did not allow it. Never retried. */
   | 'QUOTA_EXCEEDED'
   /** The scheduler could not start it in time. */
   | 'SCHEDULER_TIMEOUT'
@@ -612,37 +612,37 @@ export type FailureCause =
   | 'UNKNOWN'
   /** A person terminated it. Never retried. */
   | 'USER_CANCELLED'
-  /** It could never have run as specified. Never retried. */
+  /** It cannot run as specified. Never retried. */
   | 'VALIDATION_ERROR';
 
-/** An attempt that failed. All given conditions must match, of the same attempt. */
+/** An attempt that failed. All given conditions must match the same attempt. */
 export type FailureFilter = {
-  /** With a kernel on the agent of this id. */
+  /** With a kernel on the agent with this id. */
   agent?: string | null | undefined;
-  /** By when it ended. */
+  /** Filter by the time at which it ended. */
   at?: DateTimeFilter | null | undefined;
-  /** For one of these causes. */
+  /** With one of these causes. */
   cause?: Array<FailureCause> | null | undefined;
   /** With one of these exit codes. */
   exitCode?: Array<number> | null | undefined;
 };
 
-/** By what failures are counted together. */
+/** Property that failures are grouped by. */
 export type FailureGrouping =
-  /** By the agents of the kernels: one on several agents is counted for each. */
+  /** Agents of the kernels. A session on several agents is counted for each. */
   | 'AGENT'
-  /** By their cause. */
+  /** Cause of the failure. */
   | 'CAUSE'
-  /** By their exit code, as far as they have one. */
+  /** Exit code. Failures without one are left out. */
   | 'EXIT_CODE'
-  /** By each of the session's labels: one with several is counted for each. */
+  /** Labels of the session. A session with several labels is counted for each. */
   | 'LABEL'
-  /** By the name of the session. */
+  /** Name of the session. */
   | 'NAME';
 
 /** Missing fields stay as they are. */
 export type HealthCheckChange = {
-  /** Consecutive successes that make it healthy. */
+  /** Number of consecutive successes that make it healthy. */
   healthyThreshold?: number | null | undefined;
   /** Seconds from the start of user code to the first check. */
   initialDelay?: number | null | undefined;
@@ -650,17 +650,17 @@ export type HealthCheckChange = {
   interval?: number | null | undefined;
   /** The path to request. */
   path?: string | null | undefined;
-  /** Seconds for which the result of a check counts. Null: three times the sum of interval and timeout. */
+  /** Seconds for which the result of a check is valid. Null: three times the sum of interval and timeout. */
   staleAfter?: number | null | undefined;
   /** Timeout of a check in seconds, at least 0.05. */
   timeout?: number | null | undefined;
-  /** Consecutive failures that make it unhealthy. */
+  /** Number of consecutive failures that make it unhealthy. */
   unhealthyThreshold?: number | null | undefined;
 };
 
 /** Health check of a route: an HTTP GET request, which succeeds with a status of 200 to 299. */
 export type HealthCheckInput = {
-  /** Consecutive successes that make it healthy. */
+  /** Number of consecutive successes that make it healthy. */
   healthyThreshold?: number | null | undefined;
   /** Seconds from the start of user code to the first check. */
   initialDelay?: number | null | undefined;
@@ -668,11 +668,11 @@ export type HealthCheckInput = {
   interval?: number | null | undefined;
   /** The path to request. */
   path?: string | null | undefined;
-  /** Seconds for which the result of a check counts. Null: three times the sum of interval and timeout. */
+  /** Seconds for which the result of a check is valid. Null: three times the sum of interval and timeout. */
   staleAfter?: number | null | undefined;
   /** Timeout of a check in seconds, at least 0.05. */
   timeout?: number | null | undefined;
-  /** Consecutive failures that make it unhealthy. */
+  /** Number of consecutive failures that make it unhealthy. */
   unhealthyThreshold?: number | null | undefined;
 };
 
@@ -695,7 +695,7 @@ export type IntRange = {
   min?: number | null | undefined;
 };
 
-/** Status of a kernel, as for sessions. An agent may be ahead of the scheduler. */
+/** Status of a kernel, with the names of a session's statuses. A kernel may be further than its session, because the agent moves it first. */
 export type KernelStatus =
   /** Ended before it was assigned to an agent. */
   | 'CANCELLED'
@@ -713,9 +713,9 @@ export type KernelStatus =
   | 'PULLING'
   /** User code runs. */
   | 'RUNNING'
-  /** Its agent is chosen. */
+  /** An agent was chosen for it. */
   | 'SCHEDULED'
-  /** Ended: user code exited, or was stopped. */
+  /** Ended: user code exited or was stopped. */
   | 'TERMINATED'
   /** It is being stopped. */
   | 'TERMINATING';
@@ -735,41 +735,41 @@ export type LogStream =
   /** Its standard output. */
   | 'STDOUT';
 
-/** A volume of agents for kernels. */
+/** A volume that kernels mount. */
 export type MountInput = {
-  /** Where kernels find it: absolute, of letters, digits and _ . @ + -, not within /work, /chain, /tmp, /proc, /sys, /dev or another one. */
+  /** Its path in the kernel: absolute, of letters, digits and _ . @ + -, and not within /work, /chain, /tmp, /proc, /sys, /dev or another mount. */
   path: string;
-  /** Kernels are not to change what is in it. */
+  /** True: read-only for kernels. */
   readOnly?: boolean | null | undefined;
-  /** The name that agents have for it, as in `volumes`. */
+  /** Name of the volume, as in `volumes`. */
   volume: string;
 };
 
-/** Which way. */
+/** Direction of an order. */
 export type OrderDirection =
-  /** Smallest, oldest first. */
+  /** Smallest or oldest first. */
   | 'ASC'
-  /** Largest, newest first. */
+  /** Largest or newest first. */
   | 'DESC';
 
-/** Which schedule to pause. */
+/** The schedule to pause. */
 export type PauseScheduleInput = {
-  /** Why, for people. */
+  /** The reason, for people. */
   reason?: string | null | undefined;
-  /** Which. */
+  /** Id of the schedule. */
   scheduleId: string;
 };
 
-/** Whose sessions a quota limits. */
+/** Kind of a quota's owner. */
 export type QuotaScope =
-  /** Those of all projects of a domain. */
+  /** One domain: limits the sessions of all its projects. */
   | 'DOMAIN'
-  /** Those of one project. */
+  /** One project: limits its sessions. */
   | 'PROJECT'
-  /** Those that one user created, with their retries. */
+  /** One user: limits the sessions that the user created, with their retries. */
   | 'USER';
 
-/** A token bucket. */
+/** A rate limit, which works as a token bucket. */
 export type RateLimitInput = {
   /** Size of a burst after a quiet period, 1 to 100000. */
   burst: number;
@@ -777,15 +777,15 @@ export type RateLimitInput = {
   perSecond: number;
 };
 
-/** Which agent. */
+/** The agent to change. */
 export type RemoveAgentInput = {
   /** Its id. */
   agentId: string;
-  /** Why, for people. */
+  /** The reason, for people. */
   reason?: string | null | undefined;
 };
 
-/** The membership to remove. */
+/** The user and the project whose membership is removed. */
 export type RemoveProjectMemberInput = {
   /** Name of the project. */
   project: string;
@@ -795,107 +795,107 @@ export type RemoveProjectMemberInput = {
 
 /** The delivery to repeat. */
 export type ReplayDeliveryInput = {
-  /** Which. */
+  /** Id of the delivery. */
   deliveryId: string;
 };
 
-/** What to send again. */
+/** The events to send again. */
 export type ReplayWebhookInput = {
-  /** Events from this moment on; at most 14 days ago. */
+  /** Send events since this time, at most 14 days ago. */
   since: string;
-  /** To which webhook. */
+  /** Id of the webhook. */
   webhookId: string;
 };
 
 /** An amount of one resource, per kernel. */
 export type ResourceSlotInput = {
-  /** How much, as a decimal: `0.5`, `2`; bytes take k, m, g, t (binary): `2g`, `512 MiB`. */
+  /** The amount, as a decimal: `0.5`, `2`. Bytes take k, m, g, t (binary): `2g`, `512 MiB`. */
   amount: string;
-  /** Which: `cpu`, `mem`, `cuda.device`, … */
+  /** The resource: `cpu`, `mem`, `cuda.device`, … */
   slot: string;
 };
 
-/** Outcome for one session. */
+/** Outcome of an action for one session. */
 export type ResubmissionItemStatus =
-  /** It is done; a session that was resubmitted has a child. */
+  /** Done; a session that was resubmitted has a child. */
   | 'DONE'
   /** Not done yet; never done if the resubmission was aborted. */
   | 'PENDING'
-  /** It was refused; `code` and `message` say why. */
+  /** Refused; `code` and `message` give the reason. */
   | 'REFUSED';
 
-/** How the new attempts differ from the failed sessions. Overrides also apply to the automatic retries of the new epoch. */
+/** Differences between the new attempts and the failed sessions. They also apply to the automatic retries of the new epoch. */
 export type ResubmissionOverrides = {
-  /** The only agents to run on; replaces the existing list. An empty list removes the restriction. */
+  /** Ids of the only agents to run on; replaces the existing list. An empty list removes the restriction. */
   allowAgents?: Array<string> | null | undefined;
-  /** Agents to avoid if another fits; replaces those that retries have come to avoid. */
+  /** Ids of agents to avoid if another fits; replaces the list, including agents that retries have added. */
   avoidAgents?: Array<string> | null | undefined;
   /** Batch timeout in seconds; null removes it. */
   batchTimeout?: number | null | undefined;
-  /** SHA-256 of code that was uploaded for their project, in place of what they had. */
+  /** SHA-256 of code that was uploaded for their project. Replaces their code. */
   codeSha256?: string | null | undefined;
-  /** Variables by name; other variables stay. */
+  /** Variables; other variables stay as they are. */
   environ?: Array<EnvVarInput> | null | undefined;
-  /** Agents that must not run it; replaces those that retries have come to exclude. An empty list removes the restriction. */
+  /** Ids of agents that must not run it; replaces the list, including agents that retries have added. An empty list removes the restriction. */
   excludeAgents?: Array<string> | null | undefined;
-  /** True: the new attempt begins with an empty directory, without the checkpoint of earlier ones. */
+  /** True: the new attempt begins with an empty directory, without the checkpoint of earlier attempts. */
   freshCheckpoint?: boolean | null | undefined;
-  /** 0 to 100; the higher goes first. */
+  /** Priority, 0 to 100; higher ones are scheduled first. */
   priority?: number | null | undefined;
   /** Name of the resource group to run in. */
   resourceGroup?: string | null | undefined;
-  /** Amounts by slot; other slots stay. 0 removes a slot. */
+  /** Amounts of slots; other slots stay as they are. 0 removes a slot. */
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
-  /** Fields of the retry policy; missing fields stay as resolved. */
+  /** Fields of the retry policy; missing fields keep their values. */
   retryPolicy?: RetryPolicyInput | null | undefined;
-  /** Secret variables by name; other variables stay. A variable of either kind replaces one of the other. */
+  /** Secret variables; other variables stay as they are. A secret variable replaces a plain one of the same name, and the reverse. */
   secretEnviron?: Array<EnvVarInput> | null | undefined;
 };
 
 /** State of a resubmission. */
 export type ResubmissionState =
-  /** A person aborted it; what was done before stays. */
+  /** A person aborted it; results from before stay. */
   | 'ABORTED'
-  /** Everything is done or refused. */
+  /** Each session is done or refused. */
   | 'COMPLETED'
-  /** Not finished; the server continues by itself. */
+  /** Not finished; the server continues it in the background. */
   | 'RUNNING';
 
-/** Which sessions get a new budget, and what is changed. One of `sessionIds`, `filter` and `chainFilter`. */
+/** The sessions that get a new retry budget, and the changes. Give one of `sessionIds`, `filter` and `chainFilter`. */
 export type ResubmitSessionsInput = {
-  /** The newest sessions of the chains that match now, under the same conditions as `filter`. */
+  /** Selects the newest sessions of the chains that match now. The rules of `filter` apply. */
   chainFilter?: ChainFilter | null | undefined;
   /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
   clientKey?: string | null | undefined;
-  /** True: nothing is done or recorded; the answer says to how many it would be. */
+  /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;
-  /** The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused. */
+  /** Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused. */
   filter?: SessionFilter | null | undefined;
-  /** True: sessions that were cancelled because one of these chains failed, directly or through others, come back as well, without overrides. Those that also depend on a chain that has failed and is not resubmitted are refused. */
+  /** True: sessions that were cancelled because one of these chains failed, directly or through others, are resubmitted as well, without overrides. Sessions that also depend on a failed chain that is not resubmitted are refused. */
   includeDependents?: boolean | null | undefined;
-  /** True: sessions that succeeded are run again as well. Otherwise they are refused. */
+  /** True: sessions that succeeded run again as well. False: they are refused. */
   includeSucceeded?: boolean | null | undefined;
-  /** What is changed. */
+  /** The changes. */
   overrides?: ResubmissionOverrides | null | undefined;
-  /** These sessions; at most 100000. */
+  /** Ids of the sessions; at most 100000. */
   sessionIds?: Array<string> | null | undefined;
 };
 
-/** Which agent. */
+/** The agent to change. */
 export type ResumeAgentInput = {
   /** Its id. */
   agentId: string;
-  /** Why, for people. */
+  /** The reason, for people. */
   reason?: string | null | undefined;
 };
 
-/** Which schedule to resume. */
+/** The schedule to resume. */
 export type ResumeScheduleInput = {
-  /** Which. */
+  /** Id of the schedule. */
   scheduleId: string;
 };
 
-/** What the retry avoids: it is used all the same if there is no other. */
+/** Where a retry does not run if it can run elsewhere. */
 export type RetryAvoidance =
   /** The agents on which the attempt failed. */
   | 'AGENT'
@@ -915,9 +915,9 @@ export type RetryDecisionFilter = {
   cause?: Array<FailureCause> | null | undefined;
   /** In this chain. */
   chainId?: string | null | undefined;
-  /** By when it was decided. */
+  /** Filter by the time of the decision. */
   decidedAt?: DateTimeFilter | null | undefined;
-  /** By when the retry is due. */
+  /** Filter by the time when the retry is due. */
   dueAt?: DateTimeFilter | null | undefined;
   /** Held for one of these reasons. */
   holdReason?: Array<HoldReason> | null | undefined;
@@ -925,7 +925,7 @@ export type RetryDecisionFilter = {
   phase?: Array<RetryPhase> | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
-  /** Of this session. */
+  /** About this session. */
   sessionId?: string | null | undefined;
 };
 
@@ -941,7 +941,7 @@ export type RetryEventFilter = {
   types?: Array<RetryEventType> | null | undefined;
 };
 
-/** What happened to a retry. */
+/** Type of a retry event. */
 export type RetryEventType =
   /** A person cancelled a scheduled or held retry. */
   | 'RETRY_CANCELLED'
@@ -956,41 +956,41 @@ export type RetryEventType =
   /** A retry succeeded. */
   | 'RETRY_SUCCEEDED';
 
-/** What the retry excludes: it waits rather than go there. */
+/** Where a retry never runs: it waits instead. */
 export type RetryExclusion =
   /** The agents on which the attempt failed. */
   | 'AGENT';
 
-/** How delays are spread, so that sessions that failed together do not return together. */
+/** How delays are randomized, so that sessions that failed at the same time are not retried at the same time. */
 export type RetryJitter =
-  /** The whole delay at random, from `retryDelay` to three times the delay before; `backoff` has no effect. */
+  /** The whole delay is random, from `retryDelay` to three times the delay before; `backoff` has no effect. */
   | 'DECORRELATED'
-  /** By a hash of the session: the same session always has the same delay. */
+  /** Jitter from a hash of the session: the same session always has the same delay. */
   | 'DETERMINISTIC'
-  /** The whole delay at random, from 0 to what it would be without jitter. */
+  /** The whole delay is random, from 0 to what it would be without jitter. */
   | 'FULL'
-  /** Not at all. */
+  /** No jitter. */
   | 'NONE'
-  /** At random. */
+  /** Random jitter. */
   | 'RANDOM';
 
 /** The retry to make due now. */
 export type RetryNowInput = {
-  /** The session that failed. */
+  /** Id of the session that failed. */
   sessionId: string;
 };
 
-/** Whose retries are made due now. One of `sessionIds`, `filter` and `chainFilter`. */
+/** The sessions whose retries are made due now. Give one of `sessionIds`, `filter` and `chainFilter`. */
 export type RetryNowManyInput = {
-  /** The newest sessions of the chains that match now, under the same conditions as `filter`. */
+  /** Selects the newest sessions of the chains that match now. The rules of `filter` apply. */
   chainFilter?: ChainFilter | null | undefined;
   /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
   clientKey?: string | null | undefined;
-  /** True: nothing is done or recorded; the answer says to how many it would be. */
+  /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;
-  /** The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused. */
+  /** Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused. */
   filter?: SessionFilter | null | undefined;
-  /** These sessions; at most 100000. */
+  /** Ids of the sessions; at most 100000. */
   sessionIds?: Array<string> | null | undefined;
 };
 
@@ -1012,7 +1012,7 @@ export type RetryPhase =
   | 'SCHEDULED'
   /** It succeeded, so there is nothing to retry. */
   | 'SUCCEEDED'
-  /** The session has not ended, or the decision is about to be made. */
+  /** The session has not ended, or its retry has not been decided yet. */
   | 'UNDECIDED';
 
 /** How a session is retried. Durations are seconds. Missing fields come from the defaults of project, domain and cluster, in this order. */
@@ -1021,41 +1021,41 @@ export type RetryPolicyInput = {
   backoff?: RetryBackoff | null | undefined;
   /** Factor by which delays grow, if they do; more than 0. */
   backoffMultiplier?: number | null | undefined;
-  /** Whether a retry goes where the checkpoint of earlier attempts is. */
+  /** Whether a retry runs where the checkpoint of earlier attempts is. */
   checkpoint?: CheckpointWish | null | undefined;
-  /** How long a session that requires its checkpoint waits before it does without: more than 0. */
+  /** Seconds that a session that requires its checkpoint waits for it, before it starts without: more than 0. */
   checkpointWait?: number | null | undefined;
   /** False: an attempt that failed before user code started does not use up `maxRetries`. */
   countPreStartFailures?: boolean | null | undefined;
   /** Failures that are retried. */
   eligibleCauses?: Array<FailureCause> | null | undefined;
-  /** False: no retry events. Decisions are stored all the same. */
+  /** False: no retry events are sent. Decisions are stored in any case. */
   emitRetryEvents?: boolean | null | undefined;
-  /** How delays are spread. */
+  /** How delays are randomized. */
   jitter?: RetryJitter | null | undefined;
   /** Maximum jitter of DETERMINISTIC and RANDOM as a share of the delay, 0 to 1. */
   jitterRatio?: number | null | undefined;
   /** No retry starts later than this after the first attempt was created. Null means no limit. */
   maxElapsed?: number | null | undefined;
-  /** 0 to 100. Total attempts are one more. 0 means no retries, whatever the defaults say. */
+  /** Number of retries, 0 to 100: one less than the number of attempts. 0 means no retries, even if the defaults allow some. */
   maxRetries?: number | null | undefined;
   /** Longest delay. Null means the absolute ceiling, 86400. */
   maxRetryDelay?: number | null | undefined;
   /** 0 to 100: limit on retries that do not use up `maxRetries`. */
   maxUncountedRetries?: number | null | undefined;
-  /** True: a retry runs the very image that the attempt before ran, whatever its tag stands for by then. */
+  /** True: a retry runs exactly the image of the attempt before, even if its tag now refers to another. */
   pinImage?: boolean | null | undefined;
-  /** Supplies the fields that are missing here. The fields are stored, not the preset's name. */
+  /** A predefined policy for the fields that are missing here. The session stores the fields, not the name of the preset. */
   preset?: RetryPolicyPreset | null | undefined;
   /** The first delay, more than 0. */
   retryDelay?: number | null | undefined;
-  /** At most 20, in order; the first that matches decides. */
+  /** Rules in order, at most 20; the first that matches decides. */
   rules?: Array<RetryRuleInput> | null | undefined;
-  /** True: what a program asks for in its verdict file is followed. */
+  /** True: requests in a program's verdict file are followed. */
   trustVerdicts?: boolean | null | undefined;
 };
 
-/** Where a field of a policy may come from, strongest first. */
+/** Sources of a policy's fields; earlier ones take precedence. */
 export type RetryPolicyLayer =
   /** The cluster's defaults. */
   | 'CLUSTER'
@@ -1068,33 +1068,33 @@ export type RetryPolicyLayer =
   /** The built-in default. */
   | 'SHIPPED';
 
-/** Policies to start from. */
+/** Predefined policies. */
 export type RetryPolicyPreset =
-  /** Ten attempts, 900 s apart, of the exit codes that CMS grid jobs recover from, with more memory, more time or in another resource group where that helps; every other exit code is final. */
+  /** Ten attempts, 900 s apart, for the exit codes that CMS grid jobs recover from, with more memory, more time or another resource group where that helps. Every other exit code is final. */
   | 'CMS_EXIT_CODES';
 
-/** What a matching rule does. */
+/** Action of a rule for the failures that it matches. */
 export type RetryRuleAction =
   /** Does not retry. */
   | 'FAIL'
-  /** Retries, whatever `eligibleCauses` says. */
+  /** Retries, even if the cause is not in `eligibleCauses`. */
   | 'RETRY'
   /** Retries without using up `maxRetries`. */
   | 'RETRY_UNCOUNTED';
 
-/** What to do about failures of one kind. */
+/** A rule for one kind of failure. */
 export type RetryRuleInput = {
-  /** What to do. */
+  /** The action for these failures. */
   action: RetryRuleAction;
-  /** What the retry avoids, as long as there is another place. */
+  /** Where the retry does not run if it can run elsewhere. */
   avoid?: RetryAvoidance | null | undefined;
   /** Base delay in seconds, in place of the formula's. */
   delay?: number | null | undefined;
-  /** What the retry excludes, even if it has to wait. */
+  /** Where the retry does not run, even if it has to wait. */
   exclude?: RetryExclusion | null | undefined;
-  /** Which failures. */
+  /** The failures that the rule applies to. */
   match: RetryRuleMatchInput;
-  /** Slots that grow. */
+  /** Growth of slots. */
   scaleResources?: Array<RetrySlotGrowthInput> | null | undefined;
   /** Growth of the batch timeout. */
   scaleTimeout?: RetryTimeoutGrowthInput | null | undefined;
@@ -1102,54 +1102,54 @@ export type RetryRuleInput = {
 
 /** Conditions of a rule. All given conditions must match. */
 export type RetryRuleMatchInput = {
-  /** One of these causes. */
+  /** The cause is one of these. */
   causes?: Array<FailureCause> | null | undefined;
-  /** One of these exit codes. */
+  /** The exit code is one of these. */
   exitCodes?: Array<number | string> | null | undefined;
-  /** An exit code, but none of these. */
+  /** There is an exit code, and it is none of these. */
   exitCodesNotIn?: Array<number | string> | null | undefined;
-  /** A reason like this, with `*` and `?`. */
+  /** The failure reason matches this pattern, with `*` and `?`. */
   reason?: string | null | undefined;
 };
 
-/** Where something about retries is set. */
+/** Scope of a retry setting. */
 export type RetryScope =
-  /** For everything. */
+  /** The whole cluster. */
   | 'CLUSTER'
-  /** For all projects of a domain. */
+  /** All projects of a domain. */
   | 'DOMAIN'
-  /** For one project. */
+  /** One project. */
   | 'PROJECT';
 
 /** How a slot grows from attempt to attempt. It never shrinks. */
 export type RetrySlotGrowthInput = {
-  /** The factor. */
+  /** Factor for each attempt. */
   factor: number;
-  /** Upper limit; bytes take k, m, g, t. */
+  /** Maximum; bytes take k, m, g, t. */
   max?: string | null | undefined;
-  /** Which slot. */
+  /** Name of the slot. */
   slot: string;
 };
 
 /** How the batch timeout grows from attempt to attempt. It never shrinks. */
 export type RetryTimeoutGrowthInput = {
-  /** The factor. */
+  /** Factor for each attempt. */
   factor: number;
-  /** Upper limit, in seconds. */
+  /** Maximum, in seconds. */
   max?: number | null | undefined;
 };
 
 /** A token to revoke. */
 export type RevokeTokenInput = {
-  /** Which. */
+  /** Id of the token. */
   tokenId: string;
 };
 
-/** Which secret to replace. */
+/** The webhook whose secret is replaced. */
 export type RotateWebhookSecretInput = {
-  /** For how long requests are also signed with the old secret: a day by default, at most 7 days. */
+  /** Seconds for which requests are also signed with the old secret: a day by default, at most 7 days. */
   overlapSeconds?: number | null | undefined;
-  /** Of which webhook. */
+  /** Id of the webhook. */
   webhookId: string;
 };
 
@@ -1163,22 +1163,22 @@ export type RouteStatus =
   | 'HEALTHY'
   /** Its session is being started. */
   | 'PROVISIONING'
-  /** Gone. */
+  /** It has ended. */
   | 'TERMINATED'
-  /** Clients are no longer sent to it; its session ends after the drain. */
+  /** Service discovery no longer lists it; its session ends after the drain time. */
   | 'TERMINATING'
-  /** It fails its checks, and is replaced if that lasts. */
+  /** It fails its checks; it is replaced if this continues. */
   | 'UNHEALTHY';
 
-/** Which schedule to run. */
+/** The schedule to run. */
 export type RunScheduleNowInput = {
-  /** Which. */
+  /** Id of the schedule. */
   scheduleId: string;
 };
 
-/** The desired number of replicas. Missing fields stay as they are. */
+/** The deployment to scale. Missing fields stay as they are. */
 export type ScaleDeploymentInput = {
-  /** Which. */
+  /** Id of the deployment. */
   deploymentId: string;
   /** Maximum number of extra replicas during an update. Null: a quarter of the replicas, rounded up. */
   maxSurge?: number | null | undefined;
@@ -1190,69 +1190,69 @@ export type ScaleDeploymentInput = {
 
 /** All given conditions must match. */
 export type ScheduleFilter = {
-  /** By name. */
+  /** Filter by name. */
   name?: StringFilter | null | undefined;
-  /** Paused ones, or those that are not. */
+  /** True: only paused schedules; false: only those that are not paused. */
   paused?: boolean | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
 };
 
-/** What happens to a run that is due while a chain of its schedule goes on. */
+/** What happens to a run that is due while a chain of its schedule is active. */
 export type ScheduleOverlap =
-  /** What goes on is ended, and then the run starts. */
+  /** The active chain is terminated, and then the run starts. */
   | 'CANCEL_OTHER'
-  /** It waits until that has ended; at most 100 wait. */
+  /** The run waits until that chain has ended; at most 100 runs wait. */
   | 'QUEUE'
-  /** It is not made. */
+  /** The run is skipped. */
   | 'SKIP';
 
-/** What became of a run. */
+/** Outcome of a run. */
 export type ScheduleRunOutcome =
-  /** No server could make it in time, and `catchUp` does not reach it. */
+  /** No server could make it in time, and `catchUp` does not cover it. */
   | 'MISSED'
   /** It waits for an earlier one to end. */
   | 'QUEUED'
-  /** Its session was refused, as `createSession` would have: `code` and `reason` say why. */
+  /** Its session was refused with an error of `createSession`: see `code` and `reason`. */
   | 'REFUSED'
-  /** It was not made, because of another run: `reason` says why. */
+  /** It was skipped because of another run: see `reason`. */
   | 'SKIPPED'
-  /** It made a chain. */
+  /** It created a chain. */
   | 'STARTED';
 
-/** How one try of a handler was judged. */
+/** The outcome of one try of a scheduler handler. */
 export type SchedulingResult =
   /** It was in its status for longer than its resource group allows. */
   | 'EXPIRED'
-  /** It failed; another path follows. */
+  /** It failed and will be handled in another way. */
   | 'FAILURE'
   /** It failed too often. */
   | 'GIVE_UP'
-  /** It failed and is tried again. */
+  /** It failed and will be tried again. */
   | 'NEED_RETRY'
-  /** It was skipped: `message` says what it waits for. */
+  /** It was skipped: `message` names what it waits for. */
   | 'SKIPPED'
   /** The information about it was too old. */
   | 'STALE'
   /** It succeeded. */
   | 'SUCCESS';
 
-/** Which webhook to test. */
+/** The webhook to test. */
 export type SendTestEventInput = {
-  /** Which. */
+  /** Id of the webhook. */
   webhookId: string;
 };
 
-/** In which order sessions of the same priority are scheduled. */
+/** Order in which sessions of the same priority are scheduled. */
 export type Sequencer =
-  /** First the session whose user (or project, if it has no user) has the smallest dominant share of the group. */
+  /** The session whose user (or project, if it has no user) has the smallest dominant share of the group comes first. */
   | 'DRF'
   /** The oldest first. */
   | 'FIFO'
   /** The newest first. */
   | 'LIFO';
 
-/** What a person can do with a session. */
+/** Actions that a person can take on a session. */
 export type SessionAction =
   /** `cancelRetry`. */
   | 'CANCEL_RETRY'
@@ -1273,7 +1273,7 @@ export type SessionEventFilter = {
   project?: string | null | undefined;
   /** About this session. */
   sessionId?: string | null | undefined;
-  /** With one of these values. */
+  /** Of one of these types. */
   types?: Array<SessionEventType> | null | undefined;
 };
 
@@ -1281,15 +1281,15 @@ export type SessionEventFilter = {
 export type SessionEventType =
   /** It ended before it started. */
   | 'CANCELLED'
-  /** A person ended it before it had a result, and with it its chain. */
+  /** A person ended it, and its chain with it, before it had a result. */
   | 'CHAIN_CANCELLED'
-  /** It failed, and no automatic attempt will follow. Once an epoch. */
+  /** It failed, and no automatic attempt will follow. Sent once for each epoch. */
   | 'CHAIN_FAILED'
-  /** It is the first attempt of a new epoch: its chain was resubmitted, by whom the reason says. */
+  /** It is the first attempt of a new epoch: its chain was resubmitted. `reason` names the person. */
   | 'CHAIN_REOPENED'
-  /** It succeeded, and with it its chain. */
+  /** It succeeded, and its chain with it. */
   | 'CHAIN_SUCCEEDED'
-  /** It started without the checkpoint that an earlier attempt had left. */
+  /** It started without the checkpoint of an earlier attempt. */
   | 'CHECKPOINT_MISSING'
   /** It was created. */
   | 'CREATED'
@@ -1307,28 +1307,28 @@ export type SessionEventType =
   | 'RETRY_SCHEDULED'
   /** It is a retry, and it succeeded. */
   | 'RETRY_SUCCEEDED'
-  /** Its status changed, and is not final. */
+  /** Its status changed to one that is not final. */
   | 'STATUS_CHANGED'
   /** It ended: it succeeded, or a person terminated it. */
   | 'TERMINATED';
 
 /** All given conditions must match. */
 export type SessionFilter = {
-  /** All of these match. */
+  /** All of these filters match. */
   AND?: Array<SessionFilter> | null | undefined;
-  /** This does not match. */
+  /** This filter does not match. */
   NOT?: SessionFilter | null | undefined;
-  /** At least one of these matches. */
+  /** At least one of these filters matches. */
   OR?: Array<SessionFilter> | null | undefined;
-  /** With a kernel that is, or was, on the agent of this id. */
+  /** With a kernel that is or was on the agent with this id. */
   agent?: string | null | undefined;
   /** In this chain. */
   chainId?: string | null | undefined;
   /** With this concurrency key. */
   concurrencyKey?: string | null | undefined;
-  /** By when it was created. */
+  /** Filter by creation time. */
   createdAt?: DateTimeFilter | null | undefined;
-  /** That start only once this chain has succeeded. */
+  /** Sessions that start only once this chain has succeeded. */
   dependsOn?: string | null | undefined;
   /** Ended with one of these exit codes. */
   exitCode?: Array<number> | null | undefined;
@@ -1340,13 +1340,13 @@ export type SessionFilter = {
   idPrefix?: string | null | undefined;
   /** With this label. */
   label?: LabelInput | null | undefined;
-  /** By `maxRetries`. */
+  /** Filter by `maxRetries`. */
   maxRetries?: IntRange | null | undefined;
-  /** By name. */
+  /** Filter by name. */
   name?: StringFilter | null | undefined;
   /** Of one of these origins. */
   origin?: Array<SessionOrigin> | null | undefined;
-  /** The attempt after this one. */
+  /** The attempt that follows the session with this id. */
   parentSessionId?: string | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
@@ -1354,7 +1354,7 @@ export type SessionFilter = {
   resourceGroup?: string | null | undefined;
   /** With one of these results. */
   result?: Array<SessionResult> | null | undefined;
-  /** By `retryCount`. */
+  /** Filter by `retryCount`. */
   retryCount?: IntRange | null | undefined;
   /** With `retryState.phase` in one of these. */
   retryPhase?: Array<RetryPhase> | null | undefined;
@@ -1362,29 +1362,29 @@ export type SessionFilter = {
   sessionType?: Array<SessionType> | null | undefined;
   /** In one of these statuses. */
   status?: Array<SessionStatus> | null | undefined;
-  /** By `statusReason`: why it has its status, in words. */
+  /** Filter by `statusReason`, the explanation of its status. */
   statusReason?: StringFilter | null | undefined;
 };
 
-/** One thing to order by. */
+/** One field to order by. */
 export type SessionOrder = {
-  /** Which way. */
+  /** Direction. */
   direction?: OrderDirection | null | undefined;
-  /** By what. */
+  /** Field to order by. */
   field: SessionOrderField;
 };
 
-/** By what sessions can be ordered. */
+/** Fields that sessions can be ordered by. */
 export type SessionOrderField =
-  /** By its place in its chain. */
+  /** Its position in its chain. */
   | 'ATTEMPT'
   /** When it was created. */
   | 'CREATED_AT'
-  /** By name, byte by byte. */
+  /** Its name, compared byte by byte. */
   | 'NAME'
-  /** By priority. */
+  /** Its priority. */
   | 'PRIORITY'
-  /** Since when it has its status. */
+  /** When it entered its status. */
   | 'STATUS_CHANGED_AT';
 
 /** Why a session exists. */
@@ -1427,156 +1427,156 @@ export type SessionStatus =
   | 'SCHEDULED'
   /** Ended: it succeeded, or a person terminated it. */
   | 'TERMINATED'
-  /** Its kernels are being stopped, or have ended. */
+  /** Its kernels are being stopped or have ended. */
   | 'TERMINATING';
 
-/** What a session is for. */
+/** Type of a session. */
 export type SessionType =
-  /** Runs a command to its end. The only type that is retried. */
+  /** Runs a command until it ends. Only sessions of this type are retried. */
   | 'BATCH'
   /** One replica of a deployment. */
   | 'INFERENCE'
   /** Serves a person until it is terminated. */
   | 'INTERACTIVE';
 
-/** Who is what in a project. */
+/** The role of a user in a project. */
 export type SetProjectMemberInput = {
   /** Name of the project. */
   project: string;
-  /** ADMIN, MEMBER or VIEWER. */
+  /** The role: ADMIN, MEMBER or VIEWER. */
   role: TokenRole;
   /** Name of the user. */
   user: string;
 };
 
-/** What to change. Missing fields stay as they are; null removes a limit. */
+/** Changes of a quota. Missing fields stay as they are; null removes a limit. */
 export type SetQuotaInput = {
-  /** Limit on the bytes of all checkpoints, such as `500g`. While they have as much, no new chain starts. */
+  /** Limit on the bytes of all checkpoints, such as `500g`. No new chain starts while it is reached. */
   maxCheckpointBytes?: string | null | undefined;
-  /** Limit on sessions PENDING at once. */
+  /** Limit on the number of PENDING sessions. */
   maxPending?: number | null | undefined;
-  /** Limit on sessions placed at once. */
+  /** Limit on the number of sessions placed at the same time. */
   maxRunning?: number | null | undefined;
-  /** Of the user, project or domain. */
+  /** Name of its owner: the user, project or domain. */
   name: string;
-  /** Of what kind it is. */
+  /** Kind of its owner. */
   scope: QuotaScope;
-  /** Limit on what all kernels together may hold. Replaces the earlier limits; 0 allows none of a slot. */
+  /** Limits on the resources that all kernels together may hold. Replaces the earlier limits; 0 allows none of a slot. */
   slots?: Array<ResourceSlotInput> | null | undefined;
 };
 
-/** Retry policy defaults of a scope. */
+/** The retry policy defaults to set for a scope. */
 export type SetRetryDefaultsInput = {
-  /** Of the domain or project; nothing for the cluster. */
+  /** Name of the domain or project; omit it for the cluster. */
   name?: string | null | undefined;
-  /** Replaces what was set there. Null clears it. */
+  /** The defaults. They replace all earlier ones of the scope; null removes them. */
   policy?: RetryPolicyInput | null | undefined;
-  /** Where. */
+  /** Kind of the scope that they apply to. */
   scope: RetryScope;
 };
 
-/** What to change. Missing fields stay as they are. */
+/** The changes of a switch. Missing fields stay as they are. */
 export type SetRetrySwitchInput = {
   /** Whether due retries are held. False releases them gradually. */
   disabled?: boolean | null | undefined;
-  /** Of the domain or project; nothing for the cluster. */
+  /** Name of the domain or project; omit it for the cluster. */
   name?: string | null | undefined;
-  /** Retries beyond it are held until the rate allows them. Null removes the limit. */
+  /** The rate limit: retries beyond it are held until it allows them. Null removes the limit. */
   rateLimit?: RateLimitInput | null | undefined;
-  /** Why, for people. */
+  /** The reason, for people. */
   reason?: string | null | undefined;
-  /** Where. */
+  /** Kind of the scope that it applies to. */
   scope: RetryScope;
-  /** When this change reverts by itself. If missing, it is permanent. */
+  /** When this change is automatically undone. If missing, the change is permanent. */
   until?: string | null | undefined;
 };
 
 /** All given conditions must match. Case matters. */
 export type StringFilter = {
-  /** Contains this. */
+  /** Contains this text. */
   contains?: string | null | undefined;
-  /** Ends with this. */
+  /** Ends with this text. */
   endsWith?: string | null | undefined;
-  /** Exactly this. */
+  /** Equals this text. */
   equals?: string | null | undefined;
-  /** Exactly one of these. */
+  /** Equals one of these texts. */
   in?: Array<string> | null | undefined;
-  /** Starts with this. */
+  /** Starts with this text. */
   startsWith?: string | null | undefined;
 };
 
-/** Which session to end, and how. */
+/** The session to terminate. */
 export type TerminateSessionInput = {
-  /** Kill its kernels at once, without the time to clean up. */
+  /** True: kills its kernels at once, without a grace period to clean up. */
   force?: boolean | null | undefined;
-  /** Why, in your words. */
+  /** The reason, for people. */
   reason?: string | null | undefined;
-  /** Which. */
+  /** Id of the session. */
   sessionId: string;
 };
 
-/** Which sessions are terminated. One of `sessionIds`, `filter` and `chainFilter`. */
+/** The sessions to terminate. Give one of `sessionIds`, `filter` and `chainFilter`. */
 export type TerminateSessionsInput = {
-  /** The newest sessions of the chains that match now, under the same conditions as `filter`. */
+  /** Selects the newest sessions of the chains that match now. The rules of `filter` apply. */
   chainFilter?: ChainFilter | null | undefined;
   /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
   clientKey?: string | null | undefined;
-  /** True: nothing is done or recorded; the answer says to how many it would be. */
+  /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;
-  /** The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused. */
+  /** Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused. */
   filter?: SessionFilter | null | undefined;
   /** Kills their kernels without a grace period. */
   force?: boolean | null | undefined;
-  /** Why, for people. */
+  /** The reason, for people. */
   reason?: string | null | undefined;
-  /** These sessions; at most 100000. */
+  /** Ids of the sessions; at most 100000. */
   sessionIds?: Array<string> | null | undefined;
 };
 
-/** What a token may do. */
+/** The role of a token, which defines its rights. */
 export type TokenRole =
-  /** Everything, in its project or in all. */
+  /** Everything, in its project or, without a project, in all. */
   | 'ADMIN'
-  /** Runs kernels, and reads nothing here. */
+  /** Runs kernels; it reads nothing in this API. */
   | 'AGENT'
   /** Reads and changes the sessions of its project. */
   | 'MEMBER'
-  /** Reads service discovery, of its project or of all, and without a project `/metrics`; nothing else. */
+  /** Reads only service discovery, of its project or of all. Without a project it also reads `/metrics`. */
   | 'METRICS'
   /** Reads its project, except for the values of environment variables. */
   | 'VIEWER';
 
-/** What to change in the specification of its routes. Missing fields stay as they are. */
+/** Changes to the specification of its routes. Missing fields stay as they are. */
 export type UpdateDeploymentInput = {
-  /** All labels that an agent must have to run a route. */
+  /** Labels that an agent must have to run a route. Replaces all of them. */
   agentLabels?: Array<LabelInput> | null | undefined;
   /** The program and its arguments. */
   command?: Array<string> | null | undefined;
-  /** Which. */
+  /** Id of the deployment. */
   deploymentId: string;
   /** Seconds between removing a route from service discovery and stopping its program. */
   drain?: number | null | undefined;
-  /** Its whole environment, apart from the variables set by Reprise. */
+  /** Its environment, in addition to the variables set by Reprise. Replaces all variables. */
   environ?: Array<EnvVarInput> | null | undefined;
   /** How long an unhealthy route may take to recover, in seconds. */
   evictAfter?: number | null | undefined;
-  /** How the health of its routes is checked. */
+  /** The health check of its routes. */
   healthCheck?: HealthCheckChange | null | undefined;
   /** Container image of its program; for agents without containers, a preset of environment and interpreter. Null: none. */
   image?: string | null | undefined;
-  /** All labels of your choice. */
+  /** Labels of your choice. Replaces all of them. */
   labels?: Array<LabelInput> | null | undefined;
-  /** All volumes for its routes, as for `createDeployment`. */
+  /** Volumes that its routes mount, as for `createDeployment`. Replaces all of them. */
   mounts?: Array<MountInput> | null | undefined;
-  /** The environment variable that gives the program its port. */
+  /** Name of the environment variable that holds the program's port. */
   portVariable?: string | null | undefined;
-  /** 0 to 100; the higher goes first. */
+  /** Priority, 0 to 100; higher ones are scheduled first. */
   priority?: number | null | undefined;
   /** Name of the resource group for its routes. */
   resourceGroup?: string | null | undefined;
-  /** All resources of each route. */
+  /** Resources of each route. Replaces all of them. */
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
-  /** All secret variables, as for `createDeployment`; missing: as they are. */
+  /** Its secret variables, as for `createDeployment`. Replaces all of them. */
   secretEnviron?: Array<EnvVarInput> | null | undefined;
   /** Seconds from the creation of a route to its first successful check. */
   startTimeout?: number | null | undefined;
@@ -1584,19 +1584,19 @@ export type UpdateDeploymentInput = {
 
 /** Missing fields stay as they are. */
 export type UpdateResourceGroupInput = {
-  /** Keys of executor options that sessions may set themselves, also in place of those of the group. */
+  /** Keys of executor options that sessions may set themselves, even if the group sets them too. Replaces all of them. */
   allowedExecutorOptions?: Array<string> | null | undefined;
   /** Session types accepted by the group. Not empty. */
   allowedSessionTypes?: Array<SessionType> | null | undefined;
   /** Timeout in PREPARED and CREATING, in seconds; null means no timeout. */
   createTimeout?: number | null | undefined;
-  /** Reason, shown to people and by waiting sessions. */
+  /** Reason for draining it, for people. Waiting sessions show it. */
   drainReason?: string | null | undefined;
-  /** True: nothing new is scheduled in it; running kernels keep running. */
+  /** True: no new session is scheduled in it; running kernels keep running. */
   draining?: boolean | null | undefined;
-  /** What executors are told of all sessions in the group, in place of what it has. Kernels that are ordered later learn it. */
+  /** Executor options of all sessions in the group. Replaces all of them; applies to kernels that are assigned later. */
   executorOptions?: Array<ExecutorOptionInput> | null | undefined;
-  /** Seconds without a response after which an agent stops its kernels by itself, at least 10. An agent applies a change from its next registration. */
+  /** Seconds without a response after which an agent stops its kernels by itself, at least 10. An agent applies a change at its next registration. */
   fenceAfter?: number | null | undefined;
   /** How often a session may go back to PENDING. */
   maxReschedules?: number | null | undefined;
@@ -1612,7 +1612,7 @@ export type UpdateResourceGroupInput = {
   queueTimeout?: number | null | undefined;
   /** How an agent is selected. */
   selector?: AgentSelector | null | undefined;
-  /** In which order sessions are scheduled. */
+  /** Order in which sessions are scheduled. */
   sequencer?: Sequencer | null | undefined;
   /** Grace period in seconds between asking a kernel to stop and killing it. */
   stopGrace?: number | null | undefined;
@@ -1620,64 +1620,64 @@ export type UpdateResourceGroupInput = {
   terminateTimeout?: number | null | undefined;
 };
 
-/** The policy of a retry that waits, changed. */
+/** A change of the policy of a waiting retry. */
 export type UpdateRetryInput = {
   /** Its fields replace those of the session's policy; missing fields stay as they are. */
   policy: RetryPolicyInput;
-  /** The session that failed. */
+  /** Id of the session that failed. */
   sessionId: string;
 };
 
-/** What to change; fields that are missing or null stay as they are. */
+/** Changes of a schedule; fields that are missing or null stay as they are. */
 export type UpdateScheduleInput = {
-  /** How many missed runs to make: 0 to 100. */
+  /** Number of missed runs to make after a downtime, 0 to 100. */
   catchUp?: number | null | undefined;
-  /** Five fields, as in `30 2 * * 1-5`, or a name like `@daily`. Local times that daylight saving skips or repeats: see docs/schedules.md. Replaces `every`. */
+  /** A cron expression of five fields, such as `30 2 * * 1-5`, or a name like `@daily`. For local times that daylight saving skips or repeats, see docs/schedules.md. Replaces `every`. */
   cron?: string | null | undefined;
   /** Seconds between two runs, at least 1. Replaces `cron`. */
   every?: number | null | undefined;
-  /** Over how many seconds to spread runs. */
+  /** Maximum delay of a run after its planned time, in seconds. */
   jitter?: number | null | undefined;
   /** Its name, unique in its project. */
   name?: string | null | undefined;
   /** What happens to runs that overlap. */
   overlap?: ScheduleOverlap | null | undefined;
-  /** Which. */
+  /** Id of the schedule. */
   scheduleId: string;
-  /** What to run from now on; replaces all of it, secret variables included. */
+  /** Specification of the sessions from now on. Replaces all of the old one, including secret variables. */
   session?: CreateSessionInput | null | undefined;
   /** Time zone of `cron`. */
   timeZone?: string | null | undefined;
 };
 
-/** What to change. Missing fields stay as they are. */
+/** Changes of a webhook. Missing fields stay as they are. */
 export type UpdateWebhookInput = {
-  /** Only events of this chain. Null: of all chains. */
+  /** Only events of this chain. Null means all chains. */
   chainId?: string | null | undefined;
-  /** What it is for. Null clears it. */
+  /** Description, for people. Null removes it. */
   description?: string | null | undefined;
-  /** While it is disabled, nothing is sent and no new deliveries are stored. Waiting deliveries continue when it is enabled again; `replayWebhook` sends the rest. */
+  /** False disables it: nothing is sent and no new deliveries are stored. Waiting deliveries continue when it is enabled again; `replayWebhook` sends the events that it missed. */
   enabled?: boolean | null | undefined;
-  /** Event names like `session.retry_exhausted`; a `*` at the end matches any rest: `session.retry_*`, `deployment.*`. */
+  /** Event names such as `session.retry_exhausted`. A `*` at the end matches any ending: `session.retry_*`, `deployment.*`. */
   eventTypes?: Array<string> | null | undefined;
-  /** Only events of sessions and deployments that have all of these labels. Null: of all. */
+  /** Only events of sessions and deployments that have all of these labels. Null means all. */
   labels?: Array<LabelInput> | null | undefined;
-  /** The endpoint; waiting deliveries go there, too. */
+  /** URL of the endpoint; waiting deliveries are sent there, too. */
   url?: string | null | undefined;
-  /** Which. */
+  /** Id of the webhook. */
   webhookId: string;
 };
 
-/** Where the figures of a usage are from. */
+/** How the figures of a usage were measured. */
 export type UsageSource =
-  /** The operating system counted each kernel as a whole, files that it kept in memory included. */
+  /** The operating system measured each kernel as a whole, including files that it kept in memory. */
   | 'CGROUP'
-  /** Some were put together from the processes of a kernel: memory is what was seen resident while it ran, shared pages for each process, and CPU time leaves out what nobody waited for. They are not exact. */
+  /** Some figures are sums over the processes of a kernel and not exact: memory is the resident memory seen while it ran, with shared pages counted for each process; CPU time lacks processes that no parent waited for. */
   | 'PROCESSES';
 
 /** Status of a delivery. */
 export type WebhookDeliveryStatus =
-  /** The endpoint answered with a status of 200 to 299. */
+  /** The endpoint responded with a status of 200 to 299. */
   | 'DELIVERED'
   /** All scheduled attempts failed, or the endpoint is gone. */
   | 'FAILED'

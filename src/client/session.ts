@@ -27,7 +27,7 @@ import { allPages, type Page, pageOf, type PageOptions, payloadOf } from './answ
 
 export interface Created {
   session: SessionSummaryFragment
-  /** False if the `creationId` was known: the session already existed. */
+  /** False if a session with this `creationId` already existed. */
   created: boolean
 }
 
@@ -36,16 +36,16 @@ export interface SessionsQuery {
   orderBy?: SessionOrder[]
 }
 
-/** An archive of files for sessions: what `codeSha256` of a session names. */
+/** An archive of files for sessions, which refer to it by `codeSha256`. */
 export interface CodeArchive {
   sha256: string
   bytes: number
-  /** Its bytes, from the beginning; called again when it is sent again. */
+  /** Yields its bytes, from the beginning; called once more each time the archive is sent again. */
   read(): AsyncIterable<Uint8Array>
 }
 
 export interface UploadOptions extends CallOptions {
-  /** Default: `default`. */
+  /** Name of the project; `default` if missing. */
   project?: string | undefined
 }
 
@@ -53,7 +53,7 @@ export interface Uploaded {
   sha256: string
   bytes: number
   files: number
-  /** False if the project had it already, and nothing was sent. */
+  /** False if the project had it already, so that nothing was sent. */
   sent: boolean
 }
 
@@ -63,8 +63,7 @@ export function sessionOperations(connection: Connection) {
   const { request } = connection
   return {
     /**
-     * Creates a session exactly once: a `creationId` is made if none is given, so that the request can safely be
-     * repeated.
+     * Creates a session exactly once: a missing `creationId` is generated, so that the request can safely be repeated.
      * @throws ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError
      */
     async createSession(input: CreateSessionInput, options?: CallOptions): Promise<Created> {
@@ -73,7 +72,8 @@ export function sessionOperations(connection: Connection) {
     },
 
     /**
-     * Uploads a tar archive (`tar --format=posix`, not compressed) for sessions of a project, unless it is there.
+     * Uploads a tar archive (`tar --format=posix`, not compressed) for sessions of a project, unless the project has it
+     * already.
      * @throws ValidationError, NotFoundError (no such project), QuotaExceededError, ForbiddenError, RequestError
      */
     async uploadCode(
@@ -107,13 +107,13 @@ export function sessionOperations(connection: Connection) {
       )
     },
 
-    /** Everything about a session, with its chain, policy, decision and kernels. @throws NotFoundError */
+    /** Returns everything about a session, with its chain, policy, decision and kernels. @throws NotFoundError */
     async session(sessionId: string, options?: CallOptions): Promise<SessionDetailFragment> {
       const { session } = await request(SessionDocument, { id: sessionId }, options)
       return session ?? gone(sessionId)
     },
 
-    /** All sessions, newest first unless ordered otherwise; pages are read as they are needed. */
+    /** Lists all sessions, newest first unless ordered otherwise. Pages are read as they are needed. */
     sessions({ filter, orderBy }: SessionsQuery = {}, options?: CallOptions) {
       return allPages(async (page) => (await request(SessionsDocument, { filter, orderBy, ...page }, options)).sessions)
     },
@@ -125,7 +125,7 @@ export function sessionOperations(connection: Connection) {
       return pageOf((await request(SessionsDocument, query, options)).sessions)
     },
 
-    /** What the scheduler did with it, oldest first. @throws NotFoundError */
+    /** Lists the scheduler's actions on a session, oldest first. @throws NotFoundError */
     sessionHistory(sessionId: string, options?: CallOptions) {
       return allPages(async (page) => {
         const { session } = await request(SessionHistoryDocument, { id: sessionId, ...page }, options)
@@ -134,7 +134,7 @@ export function sessionOperations(connection: Connection) {
     },
 
     /**
-     * Cancels the retry of a session that waits for one. Not repeated once the request may have arrived.
+     * Terminates a session; cancels the retry of one that waits for it. Not repeated once the request may have arrived.
      * @throws NotFoundError, InvalidStateError, ForbiddenError
      */
     async terminateSession(sessionId: string, options: TerminateOptions = {}): Promise<SessionSummaryFragment> {
@@ -156,7 +156,7 @@ export function sessionOperations(connection: Connection) {
     },
 
     /**
-     * Changes the policy of a chain whose retry is scheduled or held, and has that retry decided anew.
+     * Changes the policy of a chain whose retry is scheduled or held; the server decides that retry again.
      * @throws ValidationError, NotFoundError, InvalidStateError, ForbiddenError
      */
     async updateRetry(
@@ -168,7 +168,7 @@ export function sessionOperations(connection: Connection) {
       return payloadOf(data.updateRetry).session
     },
 
-    /** Counts and rates of sessions that ended within a span of time. @throws ValidationError */
+    /** Returns counts and rates of sessions that ended within a span of time. @throws ValidationError */
     async sessionStatistics(query: SessionStatisticsQueryVariables = {}, options?: CallOptions) {
       return (await request(SessionStatisticsDocument, query, options)).sessionStatistics
     },

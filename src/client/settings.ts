@@ -1,9 +1,9 @@
 import { type RepriseClientError, RetryableError, UnavailableError } from './errors.ts'
 
-/** Retries after certain HTTP responses. There are 1 + `total` attempts. */
+/** Settings for retries after certain HTTP responses. There are 1 + `total` attempts. */
 export interface HttpRetry {
   total: number
-  /** Seconds. The first retry is at once, retry n waits `backoffFactor` × 2^(n−1). */
+  /** Factor for the waiting time in seconds. The first retry is at once; retry n waits `backoffFactor` × 2^(n−1). */
   backoffFactor: number
   backoffMaxSeconds: number
   /**
@@ -15,12 +15,15 @@ export interface HttpRetry {
   retryAfterMaxSeconds: number
 }
 
-/** Retries of operations without a response. Attempt n waits `multiplierSeconds` × 2^(n−1), from min to max. */
+/**
+ * Settings for retries of operations without a response. Attempt n waits `multiplierSeconds` × 2^(n−1), from min to
+ * max.
+ */
 export interface NetworkRetry {
   multiplierSeconds: number
   minSeconds: number
   maxSeconds: number
-  /** Wait a random time between `minSeconds` and the result of the formula. */
+  /** Whether to wait a random time between `minSeconds` and the result of the formula. */
   random: boolean
   /** No attempt starts if this much time has passed since the first one started. Null: no limit. */
   stopAfterSeconds: number | null
@@ -29,13 +32,16 @@ export interface NetworkRetry {
   retryIf: (error: unknown) => boolean
 }
 
-/** Reconnects of subscriptions. They wait between half and all of `minSeconds` × 2^(n−1), up to the maximum. */
+/**
+ * Settings for reconnects of subscriptions. They wait between half and all of `minSeconds` × 2^(n−1), up to the
+ * maximum.
+ */
 export interface ReconnectRetry {
   minSeconds: number
   maxSeconds: number
 }
 
-/** A layer that is null is off. */
+/** All retry settings; null switches a layer off. */
 export interface RetryConfig {
   http: HttpRetry | null
   network: NetworkRetry | null
@@ -68,7 +74,7 @@ export const RETRY_DEFAULTS = {
   reconnect: { minSeconds: 0.25, maxSeconds: 10 },
 } as const satisfies RetryConfig
 
-/** Missing options come from `environment`, then from the defaults. */
+/** Resolves the retry settings. Missing options come from `environment`, then from the defaults. */
 export function resolveRetry(
   options: RetryOptions | false | undefined,
   environment: { httpTotal?: number; networkSeconds?: number } = {},
@@ -91,7 +97,7 @@ function orOff<T>(given: Partial<T> | false, defaults: T, isOff: (layer: T) => b
   return isOff(layer) ? null : layer
 }
 
-/** Seconds; null is none. */
+/** Time limits in seconds; null means none. */
 export interface Timeouts {
   /** Time limit for opening a connection. */
   connectSeconds: number | null
@@ -99,12 +105,12 @@ export interface Timeouts {
   readSeconds: number | null
 }
 
-/** 0 and null mean no limit. A single number sets both. */
+/** Options for time limits: 0 and null mean no limit; a single number sets both. */
 export type TimeoutOptions = number | null | { connectSeconds?: number | null; readSeconds?: number | null }
 
 export const TIMEOUT_DEFAULTS: Timeouts = { connectSeconds: 3, readSeconds: 20 }
 
-/** Missing options come from `environment`, then from the defaults. */
+/** Resolves the time limits. Missing options come from `environment`, then from the defaults. */
 export function resolveTimeouts(
   options: TimeoutOptions | undefined,
   environment: { connectSeconds?: number; readSeconds?: number } = {},
@@ -134,7 +140,7 @@ export type Progress =
       kind: 'retry'
       layer: 'http' | 'network' | 'endpoint'
       operation: string
-      /** How many attempts of this layer have failed. */
+      /** Number of attempts of this layer that have failed. */
       failed: number
       delaySeconds: number
       error: RepriseClientError

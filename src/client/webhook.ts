@@ -26,7 +26,8 @@ export function webhookOperations(connection: Connection) {
     },
 
     /**
-     * `secret` verifies signatures and is returned only once. @throws ValidationError, NotFoundError, ForbiddenError
+     * Creates a webhook. `secret` verifies signatures and is returned only once. @throws ValidationError,
+     * NotFoundError, ForbiddenError
      */
     async createWebhook(input: CreateWebhookInput, options?: CallOptions) {
       const { secret, webhook } = payloadOf((await request(CreateWebhookDocument, { input }, options)).createWebhook)
@@ -52,13 +53,13 @@ export function webhookOperations(connection: Connection) {
       return { secret, webhook }
     },
 
-    /** Its delivery shows the outcome. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    /** Sends a test event; its delivery has the outcome. @throws NotFoundError, InvalidStateError, ForbiddenError */
     async sendTestEvent(webhookId: string, options?: CallOptions) {
       const data = await request(SendTestEventDocument, { input: { webhookId } }, options)
       return payloadOf(data.sendTestEvent).delivery
     },
 
-    /** Newest first. @throws NotFoundError */
+    /** Lists deliveries, newest first. @throws NotFoundError */
     webhookDeliveries(
       webhookId: string,
       filter: { status?: WebhookDeliveryStatus[]; idPrefix?: string } = {},
@@ -77,8 +78,8 @@ export function webhookOperations(connection: Connection) {
     },
 
     /**
-     * Repeats failed deliveries since then, and sends what happened while it was disabled. `more`: call it again for
-     * the rest.
+     * Repeats failed deliveries since a time, and sends events that happened while the webhook was disabled. If `more`
+     * is true, call it again for the rest.
      */
     async replayWebhook(webhookId: string, since: string, options?: CallOptions) {
       const data = await request(ReplayWebhookDocument, { input: { webhookId, since } }, options)

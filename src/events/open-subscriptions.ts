@@ -1,4 +1,4 @@
-import { guarded } from '../waiting/guarded.ts'
+import { guarded } from '../waiting/wait.ts'
 import { RepriseError } from '../domain/errors.ts'
 import { SUBSCRIPTIONS_PER_CONNECTION_MAX, SUBSCRIPTIONS_PER_TOKEN_MAX } from '../domain/limits.ts'
 

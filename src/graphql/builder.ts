@@ -49,25 +49,30 @@ export const builder = new SchemaBuilder<{
     },
     nodesQueryOptions: false,
     pageInfoTypeOptions: { description: 'Position of a page in its connection.' },
-    hasNextPageFieldOptions: { description: 'Whether more follow after this page.' },
-    hasPreviousPageFieldOptions: { description: 'Whether more lie before this page.' },
-    startCursorFieldOptions: { description: 'Cursor of the first edge: `before` for the page before.' },
-    endCursorFieldOptions: { description: 'Cursor of the last edge: `after` for the page after.' },
-    cursorFieldOptions: { description: 'Place of this edge, for `after` and `before`.' },
+    hasNextPageFieldOptions: { description: 'Whether more edges follow this page.' },
+    hasPreviousPageFieldOptions: { description: 'Whether more edges precede this page.' },
+    startCursorFieldOptions: { description: 'Cursor of the first edge: pass it as `before` to get the previous page.' },
+    endCursorFieldOptions: { description: 'Cursor of the last edge: pass it as `after` to get the next page.' },
+    cursorFieldOptions: { description: 'Cursor of this edge: pass it as `after` or `before`.' },
     nodeFieldOptions: { nullable: false, description: 'The node itself.' },
-    edgesFieldOptions: { description: 'The page, each with its cursor.', complexity: { field: 1, multiplier: 1 } },
-    idFieldOptions: { description: 'Global id, for `node`.' },
+    edgesFieldOptions: {
+      description: 'The nodes of the page, each with its cursor.',
+      complexity: { field: 1, multiplier: 1 },
+    },
+    idFieldOptions: { description: 'Global id: pass it to `node`.' },
     pageInfoFieldOptions: { description: 'Position of this page in the connection.' },
-    firstArgOptions: { description: 'Edges from the front; the default and the limit are those of every page.' },
-    afterArgOptions: { description: 'Only what follows this cursor.' },
-    lastArgOptions: { description: 'Edges from the back, instead of `first`.' },
-    beforeArgOptions: { description: 'Only what lies before this cursor.' },
+    firstArgOptions: {
+      description: 'Number of edges from the front; the default and the limit are those of every page.',
+    },
+    afterArgOptions: { description: 'Only edges after this cursor.' },
+    lastArgOptions: { description: 'Number of edges from the back, instead of `first`.' },
+    beforeArgOptions: { description: 'Only edges before this cursor.' },
   },
   prisma: {
     client: (context) => context.services.prisma,
     dmmf: getDatamodel(),
     exposeDescriptions: false,
-    // A resolver that forgets its query would fall back to one statement per row.
+    // Without this error, a resolver that forgets its query would fall back to one statement per row.
     onUnusedQuery: 'error',
   },
   complexity: {
@@ -80,21 +85,24 @@ export const builder = new SchemaBuilder<{
 
 builder.globalConnectionField('totalCount', (t) =>
   t.int({
-    description: `Total number on all pages. Counted only when requested; of sessions, chains and decisions up to ${COUNTED_ROWS_MAX}.`,
+    description: `Total number on all pages. Counted only when requested. Sessions, chains and decisions are counted up to ${COUNTED_ROWS_MAX}.`,
     resolve: (connection) => connection.totalCount(),
   }),
 )
 builder.globalConnectionField('totalCountIsExact', (t) =>
   t.boolean({
-    description: 'Whether `totalCount` is all; if not, there are more.',
+    description: 'Whether `totalCount` is exact; if false, there are more.',
     resolve: (connection) => connection.totalCountIsExact(),
   }),
 )
-builder.queryType({ description: 'Everything that can be read.' })
+builder.queryType({ description: 'All read operations.' })
 builder.mutationType({
-  description: 'Everything that can be changed. Errors that the caller can correct are members of the result.',
+  description: 'All write operations. Errors that the caller can correct are members of the result union.',
 })
-builder.subscriptionType({ description: 'Events as they happen; with `after`, also those since then.' })
+builder.subscriptionType({
+  description:
+    'Events as they happen. With the cursor of an earlier event as `after`, the events since then come first.',
+})
 
 builder.scalarType('UUID', {
   description:
@@ -120,7 +128,7 @@ builder.scalarType('DateTime', {
   serialize: (value) => value.toISOString() as never,
 })
 
-/** `new Date` reads 31 February as 3 March. */
+/** Checks that the day exists: `new Date` reads 31 February as 3 March. */
 function isRealDay(text: string, date: Date): boolean {
   if (!isStorableMoment(date)) return false
   const [year, month, day] = text.slice(0, 10).split('-').map(Number)

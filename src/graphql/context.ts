@@ -18,7 +18,7 @@ import { createPace, type Pace } from './execution/paced-answers.ts'
 import { createLoaders, type Loaders } from './loaders/loaders.ts'
 import type { SelectSessions } from './loaders/session-loader.ts'
 
-/** Shared by all requests of a server. */
+/** Services that all requests of a server share. */
 export interface GraphQLServices {
   db: ServiceContext['db']
   prisma: PrismaClient
@@ -38,11 +38,11 @@ export interface GraphQLServices {
   readSessions: ReadSessions
   selectSessions: SelectSessions
   consistently: Consistently
-  /** Aborts when the server closes, and with it every endless stream. */
+  /** Aborts when the server closes; this also ends every endless stream. */
   closing: AbortSignal
 }
 
-/** One per operation. A subscription keeps its context for its whole life; see `renew`. */
+/** Context of one operation. A subscription keeps its context for its whole life; see `renew`. */
 export interface GraphQLContext extends ServiceContext {
   services: GraphQLServices
   requestId: string
@@ -53,7 +53,7 @@ export interface GraphQLContext extends ServiceContext {
   stillAuthorized: () => Promise<boolean>
   /** The transport of the operation: a WebSocket, or the HTTP request. */
   connection: object
-  /** Aborts when the client has gone and nobody waits for the answer. */
+  /** Aborts when the client has disconnected and nobody waits for the answer. */
   left: AbortSignal | undefined
   /** Informs the transport that a subscription was ended because its token is no longer valid. */
   revoked: () => void
@@ -77,7 +77,7 @@ export interface ServerContext {
   address?: string | undefined
 }
 
-/** Completes the context of an operation, in place because copying it for each operation costs more. */
+/** Completes the context of an operation. It does so in place, because a copy for each operation costs more. */
 export function fillContext(
   initial: object,
   services: GraphQLServices,
@@ -107,12 +107,12 @@ export function fillContext(
   Object.defineProperty(context, 'log', { get, enumerable: true })
 }
 
-/** The party whose share of the database a query or a subscription uses. */
+/** The party whose share of the database connections a query or a subscription uses. */
 export function readerOf({ viewer, left }: GraphQLContext): Reader {
   return { party: viewer.tokenId, signal: left }
 }
 
-/** The party whose share of the database a mutation uses. */
+/** The party whose share of the database connections a mutation uses. */
 export function writerOf({ viewer }: GraphQLContext): Reader {
   return { party: viewer.tokenId, writes: true }
 }

@@ -7,8 +7,8 @@ import { outageOf, refusalOf, tookTooLong, wasCancelled } from '../services/data
 import type { GraphQLContext } from './context.ts'
 
 /**
- * Shows clients the errors that they can act on. Of an unexpected error they see only the request id, under which the
- * log has the details.
+ * Shows clients the errors that they can act on. For an unexpected error they see only the request id; the log has the
+ * details under this id.
  */
 export function useErrorPresentation(): Plugin<GraphQLContext> {
   return {
@@ -39,12 +39,12 @@ interface Reporter {
   requestId: string
 }
 
-/** `at` is the GraphQL error around `thrown`, if it was thrown during execution. */
+/** Converts anything that was thrown. `at` is the GraphQL error around `thrown`, if it was thrown during execution. */
 export function presentThrown(thrown: unknown, reporter: Reporter, at?: GraphQLError): GraphQLError {
   if (thrown instanceof RepriseError) {
     const { code, message, issues } = thrown
     const extensions = { code, ...(issues.length > 0 && { issues }) }
-    return new GraphQLError(message, { ...(at && placeOf(at)), extensions })
+    return new GraphQLError(message, { ...(at && locationOf(at)), extensions })
   }
   if (thrown instanceof GraphQLError) return coded(at ?? thrown)
   return presentFault(thrown, reporter, at)
@@ -54,28 +54,28 @@ export function presentThrown(thrown: unknown, reporter: Reporter, at?: GraphQLE
 function coded(error: GraphQLError): GraphQLError {
   if (typeof error.extensions['code'] === 'string') return error
   const extensions = { ...error.extensions, code: 'VALIDATION_FAILED' }
-  return new GraphQLError(error.message, { ...placeOf(error), extensions })
+  return new GraphQLError(error.message, { ...locationOf(error), extensions })
 }
 
-/** Logs an unexpected error and hides its details from the client. Only what passes is reported as such. */
+/** Logs an unexpected error and hides its details from the client. Only a temporary fault is reported as such. */
 export function presentFault(fault: unknown, { log, requestId }: Reporter, at?: GraphQLError): GraphQLError {
   const outage = outageOf(fault)
   if (outage !== null) {
     const { code, message } = outage
     const path = at?.path?.join('.')
     if (code === 'SERVER_DISK_FULL') log.error({ err: fault, requestId, path }, 'a disk is full')
-    else log.warn({ requestId, path, reason: String(fault) }, `a request met an outage: ${code}`)
+    else log.warn({ requestId, path, reason: String(fault) }, `a request failed because of an outage: ${code}`)
     const headers = code === 'SERVER_DISK_FULL' ? undefined : { 'Retry-After': '1' }
     const http = { status: ERRORS[code].httpStatus, headers }
-    return new GraphQLError(message, { ...(at && placeOf(at)), extensions: { code, requestId, http } })
+    return new GraphQLError(message, { ...(at && locationOf(at)), extensions: { code, requestId, http } })
   }
   if (wasCancelled(fault)) {
     const { code, message } = tookTooLong()
-    return new GraphQLError(message, { ...(at && placeOf(at)), extensions: { code, requestId } })
+    return new GraphQLError(message, { ...(at && locationOf(at)), extensions: { code, requestId } })
   }
-  log.error({ err: fault, requestId, path: at?.path?.join('.') }, 'a request met a fault')
+  log.error({ err: fault, requestId, path: at?.path?.join('.') }, 'a request failed unexpectedly')
   return new GraphQLError(maskedFault(requestId), {
-    ...(at && placeOf(at)),
+    ...(at && locationOf(at)),
     extensions: { code: 'INTERNAL', requestId },
   })
 }
@@ -86,7 +86,7 @@ function innermost(error: unknown): unknown {
   return refusalOf(inner) ?? inner
 }
 
-function placeOf({ nodes, source, positions, path }: GraphQLError) {
+function locationOf({ nodes, source, positions, path }: GraphQLError) {
   return { nodes, source, positions, path }
 }
 

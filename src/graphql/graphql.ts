@@ -27,7 +27,7 @@ export type GraphQLDependencies = Omit<
 > & {
   /** Whether introspection is answered without a token. */
   introspectionForStrangers?: boolean
-  /** Rate limit of addresses that ask without a valid token; no limit if missing. */
+  /** Rate limit of addresses that send requests without a valid token; no limit if missing. */
   strangers?: Rates | undefined
   staticAnswer: StaticAnswers
   trustedDocuments?: TrustedDocuments | undefined
@@ -43,7 +43,7 @@ export interface GraphQL {
   identify(
     authorization: string | undefined,
   ): Promise<{ mayReadMetrics: boolean } | { status: number; refusal: string }>
-  /** For streams outside GraphQL: they count as subscriptions, and end with them. */
+  /** Handles of streams outside GraphQL: they count as subscriptions, and end with them. */
   readonly streams: Pick<GraphQLServices, 'openSubscriptions' | 'closing'>
   /** Ends the subscriptions of all transports; new ones end at once. */
   endSubscriptions(): void
@@ -103,7 +103,7 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
 
 interface Gathering {
   values: Set<string>
-  /** By the value of the key. */
+  /** Rows of the read, grouped by the value of the key. */
   rows: Promise<Map<string, Session[]>>
 }
 
@@ -111,7 +111,7 @@ interface Gathering {
  * Merges reads of the same kind that are requested at about the same time, by subscribers to one event or by polling
  * clients. Requests that arrive while a read is in progress wait for it and share the next one, so every caller sees a
  * state that is no older than its request. Nothing is cached. Only requests of the same project and selection are
- * merged, so nobody receives rows of another project. An operation that reads a snapshot reads it by itself.
+ * merged, so nobody receives rows of another project. An operation with a snapshot of its own does its reads alone.
  */
 function sharedSessionReader(read: ReadSessions): ReadSessions {
   const underWay = new Map<string, Promise<unknown>>()

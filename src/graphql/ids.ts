@@ -1,12 +1,12 @@
 import { encodeGlobalID } from '@pothos/plugin-relay'
 
 /**
- * Options of the field `id` of a type that is not a node: a stable, unique id, so that caches keep the object once.
+ * Options of the field `id` of a type that is not a node: a stable, unique id, so that caches store the object once.
  * `node` does not accept it.
  */
 export function stableId<Row>(typeName: string, key: (row: Row) => readonly (string | number | null)[]) {
   return {
-    description: 'Its id among everything that has one, for caches.',
+    description: 'Id that is unique across all types, for caches.',
     resolve: (row: Row) => globalId(typeName, key(row)),
   }
 }

@@ -20,7 +20,7 @@ import type { PageLoader } from './loaders/loader-kinds.ts'
 
 type FieldBuilder = Parameters<Parameters<typeof builder.queryField>[1]>[0]
 
-/** `first` and `after`, for connections that are only read forward. */
+/** Returns the arguments `first` and `after`, for connections that are only read forward. */
 export function forwardArguments({ arg }: Pick<FieldBuilder, 'arg'>) {
   return {
     first: arg.int({ description: 'Page size, at most 100; 20 by default.' }),
@@ -28,7 +28,10 @@ export function forwardArguments({ arg }: Pick<FieldBuilder, 'arg'>) {
   }
 }
 
-/** Complexity of a connection, multiplied by the maximum number of rows of the page. Searching costs extra. */
+/**
+ * Computes the complexity of a connection; it is multiplied by the maximum number of rows of the page. A search costs
+ * extra.
+ */
 export function pageComplexity({ first, last, filter }: PageArguments & { filter?: object | null }): {
   field: number
   multiplier: number
@@ -56,8 +59,8 @@ function searches(filter: unknown): boolean {
 }
 
 /**
- * Query for the nodes of a connection, with the columns of its order, to be spread into `findMany`. The type is just
- * `object`, so that rows have the type of the whole model, of which Pothos reads only the selected columns.
+ * Builds the query for the nodes of a connection, with the columns of its order, to be spread into `findMany`. The type
+ * is just `object`, so that rows have the type of the whole model, of which Pothos reads only the selected columns.
  */
 export function edgeQuery(options: {
   context: GraphQLContext
@@ -70,7 +73,7 @@ export function edgeQuery(options: {
   return queryFromInfo({ context, info, typeName, path: ['edges', 'node'], select })
 }
 
-/** Rows of one entity in the order of their serial ids, oldest first, forward only. */
+/** Reads rows of one entity in the order of their serial ids, oldest first, forward only. */
 export async function serialPage<Row extends { id: string }>(options: {
   id: string
   args: { first?: number | null; after?: string | null }
@@ -84,8 +87,8 @@ export async function serialPage<Row extends { id: string }>(options: {
 }
 
 /**
- * A page of the rows that belong to one object, forward only. One statement reads the ids for all objects of an answer,
- * a second one the nodes. Nodes that were deleted meanwhile are left out.
+ * Reads a page of the rows that belong to one object, forward only. One statement reads the ids for all objects of an
+ * answer, a second one the nodes. Nodes that were deleted meanwhile are left out.
  */
 export async function nestedPage<Row extends { id: string }, Node extends object>(options: {
   id: string
@@ -111,8 +114,8 @@ export async function nestedPage<Row extends { id: string }, Node extends object
 }
 
 /**
- * The range of attempts to read for a page of a chain: the page and one more. Attempts are numbered 1 to `attempts`
- * without gaps, so a page from the end can be read like a page from the beginning.
+ * Computes the range of attempts to read for a page of a chain: the page and one more. Attempts are numbered 1 to
+ * `attempts` without gaps, so a page from the end can be read like a page from the beginning.
  */
 export function attemptWindow(
   args: PageArguments,

@@ -19,5 +19,8 @@ import './modules/session/session.operations.ts'
 import './modules/session/statistics.operations.ts'
 import './modules/webhook/webhook.operations.ts'
 
-/** Not sorted, because sorting builds the schema a second time at every start. `schema.graphql` is sorted. */
+/**
+ * The schema of the API. It is not sorted, because sorting builds the schema a second time at every start;
+ * `schema.graphql` is sorted.
+ */
 export const schema = builder.toSchema({ sortSchema: false })

@@ -21,18 +21,18 @@ import { type TrustedDocuments, useTrustedDocuments } from './transport/trusted-
 import { addressOf, type Identity, requestIdOf, unreadable } from './transport/whole-request.ts'
 
 const NOT_ACCEPTABLE =
-  'The answer to this operation is not available in a media type that the request accepts. Queries and mutations are answered as application/graphql-response+json or application/json, subscriptions as text/event-stream; or use a WebSocket with graphql-transport-ws.'
+  'The response to this operation is not available in a media type that the request accepts. Queries and mutations respond with application/graphql-response+json or application/json, subscriptions with text/event-stream; or use a WebSocket with graphql-transport-ws.'
 
 export const GRAPHQL_PATH = '/graphql'
 
 export type GraphQLServer = YogaServerInstance<ServerContext, GraphQLContext>
 
-/** Executes operations of all transports; by itself it serves HTTP and server-sent events. */
+/** Creates the server that executes operations of all transports; by itself it serves HTTP and server-sent events. */
 export function createGraphQLServer(options: {
   services: GraphQLServices
-  /** Whether introspection is answered without a token. */
+  /** Whether introspection is allowed without a token. */
   introspectionForStrangers: boolean
-  /** If given, no other document is executed. */
+  /** If given, only these documents are executed. */
   trustedDocuments?: TrustedDocuments | undefined
 }): GraphQLServer {
   const { services, introspectionForStrangers, trustedDocuments } = options
@@ -91,8 +91,8 @@ function useContext(services: GraphQLServices, identities: WeakMap<Request, Iden
 }
 
 /**
- * Answers with 406 if the request accepts no supported media type, or only `multipart/mixed`. No operation here needs
- * parts, and Yoga's multipart answers break RFC 9112, 6.2: they have both `Transfer-Encoding` and `Content-Length`.
+ * Responds with 406 if the request accepts no supported media type, or only `multipart/mixed`. No operation here needs
+ * parts, and Yoga's multipart responses break RFC 9112, 6.2: they have both `Transfer-Encoding` and `Content-Length`.
  */
 function useAcceptableAnswers(): Plugin {
   return {

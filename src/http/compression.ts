@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib'
 
-/** Shorter bodies fit into one packet without compression. */
+/** Minimum length of compressed bodies: shorter ones fit into one packet without compression. */
 export const COMPRESSED_FROM_BYTES = 1_024
 
-/** A longer body that is written in parts is sent as it comes, not compressed. */
+/** Maximum length of compressed bodies that are written in parts. A longer one is sent as it comes, not compressed. */
 const COMPRESSED_PARTS_BYTES_MAX = 4 * 1024 * 1024
 
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
@@ -20,7 +20,7 @@ export const ENCODINGS: readonly string[] = Object.keys(ENCODERS)
 
 const COMPRESSIBLE = /^(?:text\/(?!event-stream)|application\/(?:[\w.-]+\+)?(?:json|openmetrics-text|xml|yaml))/i
 
-/** Longer headers are ignored: parsing them would take milliseconds. */
+/** Maximum length of a header that is parsed. Longer ones are ignored: parsing them would take milliseconds. */
 const ACCEPTED_LENGTH_MAX = 512
 
 /** Returns the encoding that the client prefers; null if it accepts none or sends no header. */
@@ -39,9 +39,9 @@ export function acceptedEncoding(header: string | undefined, offered: readonly s
 }
 
 /**
- * Compresses answers that are sent with one `end` or have a length, as the client accepts. Answers that are written in
- * parts, such as event streams, are not changed. Compression does not reveal secrets by the lengths of answers
- * (BREACH): no other site can make a browser send a token.
+ * Compresses responses that are sent with one `end` or have a length, if the client accepts it. Responses that are
+ * written in parts, such as event streams, are not changed. Compression does not reveal secrets by the length of
+ * responses (BREACH): no other site can make a browser send a token.
  */
 export function offerCompression(request: IncomingMessage, response: ServerResponse): void {
   response.setHeader('Vary', 'Accept-Encoding')

@@ -22,7 +22,7 @@ interface Mount {
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
   /** Takes over the socket. @returns false if it upgrades nothing at the request's path */
   upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): boolean
-  /** Called when the server closes; answers waiting requests at once. */
+  /** Called when the server closes; responds to waiting requests at once. */
   end(): void
 }
 
@@ -30,7 +30,7 @@ export interface HttpAppDependencies
   extends Omit<GraphQLDependencies, 'staticAnswer'>, Pick<RestDependencies, 'code'>, ChannelOptions {
   metricsPage: MetricsPage
   mounts?: readonly Mount[]
-  /** Null if the web UI is switched off, undefined if it has not been bundled. */
+  /** The web UI: null if it is switched off, undefined if it has not been bundled. */
   ui?: UiFiles | null | undefined
   /** The bundled page; without it, the first request renders it, which blocks all other requests meanwhile. */
   graphiql?: StaticBody | undefined
@@ -38,7 +38,7 @@ export interface HttpAppDependencies
   warnings?: () => Promise<string[]>
 }
 
-/** Serves all paths of a started server but the health probes. */
+/** Serves all paths of a started server except the health probes. */
 export interface HttpApp {
   /** Resolves once the database has answered. */
   warnings(): Promise<string[]>
@@ -141,7 +141,7 @@ function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-const HOW_TO_BUNDLE = `<p>This server has no web UI: it has not been bundled. <code>npm start</code> does so, and says why if it cannot.</p>
+const HOW_TO_BUNDLE = `<p>This server has no web UI, because it has not been bundled. <code>npm start</code> bundles it, or reports why it cannot.</p>
 `
 
 /** The page at `/` of a server without a web UI: a list of its addresses. */
@@ -155,12 +155,12 @@ function indexPage(isUnbundled: boolean): string {
 <p>Compute sessions that retry themselves.</p>
 ${isUnbundled ? HOW_TO_BUNDLE : ''}<ul>
   <li><a href="/graphql">/graphql</a>: GraphiQL in a browser; GraphQL over HTTP, server-sent events and graphql-ws for programs</li>
-  <li><a href="/v2/openapi.json">/v2</a>: the same as JSON over HTTP, as an OpenAPI document</li>
+  <li><a href="/v2/openapi.json">/v2</a>: the same services as JSON over HTTP, described by an OpenAPI document</li>
   <li><a href="/healthz">/healthz</a>: whether the process runs</li>
-  <li><a href="/readyz">/readyz</a>: whether it can work</li>
-  <li>/metrics: what it does and has done, for Prometheus</li>
+  <li><a href="/readyz">/readyz</a>: whether the server is ready</li>
+  <li>/metrics: figures of the server, for Prometheus</li>
 </ul>
-<p>Requests carry <code>Authorization: Bearer …</code>. The first token stands in the file
+<p>Requests carry <code>Authorization: Bearer …</code>. The first token is in the file
 <code>admin-token</code> of the server's data directory.</p>
 `
 }

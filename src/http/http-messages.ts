@@ -8,7 +8,9 @@ export function pathOf({ url }: IncomingMessage): string {
   return url!.split('?', 1)[0]!
 }
 
-/** Returns the value of the first cookie with this name. Does not parse the others: the header may have 16 kB. */
+/**
+ * Returns the value of the first cookie with this name. The other cookies are not parsed: the header may have 16 kB.
+ */
 export function cookieOf({ headers }: IncomingMessage, name: string): string | undefined {
   const { cookie = '' } = headers
   for (let at = cookie.indexOf(`${name}=`); at >= 0; at = cookie.indexOf(`${name}=`, at + 1)) {
@@ -20,8 +22,8 @@ export function cookieOf({ headers }: IncomingMessage, name: string): string | u
 }
 
 /**
- * Returns what is wrong with the Host header, or null. RFC 9112 (3.2) demands status 400 for several Host headers,
- * because a proxy may have used another one, and for none in HTTP/1.1.
+ * Returns the fault of the Host header, or null. RFC 9112 (3.2) demands status 400 for several Host headers, because a
+ * proxy may have used another one, and for none in HTTP/1.1.
  */
 export function hostFault({ rawHeaders, httpVersion }: IncomingMessage): string | null {
   let hosts = 0
@@ -33,7 +35,10 @@ export function hostFault({ rawHeaders, httpVersion }: IncomingMessage): string 
   return hosts === 0 && httpVersion === '1.1' ? 'No Host header' : null
 }
 
-/** Uses the request id of a proxy or client, if it is well-formed, so that both logs refer to the same request. */
+/**
+ * Returns the request id of a proxy or client if it is well-formed, so that both logs refer to the same request;
+ * otherwise a new one.
+ */
 export function requestIdOf({ headers }: IncomingMessage): string {
   const given = headers['x-request-id']
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { inSpan, type Tracer } from '../observability/trace.ts'
-import { guarded } from '../waiting/guarded.ts'
+import { guarded, within } from '../waiting/wait.ts'
 import type { HttpApp } from './http-app.ts'
 import { serveInTurns } from './pipelined-requests.ts'
 import { hostFault, pathOf, requestIdOf, respond, setSafeHeaders } from './http-messages.ts'
@@ -15,7 +15,6 @@ import type { TlsPair } from './tls-pair.ts'
 import { createRouteTable, type ServedRoute } from './route-table.ts'
 import { watchRequest } from './watch-request.ts'
 import { startingProblem } from '../rest/problem.ts'
-import { within } from '../waiting/wait.ts'
 import { isEmbeddedDiskFull } from '../observability/process-events.ts'
 
 /**
@@ -23,12 +22,12 @@ import { isEmbeddedDiskFull } from '../observability/process-events.ts'
  *
  *   starting, migrating → serving → draining → closing
  *
- * Until it serves, it answers only health probes, and all other requests with 503 SERVER_STARTING. While it drains, it
+ * Until it serves, it answers only health probes; all other requests get 503 SERVER_STARTING. While it drains, it
  * serves all requests but reports that it is not ready, so that a load balancer sends new clients elsewhere. When it
  * closes, it refuses new connections and lets requests in flight finish.
  */
 export interface HttpServer {
-  /** Port 0 picks a free one. Resolves with the server's URL. */
+  /** Starts to listen. Port 0 picks a free port. Resolves with the server's URL. */
   listen(host: string, port: number): Promise<string>
   /** Sets the phase that is reported until the server serves. */
   note(phase: 'starting' | 'migrating'): void
@@ -40,10 +39,10 @@ export interface HttpServer {
   replaceTls(pair: TlsPair): void
 }
 
-/** Served even before the server has started. */
+/** Routes that are served even before the server has started. */
 const PROBES: ServedRoute[] = ['/healthz', '/readyz'].map((path) => ({ method: 'GET', path }))
 
-/** A database that answers more slowly counts as unreachable. */
+/** Time limit of the database for a probe: a database that answers more slowly counts as unreachable. */
 const READY_WITHIN_MS = 2_000
 
 /** Probes share one query of the database for this time; after that, a new probe sends another. */
@@ -52,7 +51,10 @@ const ASKED_AGAIN_AFTER_MS = 1_000
 /** The socket of a client whose upgrade was refused is destroyed after this time. */
 const REFUSED_MS = 5_000
 
-/** Requests in flight may take this time to finish when the server closes; Ctrl-C should not seem to hang. */
+/**
+ * Time that requests in flight may take to finish when the server closes. It is short, so that Ctrl-C does not seem to
+ * hang.
+ */
 const CUT_OFF_AFTER_MS = 5_000
 
 export function createHttpServer(options: {
@@ -72,7 +74,7 @@ export function createHttpServer(options: {
     setSafeHeaders(response, requestId)
     if (app?.build !== undefined) response.setHeader('X-Reprise-Build', app.build)
     inSpan(span, () => route(request, response, requestId)).catch((error) => {
-      log.error({ err: error, url: request.url, requestId }, 'a request met a fault')
+      log.error({ err: error, url: request.url, requestId }, 'a request failed unexpectedly')
       if (response.headersSent) response.destroy()
       else respond(response, 500, 'text/plain', 'Unexpected error\n')
     })
@@ -88,7 +90,7 @@ export function createHttpServer(options: {
   let routes = createRouteTable(PROBES)
   let details: Readonly<Record<string, string>> = {}
   let closed: Promise<void> | undefined
-  const failed = (error: unknown) => log.error({ err: error }, 'the HTTP server met a fault')
+  const failed = (error: unknown) => log.error({ err: error }, 'the HTTP server had an error')
   let asked: { at: number; answer: Promise<string[]> } | undefined
 
   /** Shares the query that is in flight, unless it is overdue. */
@@ -124,7 +126,7 @@ export function createHttpServer(options: {
     try {
       upgrade(request, socket, head)
     } catch (error) {
-      log.error({ err: error, url: request.url }, 'an upgrade met a fault')
+      log.error({ err: error, url: request.url }, 'an upgrade failed unexpectedly')
       socket.destroy()
     }
   })
@@ -195,12 +197,12 @@ function urlOf(scheme: string, { address, family, port }: AddressInfo): string {
   return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-/** Healthy means that the process runs and its event loop is not blocked. */
+/** Answers `/healthz`. Healthy means that the process runs and its event loop is not blocked. */
 function answerHealth(response: ServerResponse): void {
   respond(response, 200, 'application/json', '{"status":"ok"}\n')
 }
 
-/** Ready means that the database is reachable. Warnings are for the operator. */
+/** Answers `/readyz`. Ready means that the database is reachable. Warnings are for the operator. */
 async function answerReadiness(
   response: ServerResponse,
   ask: () => Promise<readonly string[]>,
@@ -218,7 +220,7 @@ function answerNotReady(response: ServerResponse, reason: string): void {
   respond(response, 503, 'application/json', `${JSON.stringify({ status: 'not ready', reason })}\n`)
 }
 
-/** Answers all requests but health probes while the server starts. */
+/** Answers all requests except health probes while the server starts. */
 function answerStarting(response: ServerResponse, requestId: string): void {
   const { status, body } = startingProblem(requestId)
   response.setHeader('Retry-After', '1')

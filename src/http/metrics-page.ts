@@ -12,7 +12,7 @@ export interface MetricsPage {
   public: boolean
 }
 
-/** A scraper usually waits 10 s, which must also suffice to render the page. */
+/** Time limit for the check of a token. A scraper usually waits 10 s, which must also suffice to render the page. */
 const IDENTIFY_WITHIN_MS = 3_000
 const READERS_MAX = 100
 
@@ -24,13 +24,13 @@ export type AnswerMetrics = (request: IncomingMessage, response: ServerResponse)
 
 /**
  * Serves the page even while the database is unreachable, because the page then has to report that. Tokens cannot be
- * checked at that time, so readers that were allowed at the last check are still allowed; without the database, the
- * page has only figures of this process.
+ * checked at that time, so readers that were allowed at the last check are still allowed. Without the database, the
+ * page has only the figures of this process.
  */
 export function createMetricsAnswer(page: MetricsPage, identify: GraphQL['identify']): AnswerMetrics {
   const readers = new Set<string>()
 
-  /** Returns null if the caller may read the page. */
+  /** Checks whether the caller may read the page; null means yes. */
   async function refusalOf(authorization: string | undefined): Promise<{ status: number; refusal: string } | null> {
     const key = createHash('sha256')
       .update(authorization ?? '')

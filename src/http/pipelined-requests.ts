@@ -3,19 +3,19 @@ import type { Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 
 /**
- * Bounds requests that a client sends without waiting for answers. One is served at a time and one more is parsed. The
- * following ones stay as bytes, and nothing more is read from the connection, until the current answer has been handed
- * to the system. Without this, Node parses and serves all that it has read at once, up to 2,500 requests, and keeps all
- * answers in memory.
+ * Limits requests that a client sends without waiting for responses. One is served at a time and one more is parsed.
+ * The following ones stay as bytes, and nothing more is read from the connection, until the current response has been
+ * handed to the system. Without this, Node parses and serves all that it has read at once, up to 2,500 requests, and
+ * keeps all responses in memory.
  */
 
-/** HPE_PAUSED of llhttp: `onIncoming` returns it to stop the parser behind the head of the request. */
+/** HPE_PAUSED of llhttp: `onIncoming` returns it to stop the parser after the head of the request. */
 const PAUSE = 21
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Bytes of waiting requests that are kept for all connections without a valid token together. One connection may have
- * 64 KiB, the most that Node reads at once. A connection that would exceed the sum is closed.
+ * Total bytes of waiting requests that are kept for all connections without a valid token. One connection may have 64
+ * KiB, the most that Node reads at once. A connection that would exceed the total is closed.
  */
 const KEPT_BYTES_OF_STRANGERS_MAX = 16 * 1024 * 1024
 
@@ -34,7 +34,7 @@ interface ParserError extends NodeJS.ErrnoException {
   bytesParsed?: number
 }
 
-/** Counts the bytes that are kept for strangers. */
+/** Counts the bytes that are kept for connections without a valid token. */
 interface Kept {
   bytes: number
   isKnown(socket: object): boolean
@@ -43,7 +43,7 @@ interface Kept {
 /** The requests of one connection. */
 interface Turns {
   take(request: IncomingMessage, response: ServerResponse, serve: RequestListener): void
-  /** Keeps these bytes, before which the parser has stopped. */
+  /** Keeps the bytes that the parser has not read. */
   keep(bytes: Buffer): void
   readonly isBusy: boolean
 }
@@ -79,10 +79,10 @@ export function serveInTurns(
 
 function openTurns(socket: HttpSocket, kept: Kept): Turns {
   let answering = false
-  /** Has at most one item, because the parser stops after one request. */
+  /** Functions that start waiting requests. There is at most one, because the parser stops after one request. */
   const waiting: (() => void)[] = []
   let unparsed: Buffer = NOTHING
-  /** Bytes that count towards the sum, until the connection has shown a token or closed. */
+  /** Bytes that count towards the total, until the connection has shown a token or closed. */
   let counted = 0
 
   function count(bytes: number): void {
@@ -126,13 +126,13 @@ function openTurns(socket: HttpSocket, kept: Kept): Turns {
       keepFromReading(socket)
     },
     keep(bytes) {
-      // Copies the bytes if they are less than half of the buffer, which is then freed.
+      // The bytes are copied if they are less than half of the buffer, so that the buffer is freed.
       unparsed = bytes.length * 2 < bytes.buffer.byteLength ? Buffer.from(bytes) : bytes
       if (!kept.isKnown(socket)) {
         count(unparsed.length)
         if (kept.bytes > KEPT_BYTES_OF_STRANGERS_MAX) return void socket.destroy()
       }
-      // Ends a request without a body, which would otherwise count as late.
+      // This ends a request without a body, which would otherwise count as late.
       socket.parser?.resume()
       socket.parser?.execute(NOTHING)
     },
@@ -150,7 +150,7 @@ function stopBehindHeads({ parser }: HttpSocket, isEnough: () => boolean): void 
 }
 
 /**
- * Stops reading from the socket. Node would resume after each request and each drained answer, unless `_paused` is
+ * Stops reading from the socket. Node would resume after each request and each drained response, unless `_paused` is
  * true; it also resets that field, so the field is made read-only.
  */
 function keepFromReading(socket: HttpSocket): void {
@@ -173,7 +173,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 }
 
-/** Refuses a request as Node does without a listener: writes nothing into an answer that has begun. */
+/** Refuses a request as Node does without a listener. Nothing is written into a response that has begun. */
 function refuseUnreadable(socket: Socket, error: ParserError): void {
   const { _httpMessage: answer } = socket as { _httpMessage?: { headersSent: boolean } | null }
   if (socket.writable && answer?.headersSent !== true) {

@@ -13,7 +13,7 @@ export interface RequestLimits {
    * disconnected within twice this time.
    */
   stalledAfterMs: number
-  /** The same for a client that does not read its response and has not shown a valid token. */
+  /** The same time for a client that does not read its response and has not shown a valid token. */
   strangerStalledAfterMs?: number
 }
 
@@ -50,7 +50,7 @@ interface Waiting {
 
 /**
  * Destroys the connections of clients that read nothing of their response, within one to one and a half times the limit
- * that holds for them. The socket's own timeout is not enough, because the GraphQL server disables it. A response with
+ * that applies to them. The socket's own timeout is not enough, because the GraphQL server disables it. A response with
  * nothing to read yet, such as an event stream, does not count, and neither does a slow reader with a valid token.
  * @param isKnown whether the connection has shown a valid token
  */
@@ -87,7 +87,7 @@ export function cutOffSlowReaders(
   server.on('close', () => clearInterval(timer))
 }
 
-/** Returns the bytes that the system has not yet taken: a large answer is one write, taken in parts. */
+/** Returns the number of bytes that the system has not yet taken: a large response is one write, taken in parts. */
 function queuedBytes(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: { writeQueueSize?: number } | null }
   return handle?.writeQueueSize ?? 0

@@ -4,7 +4,7 @@ export interface ServedRoute {
   path: string
 }
 
-/** Names requests by their route, for labels of metrics: clients can make up any number of paths. */
+/** Names requests by their route, for labels of metrics, because clients can invent any number of paths. */
 export interface RouteTable {
   /** Returns the path of the route as it was registered, or `other` if no route matches. */
   routeOf(path: string): string
@@ -12,7 +12,7 @@ export interface RouteTable {
 }
 
 export const OTHER = 'other'
-/** Methods that count for every route. */
+/** Methods that are recorded under their name for every route. */
 const METHODS_ANYWHERE = ['GET', 'HEAD', 'OPTIONS', 'POST']
 
 export function createRouteTable(routes: readonly ServedRoute[]): RouteTable {

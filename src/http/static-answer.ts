@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { acceptedEncoding, COMPRESSED_FROM_BYTES, ENCODERS, ENCODINGS, isCompressibleType } from './compression.ts'
 
-/** Sends an answer that is the same for all clients. */
+/** Sends a response that is the same for all clients. */
 export type SendStatic = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 export interface StaticBody {
-  /** Called once, at the first request. */
+  /** Reads the body; called once, at the first request. */
   read: () => Buffer | Promise<Buffer>
   /** Compressed forms that already exist, by encoding. If missing, the body is compressed at the first request. */
   compressed?: Readonly<Record<string, () => Buffer | Promise<Buffer>>>
@@ -15,18 +15,18 @@ export interface StaticBody {
   headers: OutgoingHttpHeaders & { 'Content-Type': string }
 }
 
-/** Bytes of an answer that are handed to the system at once, because TLS copies them. */
+/** Bytes of a response that are handed to the system at once, because TLS copies them. */
 const PIECE_BYTES = 32 * 1024
 
 /**
- * Serves an answer from memory, also to requests without a token. It is made, compressed and digested once. Clients
+ * Serves a response from memory, also to requests without a token. It is made, compressed and digested once. Clients
  * that already have it get a 304. Slow readers take no memory, because all responses share the same bytes.
  */
 export function staticAnswer(body: StaticBody): SendStatic {
   const bodies = new Map<string, Promise<Buffer>>()
   let tag = body.tag === undefined ? undefined : Promise.resolve(body.tag)
 
-  /** Does not cache a failure: the next request tries again. */
+  /** Makes a part of the response once. A failure is not cached: the next request tries again. */
   function once(name: string, make: () => Buffer | Promise<Buffer>): Promise<Buffer> {
     const known = bodies.get(name)
     if (known) return known
@@ -44,7 +44,7 @@ export function staticAnswer(body: StaticBody): SendStatic {
   }
 
   async function tagOf(): Promise<string> {
-    // Weak, because the same tag serves all compressions of the content.
+    // The tag is weak, because it serves all compressions of the content.
     tag ??= plain().then((bytes) => `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`)
     tag.catch(() => (tag = undefined))
     return tag
@@ -81,7 +81,7 @@ export function staticAnswer(body: StaticBody): SendStatic {
   }
 }
 
-/** Hands over the next piece once the system has taken the previous one and it is this answer's turn. */
+/** Hands over the next piece once the system has taken the previous one and it is this response's turn. */
 async function sendInPieces(response: ServerResponse, bytes: Buffer): Promise<void> {
   let at = 0
   for (; at + PIECE_BYTES < bytes.length; at += PIECE_BYTES) {
@@ -93,8 +93,8 @@ async function sendInPieces(response: ServerResponse, bytes: Buffer): Promise<vo
 }
 
 /**
- * Pieces of all answers together that are handed over in one turn of the event loop. The system takes up to 4 MB for a
- * client that reads nothing: a thousand such answers at once would block all other requests for seconds.
+ * Pieces of all responses together that are handed over in one turn of the event loop. The system takes up to 4 MB for
+ * a client that reads nothing: a thousand such responses at once would block all other requests for seconds.
  */
 const PIECES_PER_TURN = 16
 
@@ -112,7 +112,7 @@ function takeTurn(): void {
   for (const begin of begun) begin()
 }
 
-/** Also resolves if the client has disconnected. */
+/** Waits until the system has taken the data. Also resolves if the client has disconnected. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -123,10 +123,13 @@ function drained(response: ServerResponse): Promise<void> {
   })
 }
 
-/** Longer headers are ignored: they take long to parse and cannot be from a usual client. */
+/**
+ * Maximum length of a header that is parsed. Longer ones are ignored: they take long to parse and cannot be from a
+ * usual client.
+ */
 const TAGS_LENGTH_MAX = 1_024
 
-/** Weak comparison (RFC 9110, 13.1.2). */
+/** Whether the header names the tag, by weak comparison (RFC 9110, 13.1.2). */
 function namesTag(header: string | undefined, tag: string): boolean {
   if (header === undefined || header.length > TAGS_LENGTH_MAX) return false
   const opaque = (text: string) => text.trim().replace(/^W\//, '')

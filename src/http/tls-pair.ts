@@ -20,7 +20,7 @@ export interface TlsPair {
  */
 const CHECK_INTERVAL_MS = 2_000
 
-/** @throws Error with a message for people that names the variable */
+/** Reads the pair. @throws Error with a message for people that names the variable */
 export async function readTlsPair({ certFile, keyFile }: TlsFiles): Promise<TlsPair> {
   const [cert, key] = await Promise.all([
     readNamed('REPRISE_TLS_CERT_FILE', certFile),

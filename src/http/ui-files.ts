@@ -10,7 +10,7 @@ import { type SendStatic, staticAnswer, type StaticBody } from './static-answer.
 
 /** The bundled web UI, served from memory; it has less than a megabyte. */
 export interface UiFiles {
-  /** Identifies the bundle: a page that was loaded from another build is out of date. */
+  /** Id of the bundle: a page that was loaded from another build is out of date. */
   readonly build: string
   readonly routes: readonly ServedRoute[]
   /** The GraphQL documents that the UI sends, by their SHA-256. */
@@ -43,14 +43,14 @@ const POLICY = [
   "require-trusted-types-for 'script'",
 ].join('; ')
 
-/** Set by the page, so that the next page has the right colours at once. */
+/** Name of the cookie that the page sets, so that the next page has the right colours at once. */
 const THEME_COOKIE = 'reprise_theme'
 const THEMES = ['system', 'light', 'dark'] as const
 type Theme = (typeof THEMES)[number]
 const THEME_ATTRIBUTE = 'data-theme="system"'
 const HEAD_END = '</head>'
 
-/** @throws Error if the directory holds no bundle */
+/** Reads the bundle. @throws Error if the directory holds no bundle */
 export async function readUiFiles(directory: string): Promise<UiFiles> {
   const [page, paths, documents, names] = await Promise.all([
     readFile(join(directory, 'index.html'), 'utf8'),
@@ -129,7 +129,7 @@ function inEachTheme(page: string): Record<Theme, SendStatic> {
   return { system: served('system'), light: served('light'), dark: served('dark') }
 }
 
-/** Loads the code of a page together with the main program, not after it. */
+/** Creates the tag that loads the code of a page together with the main program, not after it. */
 function linkTo(file: string): string {
   return extname(file) === '.css'
     ? `<link rel="stylesheet" crossorigin href="${file}">`

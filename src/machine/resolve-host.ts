@@ -1,11 +1,11 @@
 import { lookup, Resolver } from 'node:dns/promises'
 
-/** The addresses of a host name, at least one. */
+/** Returns the addresses of a host name, at least one. */
 export type ResolveHost = (hostname: string) => Promise<string[]>
 
 const QUERY_TIMEOUT_MS = 2_000
 const QUERY_TRIES = 2
-/** The name's servers do not answer; the system's resolver would only wait for them again. */
+/** The name servers do not answer; the system's resolver would only wait for them again. */
 const HOPELESS: readonly string[] = ['ETIMEOUT', 'ESERVFAIL']
 
 /**

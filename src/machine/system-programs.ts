@@ -2,15 +2,15 @@ import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, type St
 import { delimiter, dirname, isAbsolute, join, resolve, sep } from 'node:path'
 
 /**
- * Which programs and directories only root, or this process's own user, can change. What the server and its agent run
- * with their own rights is looked up once, here, and started by its absolute path: a program that somebody plants on the
- * PATH of whoever starts the server, or in a kernel's file system, is never found.
+ * Programs and directories that only root, or this process's own user, can change. The server and its agent look up the
+ * programs that they run with their own rights once, here, and start them by their absolute path. So they never run a
+ * program that somebody planted on the PATH or in a kernel's file system.
  */
 
-/** Where the programs of the system lie on most distributions. */
+/** Directories of the system's programs on most distributions. */
 export const SYSTEM_DIRECTORIES = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** npm puts this directory of every package above the current one on the PATH. */
+/** npm adds this directory of every package above the current one to the PATH. */
 const OF_PACKAGES = `${sep}node_modules${sep}`
 
 /** The overflow user: its files belong to users that this process's user namespace does not know. */
@@ -19,8 +19,9 @@ const UNKNOWN_USER = 65_534
 const found = new Map<string, string>()
 
 /**
- * The PATH of programs that run with the server's or the agent's rights: `path` without relative directories, those of
- * npm packages, and those that another user can write. Where none is left, the directories of the system.
+ * Returns the PATH of programs that run with the server's or the agent's rights: `path` without relative directories,
+ * directories of npm packages, and directories that another user can write. If none remains, the directories of the
+ * system.
  */
 export function systemPath(path = process.env['PATH'] ?? ''): string {
   const known = found.get(path)
@@ -35,11 +36,13 @@ function safeDirectories(path: string): string {
   const safe = path
     .split(delimiter)
     .filter((directory) => isAbsolute(directory) && !isOfPackage(directory) && isSafe(directory))
-  // Not by their links, which others may be able to change.
+  // Links are resolved because other users may be able to change them.
   return [...new Set(safe.map((directory) => realpathSync(directory)))].join(delimiter)
 }
 
-/** The PATH of a kernel that has none of its own: `path` without the programs of npm packages, and Node behind it. */
+/**
+ * Returns the PATH of kernels that set none: `path` without the programs of npm packages, followed by Node's directory.
+ */
 export function kernelPath(path = process.env['PATH'] ?? SYSTEM_DIRECTORIES, node = dirname(process.execPath)): string {
   const own = path.split(delimiter).filter((directory) => isAbsolute(directory) && !isOfPackage(directory))
   return [...new Set([...own, node])].join(delimiter)
@@ -50,8 +53,8 @@ function isOfPackage(directory: string): boolean {
 }
 
 /**
- * @returns the absolute path of a program that runs with this process's rights. Where there is none, a path at which
- *   nothing is, so that starting it fails with ENOENT.
+ * @returns the absolute path of a program that runs with this process's rights. If there is none, returns a path at
+ * which nothing exists, so that starting it fails with ENOENT.
  */
 export function systemProgram(name: string, path = systemPath()): string {
   const key = `${name}\0${path}`
@@ -78,7 +81,7 @@ function isProgram(file: string): boolean {
   }
 }
 
-/** Whether nobody but root and this process's user can change this file, or what is directly in this directory. */
+/** Whether only root and this process's user can change this file, or the entries of this directory. */
 function isSafe(path: string): boolean {
   try {
     return unsafePath(path) === null
@@ -95,9 +98,9 @@ export interface UnsafePath {
 }
 
 /**
- * The outermost directory above a path, or the path itself, that another user can write, and with it all that is below.
- * In a directory with the sticky bit, like /tmp, nobody can replace what belongs to somebody else, so it is safe above
- * the path, but not as the path.
+ * Returns the outermost directory above a path, or the path itself, that another user can write. That user can then
+ * change everything below it. In a directory with the sticky bit, like /tmp, nobody can replace what belongs to
+ * somebody else. Such a directory is therefore safe above the path, but not as the path itself.
  *
  * @returns null if there is none
  * @throws if the path does not exist
@@ -109,7 +112,7 @@ export function unsafePath(path: string): UnsafePath | null {
   )
 }
 
-/** The same for a path that may not exist yet: then for where it would be made. */
+/** Like `unsafePath`, but for a path that may not exist yet: checks the place where it would be created. */
 export function unsafeAbove(path: string): UnsafePath[] {
   const absolute = resolve(path)
   try {
@@ -120,14 +123,14 @@ export function unsafeAbove(path: string): UnsafePath[] {
   }
   const parent = dirname(absolute)
   const [unsafe] = unsafeAbove(parent)
-  // Nobody can replace there what this user makes.
+  // In such a directory nobody can replace what this user creates.
   const isSticky = unsafe !== undefined && unsafe.path === parent && unsafeItself(parent, true) === null
   return unsafe === undefined || isSticky ? [] : [unsafe]
 }
 
 /**
- * What another user can write of an installed package, or a checkout: looked for two levels deep, and three in `dist`,
- * in some 50 ms.
+ * Lists what another user can write in an installed package or a checkout. Looks two levels deep, three in `dist`,
+ * which takes about 50 ms.
  */
 export function unsafeInPackage(root: string): UnsafePath[] {
   const built = join(root, 'dist')
@@ -138,7 +141,7 @@ export function unsafeInPackage(root: string): UnsafePath[] {
 function filesOf(directory: string, levels: number): string[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
     const path = join(directory, entry.name)
-    // A link leads where its owner wants; it is the directory that says who may replace it.
+    // A link's own mode says nothing: the directory that holds it decides who may replace it.
     if (entry.isSymbolicLink()) return []
     return entry.isDirectory() && levels > 1 ? [path, ...filesOf(path, levels - 1)] : [path]
   })
@@ -152,7 +155,7 @@ function unsafeItself(path: string, sticky: boolean): UnsafePath | null {
   return unsafe ? { path, what: describe(status) } : null
 }
 
-/** Root, this user, and whom the root directory belongs to where root of a user namespace does not have that number. */
+/** Root, this user, and the owner of the root directory, which is root under another number in some user namespaces. */
 function trustedOwners(): Set<number> {
   const { uid } = lstatSync('/')
   return new Set([0, process.getuid?.() ?? 0, ...(uid === UNKNOWN_USER ? [uid] : [])])
@@ -162,7 +165,7 @@ function othersCanWrite({ mode, gid }: Stats): boolean {
   return (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && hasOtherMembers(gid))
 }
 
-/** Groups that no file of this machine names may have any members. */
+/** Whether the group may have other members, which holds for groups that no file of this machine names. */
 function hasOtherMembers(gid: number): boolean {
   const own = process.getuid?.() ?? 0
   const rows = (file: string) =>
@@ -186,7 +189,7 @@ function describe({ mode, uid, gid }: Stats): string {
   return `${kind} of user ${uid} and group ${gid} with mode ${(mode & 0o7777).toString(8).padStart(4, '0')}`
 }
 
-/** From the root directory to the parent. */
+/** Lists the directories from the root to the parent. */
 function ancestorsOf(path: string): string[] {
   const parent = dirname(path)
   return parent === path ? [] : [...ancestorsOf(parent), parent]

@@ -1,15 +1,15 @@
 import { join, resolve } from 'node:path'
-import { ChainStoreError } from '../agent/chain-store.ts'
+import { ChainStoreError } from '../agent/executors/chain/chain-store.ts'
 import type { Agent, AgentOptions } from '../agent/agent.ts'
 import { chooseExecutor, type ChosenExecutor } from '../agent/create-executor.ts'
-import { detectSlots } from '../agent/detect-slots.ts'
 import { isPassing } from '../agent/disk-watch.ts'
-import { ExecutorSetupError } from '../agent/executors/setup-error.ts'
+import { ExecutorSetupError } from '../agent/executors/executor.ts'
 import { IsolationError, IsolationUndecidedError } from '../agent/executors/process/isolation/isolation.ts'
-import { ConfigurationError, type Config } from './config.ts'
+import { type Config, ConfigurationError } from './config.ts'
 import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
 import { wait } from '../waiting/wait.ts'
+import { availableParallelism, totalmem } from 'node:os'
 
 /**
  * Returns the options of an agent from the configuration, embedded in a server or standalone.
@@ -111,4 +111,14 @@ function filesOf(config: Config): string[] {
   return Object.entries(config).flatMap(([key, value]) =>
     key.endsWith('File') && typeof value === 'string' ? [resolve(value)] : [],
   )
+}
+
+/** Share of the memory that kernels get. The rest is left to the agent, an embedded server and the system. */
+const MEMORY_SHARE = 0.8
+
+/** Returns what this machine or container can offer to kernels: `cpu` in cores, `mem` in bytes. */
+function detectSlots(): Record<string, string> {
+  const constrained = process.constrainedMemory()
+  const total = constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
+  return { cpu: String(availableParallelism()), mem: String(Math.floor(total * MEMORY_SHARE)) }
 }

@@ -10,7 +10,7 @@ const AGENT_STATUSES = ['ALIVE', 'SUSPECT', 'LOST', 'DRAINING', 'TERMINATED'] as
 const AgentResource = z
   .object({
     id: z.uuid(),
-    name: z.string().openapi({ description: 'Several agents may have the same.' }),
+    name: z.string().openapi({ description: 'Name for people; several agents may have the same name.' }),
     status: z.enum(AGENT_STATUSES),
     resource_group: z.string(),
     slots: z.array(z.object({ slot: z.string(), capacity: z.string(), used: z.string() })),
@@ -18,15 +18,15 @@ const AgentResource = z
     isolation: z
       .string()
       .nullable()
-      .openapi({ description: 'What keeps its kernels from the agent and from each other.' }),
+      .openapi({ description: 'How its kernels are isolated from the agent and from each other.' }),
     refuses: z
       .string()
       .nullable()
-      .openapi({ description: 'Why it takes no new kernels at present; null while it takes them.' }),
+      .openapi({ description: 'Why it accepts no new kernels at present; null while it accepts them.' }),
     drain_reason: z.string().nullable(),
     drained_at: time().nullable(),
     version: z.string(),
-    embedded: z.boolean().openapi({ description: 'It runs in the process of a server.' }),
+    embedded: z.boolean().openapi({ description: 'Whether it runs within the process of a server.' }),
     registered_at: time(),
     last_heard_at: time(),
   })
@@ -37,7 +37,7 @@ const listRoute = createRoute({
   path: '/v2/agents',
   operationId: 'listAgents',
   summary: 'List agents',
-  description: 'By name.',
+  description: 'Ordered by name.',
   tags: ['agents'],
   request: {
     query: z.strictObject({
@@ -64,12 +64,12 @@ const VolumeList = z
     items: z.array(
       z
         .object({
-          name: z.string().openapi({ description: 'The name by which sessions ask for it.' }),
-          read_only: z.boolean().openapi({ description: 'No agent lets kernels change what is in it.' }),
-          resource_groups: z.array(z.string()).openapi({ description: 'Where there are agents that have it.' }),
-          agents: z.int().openapi({ description: 'How many agents have it and are alive.' }),
+          name: z.string().openapi({ description: 'Its name, which sessions use in `mounts`.' }),
+          read_only: z.boolean().openapi({ description: 'Whether it is read-only for kernels on every agent.' }),
+          resource_groups: z.array(z.string()).openapi({ description: 'Resource groups whose agents have it.' }),
+          agents: z.int().openapi({ description: 'Number of live agents that have it.' }),
         })
-        .openapi('Volume', { description: 'A directory that agents have under a name, for kernels.' }),
+        .openapi('Volume', { description: 'A directory on agents that kernels can mount by its name.' }),
     ),
   })
   .openapi('VolumeList')
@@ -79,9 +79,10 @@ const volumesRoute = createRoute({
   path: '/v2/volumes',
   operationId: 'listVolumes',
   summary: 'List volumes',
-  description: 'Those that sessions of your project may use, by name; for tokens of no project all. At most 1000.',
+  description:
+    'The volumes that sessions of your project may use, ordered by name; all volumes if your token has no project. At most 1000.',
   tags: ['agents'],
-  responses: { 200: json(VolumeList, 'All volumes.'), ...COMMON_PROBLEMS },
+  responses: { 200: json(VolumeList, 'The volumes.'), ...COMMON_PROBLEMS },
 })
 
 export function serveAgents(app: RestApp): void {

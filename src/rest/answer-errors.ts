@@ -10,7 +10,7 @@ import { OPENAPI_PATH } from './openapi.ts'
 import { PROBLEM_TYPE, problemOf } from './problem.ts'
 import type { RestApp } from './rest-app.ts'
 
-/** Answers every error, and every request that no route serves, with a problem document. */
+/** Responds to every error, and to every request that no route serves, with a problem document. */
 export function answerErrors(app: RestApp, { log, refusals }: { log: Logger; refusals: RefusalLog }): void {
   app.notFound((c) => {
     const allowed = methodsOf(app, c.req.path)
@@ -30,11 +30,14 @@ export function answerErrors(app: RestApp, { log, refusals }: { log: Logger; ref
         message: error.message,
       })
     if (!(error instanceof RepriseError))
-      log.error({ err: error, requestId, path: c.req.path }, 'a request met a fault')
+      log.error({ err: error, requestId, path: c.req.path }, 'a request failed unexpectedly')
     const outage = thrown !== error && error instanceof RepriseError ? error.code : null
     if (outage === 'SERVER_DISK_FULL') log.error({ err: thrown, requestId, path: c.req.path }, 'a disk is full')
     if (outage === 'DATABASE_UNAVAILABLE' || outage === 'TOO_MANY_REQUESTS') {
-      log.warn({ requestId, path: c.req.path, reason: String(thrown) }, `a request met an outage: ${outage}`)
+      log.warn(
+        { requestId, path: c.req.path, reason: String(thrown) },
+        `a request failed because of an outage: ${outage}`,
+      )
       c.header('Retry-After', '1')
     }
     const { status, body } = problemOf(error, requestId)
@@ -48,13 +51,13 @@ export function answerErrors(app: RestApp, { log, refusals }: { log: Logger; ref
   })
 }
 
-/** Answers a request that cannot be turned into a `Request`, because its Host or its path is invalid. */
+/** Responds to a request that cannot be turned into a `Request`, because its Host or its path is invalid. */
 export function refuseRequest(error: Error, requestId: string): Response {
   const { status, body } = problemOf(toRepriseError(error), requestId)
   return new Response(JSON.stringify(body), { status, headers: { 'Content-Type': PROBLEM_TYPE } })
 }
 
-/** Translates an unreadable request and a database outage; other errors stay as they are. */
+/** Converts an unreadable request and a database outage to an error with a code; other errors stay as they are. */
 export function toRepriseError(error: Error): Error {
   const outage = outageOf(error)
   if (outage !== null) return outage

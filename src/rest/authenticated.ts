@@ -11,10 +11,10 @@ import type { Viewer } from '../services/service-context.ts'
 import type { RestEnvironment } from './rest-app.ts'
 
 const DISCOVERY_PREFIX = '/v2/discovery/'
-/** The code of a download link, at the end of the URL. */
+/** Matches the code of a download link, at the end of the URL. */
 const LINK = /[?&]link=([\w-]+)$/
 
-/** Authenticates a request before anything else in it is checked. A GET reads one state of the database. */
+/** Authenticates a request before anything else in it is checked. A GET reads from one state of the database. */
 export function authenticated(
   { authenticate, admission }: { authenticate: Authenticate; admission: Admission },
   base: Omit<ReadContext, 'viewer'>,
@@ -52,8 +52,8 @@ interface Caller {
 }
 
 /**
- * Identifies the caller by the code of a download link, because a browser follows a link without the headers of its
- * page, or else by the token.
+ * Identifies the caller by the code of a download link or by the token. A link needs the code, because a browser
+ * follows it without the headers of its page.
  */
 async function identify(
   { method, url, headers, socket }: IncomingMessage,

@@ -10,17 +10,20 @@ import { outageOf } from '../services/database-outage.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { PROBLEM_TYPE, problemOf } from './problem.ts'
 
-/** Cookie over TLS. Sibling hosts and pages without TLS cannot set it; other TLS ports of the host can. */
+/** Name of the cookie over TLS. Sibling hosts and pages without TLS cannot set it; other TLS ports of the host can. */
 const SECURE_COOKIE = '__Host-reprise_session'
 const COOKIE = 'reprise_session'
-/** Scripts cannot read the cookie, and other sites cannot send it; browsers send it to all ports of the host. */
+/**
+ * Attributes of the cookie. Scripts cannot read it, and other sites cannot send it; browsers send it to all ports of
+ * the host.
+ */
 const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Strict'
-/** Longer than a login session lives. */
+/** Lifetime of the cookie: longer than that of a login session. */
 const COOKIE_SECONDS = 7 * 24 * 3600
 
 /** Header with the key that pages of this server keep in the storage of their origin and send only to it. */
 const KEY_HEADER = 'x-reprise-browser-key'
-/** Tells a page that the browser has the cookie of a login, but not its key. */
+/** Header that informs a page that the browser has the cookie of a login, but not its key. */
 export const LOGIN_HEADER = 'X-Reprise-Login'
 
 const SESSION_PATH = '/ui/session'
@@ -94,10 +97,10 @@ export function createBrowserSessions(dependencies: Dependencies): BrowserSessio
 }
 
 /**
- * Turns the cookie and the page's key into an `Authorization` header, if a page of this server sent the request. That
- * is checked by `Sec-Fetch-Site`, which scripts cannot set, or by `Origin` if the browser does not send it. An existing
- * `Authorization` is kept.
- * @returns incomplete if the cookie came without a key; it is then ignored
+ * Converts the cookie and the page's key into an `Authorization` header, if a page of this server sent the request.
+ * This is checked by `Sec-Fetch-Site`, which scripts cannot set, or by `Origin` if the browser does not send it. An
+ * existing `Authorization` is kept.
+ * @returns incomplete if the cookie came without a key; the cookie is then ignored
  */
 export function takeSessionCookie(request: IncomingMessage): 'incomplete' | undefined {
   const { headers } = request
@@ -112,7 +115,8 @@ export function takeSessionCookie(request: IncomingMessage): 'incomplete' | unde
 
 /**
  * Returns the secrets of all cookies with our names, the most likely first. Programs on other ports of the host can set
- * cookies of the same names, and browsers send those with longer paths before ours; the page's key does not match them.
+ * cookies of the same names, and browsers send cookies with longer paths before ours; the page's key does not match
+ * those.
  */
 function sessionSecrets(header: string): string[] {
   const values = (wanted: string) =>
@@ -128,7 +132,7 @@ function keyOf({ headers }: IncomingMessage): string | undefined {
   return typeof key === 'string' && isBrowserKey(key) ? key : undefined
 }
 
-/** Sets the cookie and removes the one of the other name, which an earlier login left. Null logs out. */
+/** Sets the cookie and removes the one of the other name, which an earlier login may have left. Null logs out. */
 function cookiesFor(request: IncomingMessage, secret: string | null): string[] {
   const isOverTls = isSecure(request)
   const cookie = (name: string, value: string | null) =>
@@ -169,7 +173,7 @@ async function openSession(request: IncomingMessage, requestId: string, dependen
   })
 }
 
-/** @throws RepriseError MALFORMED_REQUEST */
+/** Reads the key that the page has created. @throws RepriseError MALFORMED_REQUEST */
 function newKeyOf(request: IncomingMessage): string {
   const key = keyOf(request)
   if (key !== undefined) return key
@@ -177,13 +181,13 @@ function newKeyOf(request: IncomingMessage): string {
   throw new RepriseError('MALFORMED_REQUEST', message)
 }
 
-/** `Origin` counts because a proxy may end TLS in front of this server. */
+/** Whether the browser uses TLS. `Origin` counts because a proxy may end TLS in front of this server. */
 function isSecure({ socket, headers }: IncomingMessage): boolean {
   return 'encrypted' in socket || headers.origin?.startsWith('https:') === true
 }
 
 function refuse(response: ServerResponse, requestId: string, error: unknown, log: Logger): void {
-  if (!(error instanceof RepriseError)) log.error({ err: error, requestId }, 'a request met a fault')
+  if (!(error instanceof RepriseError)) log.error({ err: error, requestId }, 'a request failed unexpectedly')
   const { status, body } = problemOf(error, requestId)
   response.writeHead(status, {
     'Content-Type': PROBLEM_TYPE,

@@ -13,11 +13,11 @@ import type { RestApp } from './rest-app.ts'
 export const CHAIN_FILTER = {
   id: ids('With one of these ids.'),
   state: several(CHAIN_STATES, 'In one of these states.'),
-  cause: several(FAILURE_CAUSES, 'Whose latest failure had one of these causes.'),
-  attempts: range('By how many attempts there are:'),
+  cause: several(FAILURE_CAUSES, 'Latest failure has one of these causes.'),
+  attempts: range('Number of attempts:'),
   project: z.string().optional().openapi({ description: 'In the project of this name.' }),
   name: z.string().optional().openapi({ description: 'With this name.' }),
-  name_contains: z.string().optional().openapi({ description: 'With this in the name.' }),
+  name_contains: z.string().optional().openapi({ description: 'With this text in the name.' }),
   label: label(),
   search: z
     .string()
@@ -27,43 +27,43 @@ export const CHAIN_FILTER = {
   resource_group: z
     .string()
     .optional()
-    .openapi({ description: 'Whose newest attempt is in the resource group of this name.' }),
-  user: z.string().optional().openapi({ description: 'Whose newest attempt belongs to the user of this name.' }),
-  exit_code: integers('Whose newest attempt ended with one of these exit codes.'),
-  hold_reason: several(HOLD_REASONS, 'Whose retry is held for one of these reasons.'),
+    .openapi({ description: 'Newest attempt is in the resource group of this name.' }),
+  user: z.string().optional().openapi({ description: 'Newest attempt belongs to the user of this name.' }),
+  exit_code: integers('Newest attempt ended with one of these exit codes.'),
+  hold_reason: several(HOLD_REASONS, 'Retry is held for one of these reasons.'),
   agent_id: z
     .uuid()
     .toLowerCase()
     .optional()
-    .openapi({ description: 'With a kernel that is, or was, on the agent of this id.' }),
-  due_before: moment('Whose retry is due before then.'),
-  created_after: moment('Created then or later.'),
-  created_before: moment('Created before then.'),
-  active_after: moment('With activity then or later.'),
-  active_before: moment('Without activity since then.'),
+    .openapi({ description: 'With a kernel that is or was on the agent with this id.' }),
+  due_before: moment('Retry is due before this time.'),
+  created_after: moment('Created at this time or later.'),
+  created_before: moment('Created before this time.'),
+  active_after: moment('With activity at this time or later.'),
+  active_before: moment('Without activity since this time.'),
 }
 
 const Conditions = z.object(CHAIN_FILTER)
 
 const ChainResource = z
   .object({
-    id: z.uuid().openapi({ description: "Its first attempt's id." }),
+    id: z.uuid().openapi({ description: 'The id of its first attempt.' }),
     name: z.string(),
     labels: labels(),
     project: z.string(),
     state: z.enum(CHAIN_STATES),
     cause: z.enum(FAILURE_CAUSES).nullable().openapi({ description: 'Cause of the latest failure.' }),
-    attempts: z.int().openapi({ description: 'How many there are.' }),
+    attempts: z.int().openapi({ description: 'Number of attempts.' }),
     newest_session_id: z.uuid().openapi({ description: 'The newest attempt.' }),
     created_at: time(),
     newest_activity_at: time(),
     ended_at: time().nullable(),
-    total_seconds: z.number().openapi({ description: 'From its creation to its end, or until now.' }),
+    total_seconds: z.number().openapi({ description: 'Seconds from its creation to its end, or until now.' }),
     outlook: z
       .object({ will_retry: z.boolean(), reason: z.string(), at: time().nullable() })
-      .openapi({ description: 'Whether it will still retry, and when.' }),
+      .openapi({ description: 'Whether it will continue, and when.' }),
   })
-  .openapi('Chain', { description: 'All attempts at one piece of work.' })
+  .openapi('Chain', { description: 'A chain: all attempts at one piece of work.' })
 
 const ORDERS = ['ACTIVITY', 'ATTEMPTS', 'TOTAL_TIME', 'NAME', 'CREATED_AT', 'DUE_AT'] as const
 
@@ -80,15 +80,14 @@ const listRoute = createRoute({
   path: '/v2/chains',
   operationId: 'listChains',
   summary: 'List chains',
-  description:
-    'Those with the latest activity first, unless another order is asked for. All filters that are given must match.',
+  description: 'By default, chains with the latest activity come first. All given filters must match.',
   tags: ['chains'],
   request: {
     query: z.strictObject({
       ...PAGE_PARAMETERS,
       ...CHAIN_FILTER,
-      order: word(ORDERS, 'ACTIVITY', 'In which order; by DUE_AT only those that wait for a retry.'),
-      direction: word(['ASC', 'DESC'], 'DESC', 'Which way.'),
+      order: word(ORDERS, 'ACTIVITY', 'Field to order by. DUE_AT lists only chains that wait for a retry.'),
+      direction: word(['ASC', 'DESC'], 'DESC', 'Direction.'),
     }),
   },
   responses: { 200: json(pageOf(ChainResource).openapi('ChainPage'), 'A page of chains.'), ...COMMON_PROBLEMS },
@@ -99,7 +98,8 @@ const getRoute = createRoute({
   path: '/v2/chains/{id}',
   operationId: 'getChain',
   summary: 'Get a chain',
-  description: 'Its attempts are those of its first session, `/v2/sessions/{id}/attempts`, which has the same id.',
+  description:
+    '`/v2/sessions/{id}/attempts` lists its attempts, with the same id: the id of a chain is that of its first session.',
   tags: ['chains'],
   request: { params: ChainIdParameter },
   responses: { 200: json(ChainResource, 'The chain.'), ...COMMON_PROBLEMS, ...problems('SESSION_NOT_FOUND') },

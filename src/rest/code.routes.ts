@@ -10,16 +10,16 @@ import type { RestApp } from './rest-app.ts'
 
 const CodeResource = z
   .object({
-    sha256: z.string().openapi({ description: 'Of the archive: what `code_sha256` of a session names.' }),
+    sha256: z.string().openapi({ description: 'SHA-256 of the archive, which sessions give as `code_sha256`.' }),
     bytes: z.int(),
     files: z.int(),
-    created_by: z.string().openapi({ description: 'The name of the token that uploaded it first.' }),
+    created_by: z.string().openapi({ description: 'Name of the token that uploaded it first.' }),
     created_at: time(),
     last_used_at: time().openapi({
-      description: 'When it was last uploaded or named by a new session, to ten minutes.',
+      description: 'When it was last uploaded or used by a new session, to ten minutes.',
     }),
   })
-  .openapi('Code', { description: 'Files that sessions of a project find in their working directory.' })
+  .openapi('Code', { description: 'Uploaded code: files that sessions of a project find in their working directory.' })
 
 const ARCHIVE_TYPE = 'application/x-tar'
 
@@ -38,12 +38,12 @@ const getRoute = createRoute({
   method: 'get',
   path: '/v2/code/{sha256}',
   operationId: 'getCode',
-  summary: 'Ask whether code is there',
-  description: 'Before it is uploaded. Of the code of other projects nothing is told.',
+  summary: 'Check whether code has been uploaded',
+  description: 'Use it before an upload. Code of other projects counts as missing.',
   tags: ['code'],
   request: parameters,
   responses: {
-    200: json(CodeResource, 'It is there, and need not be sent.'),
+    200: json(CodeResource, 'The code has been uploaded and need not be sent.'),
     ...COMMON_PROBLEMS,
     ...problems('PROJECT_NOT_FOUND', 'CODE_NOT_FOUND'),
   },
@@ -55,7 +55,7 @@ const putRoute = createRoute({
   operationId: 'uploadCode',
   summary: 'Upload code',
   description:
-    'A tar archive in the format of POSIX (`tar --format=posix`), not compressed, with files, directories and symbolic links that stay within it. Sessions of the project whose `code_sha256` is its SHA-256 find these files in their working directory. Idempotent.',
+    'The body is a tar archive in POSIX format (`tar --format=posix`), not compressed, with files, directories and symbolic links that stay within it. Sessions of the project whose `code_sha256` is its SHA-256 find these files in their working directory. Idempotent.',
   tags: ['code'],
   request: {
     ...parameters,
@@ -63,7 +63,7 @@ const putRoute = createRoute({
   },
   responses: {
     201: json(CodeResource, 'Stored.'),
-    200: json(CodeResource, 'It was there already.'),
+    200: json(CodeResource, 'The code had already been uploaded.'),
     ...COMMON_PROBLEMS,
     ...problems(
       'MALFORMED_REQUEST',
@@ -91,7 +91,7 @@ export function serveCode(app: RestApp, { code: store }: { code: CodeStore }): v
       })
       return c.json(toCode(code), created ? 201 : 200)
     } finally {
-      // A client reads the answer only after it has sent the rest of the body.
+      // A client reads the response only after it has sent the rest of the body.
       incoming.resume()
     }
   })
@@ -113,7 +113,7 @@ function announcedBytes({ headers }: IncomingMessage): number | null {
   return announced === undefined ? null : Number(announced)
 }
 
-/** @throws RepriseError UNSUPPORTED_MEDIA_TYPE, MALFORMED_REQUEST where it is incomplete */
+/** Yields the body. @throws RepriseError UNSUPPORTED_MEDIA_TYPE, or MALFORMED_REQUEST if the body is incomplete */
 async function* bodyOf(incoming: IncomingMessage): AsyncGenerator<Uint8Array, void> {
   const [type = ''] = (incoming.headers['content-type'] ?? '').split(';')
   if (type.trim().toLowerCase() !== ARCHIVE_TYPE) {

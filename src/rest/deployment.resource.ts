@@ -27,7 +27,9 @@ export const DeploymentResource = z
     route_counts: z
       .array(z.object({ status: z.enum(ROUTE_STATUSES), count: z.int() }))
       .openapi({ description: 'Number of its routes by status.' }),
-    revision: z.int().openapi({ description: 'The current revision, to which the following fields belong.' }),
+    revision: z
+      .int()
+      .openapi({ description: 'The number of the current revision. The following fields are its specification.' }),
     resource_group: z.string(),
     image: z.string().nullable(),
     command: z.array(z.string()),
@@ -51,15 +53,19 @@ export const DeploymentResource = z
     start_timeout: z.number(),
     evict_after: z.number(),
     drain: z.number(),
-    failures: z.int().openapi({ description: 'Routes that failed in a row, without a lasting healthy one between.' }),
+    failures: z.int().openapi({
+      description: 'Number of consecutive routes that failed, without one in between that stayed healthy.',
+    }),
     next_route_at: time()
       .nullable()
-      .openapi({ description: 'No new route is started before this time, after such failures.' }),
+      .openapi({ description: 'After such failures: no new route is started before this time.' }),
     created_at: time(),
     status_changed_at: time(),
     destroyed_at: time().nullable(),
   })
-  .openapi('Deployment', { description: 'A service that keeps its replicas. Durations are in seconds.' })
+  .openapi('Deployment', {
+    description: 'A service with a fixed number of healthy replicas. Durations are in seconds.',
+  })
 
 export function toDeployment(deployment: DescribedDeployment): z.infer<typeof DeploymentResource> {
   const { revision, routeCounts } = deployment
@@ -109,19 +115,19 @@ export function toDeployment(deployment: DescribedDeployment): z.infer<typeof De
 
 export const DEPLOYMENT_INPUT = component('DeploymentInput', {
   ...inputSchema(createDeploymentSchema),
-  description: 'What `createDeployment` takes, with names in snake_case; durations in seconds.',
+  description: 'The input of `createDeployment`, with names in snake_case. Durations are in seconds.',
 })
 
 export const DEPLOYMENT_CHANGE = component('DeploymentChange', changeSchema())
 
 export const DEPLOYMENT_SCALE = component('DeploymentScale', {
   ...inputSchema(scaleSchema),
-  description: 'What is not given stays as it is; null stands for the defaults of `min_healthy` and `max_surge`.',
+  description: 'Missing fields stay as they are. For `min_healthy` and `max_surge`, null means the default.',
 })
 
 /** Returns the schema of a change, where all fields are optional. */
 function changeSchema(): JsonSchema {
   const { required: _, ...change } = inputSchema(deploymentSpecSchema)
   change.properties!['image'] = { anyOf: [change.properties!['image']!, { type: 'null' }] }
-  return { ...change, description: 'What is not given stays as it is; `image` null is none.' }
+  return { ...change, description: 'Missing fields stay as they are. For `image`, null means none.' }
 }

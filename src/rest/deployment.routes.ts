@@ -39,7 +39,7 @@ const listRoute = createRoute({
   path: '/v2/deployments',
   operationId: 'listDeployments',
   summary: 'List deployments',
-  description: 'Newest first, including destroyed deployments. All filters that are given must match.',
+  description: 'Newest first, including destroyed deployments. All given filters must match.',
   tags: ['deployments'],
   request: {
     query: z.strictObject({
@@ -48,8 +48,8 @@ const listRoute = createRoute({
       project: z.string().optional().openapi({ description: 'In the project of this name.' }),
       id_prefix: z.string().optional().openapi({ description: ID_PREFIX_WORDS }),
       name: z.string().optional().openapi({ description: 'With this name.' }),
-      created_after: moment('Created then or later.'),
-      created_before: moment('Created before then.'),
+      created_after: moment('Created at this time or later.'),
+      created_before: moment('Created before this time.'),
     }),
   },
   responses: {
@@ -76,7 +76,7 @@ const createDeploymentRoute = createRoute({
   },
   responses: {
     201: json(DeploymentResource, 'Created.'),
-    200: json(DeploymentResource, 'The `creation_id` is known: the deployment that was created with it.'),
+    200: json(DeploymentResource, 'The `creation_id` was used before: the deployment that it created.'),
     ...COMMON_PROBLEMS,
     ...problems(...BODY_PROBLEMS, 'PROJECT_NOT_FOUND', 'RESOURCE_GROUP_NOT_FOUND', 'NAME_TAKEN', 'QUOTA_EXCEEDED'),
   },
@@ -101,14 +101,14 @@ const updateRoute = createRoute({
   path: '/v2/deployments/{id}',
   operationId: 'updateDeployment',
   summary: 'Change the specification of a deployment',
-  description: 'Adds a revision; routes are replaced step by step. Fields that are not given keep their values.',
+  description: 'Adds a revision; routes are replaced step by step. Missing fields keep their values.',
   tags: ['deployments'],
   request: {
     params: DeploymentIdParameter,
     body: jsonBody(DEPLOYMENT_CHANGE, { command: ['node', 'server.js', '--fast'], health_check: { timeout: 1 } }),
   },
   responses: {
-    200: json(DeploymentResource, 'The deployment, as it is now.'),
+    200: json(DeploymentResource, 'The deployment after the change.'),
     ...COMMON_PROBLEMS,
     ...problems(...BODY_PROBLEMS, 'DEPLOYMENT_NOT_FOUND', 'DEPLOYMENT_DESTROYED', 'RESOURCE_GROUP_NOT_FOUND'),
   },
@@ -122,7 +122,7 @@ const scaleRoute = createRoute({
   tags: ['deployments'],
   request: { params: DeploymentIdParameter, body: jsonBody(DEPLOYMENT_SCALE, { replicas: 5 }) },
   responses: {
-    200: json(DeploymentResource, 'The deployment, as it is now.'),
+    200: json(DeploymentResource, 'The deployment after the change.'),
     ...COMMON_PROBLEMS,
     ...problems(...BODY_PROBLEMS, 'DEPLOYMENT_NOT_FOUND', 'DEPLOYMENT_DESTROYED'),
   },
@@ -132,15 +132,17 @@ const destroyRoute = createRoute({
   method: 'delete',
   path: '/v2/deployments/{id}',
   operationId: 'destroyDeployment',
-  summary: 'End a deployment',
-  description: 'Ends all its routes. The deployment and its history are kept.',
+  summary: 'Destroy a deployment',
+  description: 'Terminates all its routes. The record of the deployment and its history are kept.',
   tags: ['deployments'],
   request: {
     params: DeploymentIdParameter,
-    query: z.strictObject({ reason: z.string().optional().openapi({ description: 'Kept with the deployment.' }) }),
+    query: z.strictObject({
+      reason: z.string().optional().openapi({ description: 'The reason, which is stored with the deployment.' }),
+    }),
   },
   responses: {
-    202: json(DeploymentResource, 'It is being ended.'),
+    202: json(DeploymentResource, 'It is being destroyed.'),
     ...COMMON_PROBLEMS,
     ...problems('DEPLOYMENT_NOT_FOUND', 'DEPLOYMENT_DESTROYED'),
   },

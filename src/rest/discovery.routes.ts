@@ -19,7 +19,7 @@ const EndpointList = z
           revision: z.int(),
           since: time(),
         })
-        .openapi('Endpoint', { description: 'Where a healthy route serves.' }),
+        .openapi('Endpoint', { description: 'The address on which a healthy route serves.' }),
     ),
   })
   .openapi('EndpointList')
@@ -28,7 +28,7 @@ const endpointsRoute = createRoute({
   method: 'get',
   path: '/v2/deployments/{id}/endpoints',
   operationId: 'listEndpoints',
-  summary: 'List where the healthy routes of a deployment serve',
+  summary: 'List the addresses of the healthy routes of a deployment',
   tags: ['deployments'],
   request: { params: DeploymentIdParameter },
   responses: {
@@ -40,16 +40,16 @@ const endpointsRoute = createRoute({
 
 const TargetGroups = z
   .array(z.object({ targets: z.array(z.string()), labels: z.record(z.string(), z.string()) }))
-  .openapi('PrometheusTargets', { description: "Prometheus' format for service discovery over HTTP." })
+  .openapi('PrometheusTargets', { description: "Targets in Prometheus' format for service discovery over HTTP." })
 
 const prometheusRoute = createRoute({
   method: 'get',
   path: '/v2/discovery/prometheus',
   operationId: 'discoverForPrometheus',
-  summary: 'Healthy routes as targets of Prometheus',
+  summary: 'List healthy routes as Prometheus targets',
   description: 'For `http_sd_configs`: one group per route, of the token’s project or of all projects.',
   tags: ['discovery'],
-  responses: { 200: json(TargetGroups, 'The targets; an empty list where there are none.'), ...COMMON_PROBLEMS },
+  responses: { 200: json(TargetGroups, 'The targets; an empty list if there are none.'), ...COMMON_PROBLEMS },
 })
 
 const TraefikDynamicConfiguration = z
@@ -68,15 +68,15 @@ const TraefikDynamicConfiguration = z
       })
       .optional(),
   })
-  .openapi('TraefikConfiguration', { description: "Traefik's dynamic configuration: services, without routers." })
+  .openapi('TraefikConfiguration', { description: 'Dynamic configuration of Traefik: services, without routers.' })
 
 const traefikRoute = createRoute({
   method: 'get',
   path: '/v2/discovery/traefik',
   operationId: 'discoverForTraefik',
-  summary: 'Deployments as services of Traefik',
+  summary: 'List deployments as Traefik services',
   description:
-    'For the provider `http`: a service `<deployment>.<project>` per deployment, of the token’s project or of all; add your own routers.',
+    'For the provider `http`: a service `<deployment>.<project>` for each deployment, of the token’s project or of all. Routers are not included; add your own.',
   tags: ['discovery'],
   responses: { 200: json(TraefikDynamicConfiguration, 'The dynamic configuration.'), ...COMMON_PROBLEMS },
 })

@@ -3,7 +3,7 @@ import type { MiddlewareHandler } from 'hono'
 
 /**
  * Adds an ETag of the content to responses to GET; a client that already has this content gets an empty 304. The
- * response is still computed: the tag saves bandwidth, not work. Responses that already have a tag and streams of
+ * response is still computed: the tag saves bandwidth, not work. Responses that already have a tag, and streams of
  * events, which do not end, stay as they are.
  */
 export const entityTag: MiddlewareHandler = async (c, next) => {
@@ -11,7 +11,7 @@ export const entityTag: MiddlewareHandler = async (c, next) => {
   if (c.req.method !== 'GET' || c.res.status !== 200 || c.res.headers.has('ETag')) return
   if (c.res.headers.get('Content-Type')?.startsWith('text/event-stream')) return
   const body = await c.res.clone().arrayBuffer()
-  // Weak, because the same tag serves all compressions of the content.
+  // The tag is weak, because it serves all compressions of the content.
   const tag = `W/"${createHash('sha256').update(new Uint8Array(body)).digest('base64url')}"`
   const headers = new Headers(c.res.headers)
   headers.set('ETag', tag)
@@ -22,7 +22,7 @@ export const entityTag: MiddlewareHandler = async (c, next) => {
   c.res = known ? new Response(null, { status: 304, headers }) : new Response(body, { status: 200, headers })
 }
 
-/** Weak comparison (RFC 9110, 13.1.2). */
+/** Compares tags by weak comparison (RFC 9110, 13.1.2). */
 function matches(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false
   const tags = header.split(',').map((part) => part.trim().replace(/^W\//, ''))

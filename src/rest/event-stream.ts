@@ -11,7 +11,7 @@ import { problemOf } from './problem.ts'
 import type { RestEnvironment } from './rest-app.ts'
 import { z } from '@hono/zod-openapi'
 
-/** Parts of the server that streams use, as the subscriptions of GraphQL do. */
+/** Services that streams use, like the subscriptions of GraphQL. */
 export interface StreamServices {
   bus: EventBus
   topics: Topics
@@ -22,7 +22,7 @@ export interface StreamServices {
 }
 
 interface SentEvent {
-  /** A client that sends this id back continues after this event. */
+  /** Id of the event: a client that sends it back continues after this event. */
   id?: string
   event: string
   data: object
@@ -37,13 +37,13 @@ const HEADERS = {
 /** Clients that reconnect by themselves do so after this time. */
 const RECONNECT_AFTER_MS = 1_000
 const HEARTBEAT = ':\n\n'
-/** Events are written together until their text is this long. */
+/** Maximum length of the text of events that are written together. */
 const WRITTEN_CHARACTERS_MAX = 64 * 1024
 
 /**
- * Answers with server-sent events. The stream counts as a subscription of its token. It ends when the token is revoked,
- * when the server closes and when the client leaves. The source is read only as fast as the client reads, and bounds
- * what it buffers. An error during the stream is sent as a last event, `problem`.
+ * Responds with server-sent events. The stream counts as a subscription of its token. It ends when the token is
+ * revoked, when the server closes and when the client disconnects. The source is read only as fast as the client reads,
+ * and limits what it buffers. An error during the stream is sent as a last event, `problem`.
  * @throws RepriseError TOO_MANY_SUBSCRIPTIONS, after ending the source
  */
 export function sendEvents<T>(
@@ -51,7 +51,7 @@ export function sendEvents<T>(
   { openSubscriptions, closing }: StreamServices,
   options: {
     source: AsyncIterableIterator<readonly T[]>
-    /** A client that was cut off before its first event continues with this id. */
+    /** Id with which a client that was disconnected before its first event continues. */
     from?: string | undefined
     show: (item: T) => SentEvent
     /** The last event, sent if the source ends by itself. */
@@ -66,7 +66,7 @@ export function sendEvents<T>(
   let leave = () => {}
   const end = () => {
     leave()
-    source.return?.()?.catch((error: unknown) => log.warn({ err: error }, 'a stream of events ended with a fault'))
+    source.return?.()?.catch((error: unknown) => log.warn({ err: error }, 'a stream of events failed at its end'))
   }
   const revoke = () => {
     revoked = true
@@ -116,7 +116,7 @@ export function sendEvents<T>(
       if (last && !closing.aborted) yield frame(last)
     } catch (thrown) {
       const error = toRepriseError(thrown as Error)
-      if (!(error instanceof RepriseError)) log.error({ err: error, path: c.req.path }, 'a stream met a fault')
+      if (!(error instanceof RepriseError)) log.error({ err: error, path: c.req.path }, 'a stream failed unexpectedly')
       yield frame({ event: 'problem', data: problemOf(error, requestId).body })
     } finally {
       end()
@@ -133,7 +133,7 @@ export function sendEvents<T>(
       },
       cancel: end,
     },
-    // Reads nothing from the source before the client asks.
+    // Nothing is read from the source before the client asks.
     { highWaterMark: 0 },
   )
   return c.body(body, 200, HEADERS)
@@ -160,15 +160,15 @@ function orSilence<T>(next: () => Promise<T>, afterMs: number): () => Promise<T 
   }
 }
 
-/** For a route's `request.headers`: the header that clients send when they reconnect. */
+/** The header that clients send when they reconnect, for a route's `request.headers`. */
 export const LastEventId = z.object({
   'last-event-id': z
     .string()
     .optional()
-    .openapi({ description: 'The last `id` of the client: the stream goes on behind it.' }),
+    .openapi({ description: 'The `id` of the last event that the client received: the stream continues after it.' }),
 })
 
-/** Returns the id after which a client continues: the header wins over the parameter. */
+/** Returns the id after which a client continues. The header takes precedence over the parameter. */
 export function afterOf(
   headers: z.output<typeof LastEventId>,
   { after }: { after?: string | undefined },
@@ -176,10 +176,10 @@ export function afterOf(
   return headers['last-event-id'] || after
 }
 
-/** For a route's `responses`: events whose `data:` has this schema. */
+/** Describes events whose `data:` has this schema, for a route's `responses`. */
 export function eventStream({ $ref }: { $ref: string }) {
   return {
-    description: `Server-sent events. \`data:\` of each is JSON, see \`${$ref}\`; the last one may be a \`problem\`.`,
+    description: `Server-sent events. The \`data:\` of each is JSON, see \`${$ref}\`. The last event may be a \`problem\`.`,
     content: { 'text/event-stream': { schema: z.string() } },
   }
 }

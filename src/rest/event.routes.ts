@@ -21,12 +21,12 @@ const EVENT = component('Event', {
   type: 'object',
   description: 'The data of one event of the stream, as JSON.',
   properties: {
-    type: { type: 'string', enum: [...EVENT_TYPES], description: 'As `event:` says it.' },
+    type: { type: 'string', enum: [...EVENT_TYPES], description: 'The type, as in `event:`.' },
     timestamp: { type: 'string', format: 'date-time', description: 'When it happened.' },
     data: {
       type: 'object',
       description:
-        '`session_id` and `chain_id`, or `deployment_id`, and what has happened, with the names of webhooks: of a status `previous_status`, `status` and `reason`; of a retry `attempt`, `max_attempts`, `cause`, `reason`, `delay_seconds`, `scheduled_at` and `child_session_id`; of a chain `epoch`, `attempts`, `cause`, `reason`, `running_seconds` and `waiting_seconds`.',
+        '`session_id` and `chain_id`, or `deployment_id`, and the details, with the same names as in webhooks. For a status: `previous_status`, `status` and `reason`. For a retry: `attempt`, `max_attempts`, `cause`, `reason`, `delay_seconds`, `scheduled_at` and `child_session_id`. For a chain: `epoch`, `attempts`, `cause`, `reason`, `running_seconds` and `waiting_seconds`.',
     },
   },
   required: ['type', 'timestamp', 'data'],
@@ -38,12 +38,15 @@ const route = createRoute({
   operationId: 'followEvents',
   summary: 'Follow events as they happen',
   description:
-    'Server-sent events, from now on, or everything since the one whose `id` is given. All filters that are given must match. The first lines have an `id`, too: with it, a client that was cut off before its first event misses nothing. Comments are sent while nothing happens. A stream ends when the server stops: a client then goes on with its last `id`, at any server.',
+    'Server-sent events: from now on, or all events since the one with the given `id`. All given filters must match. The first lines have an `id`, too: a client that was disconnected before its first event continues with it and misses nothing. Comments are sent while there are no events. The stream ends when the server stops: the client then continues with its last `id` at any server.',
   tags: ['events'],
   request: {
     headers: LastEventId,
     query: z.strictObject({
-      after: z.string().optional().openapi({ description: 'The last `id` of the client. `Last-Event-ID` beats it.' }),
+      after: z.string().optional().openapi({
+        description:
+          'The `id` of the last event that the client received. The header `Last-Event-ID` takes precedence.',
+      }),
       types: several(EVENT_TYPES, 'Of one of these types.'),
       project: z.string().optional().openapi({ description: 'In the project of this name.' }),
       chain_id: ids(`In one of these chains, at most ${FILTER_LIST_MAX}.`),

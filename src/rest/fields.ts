@@ -8,7 +8,10 @@ export const environ = () =>
     z.object({
       name: z.string(),
       value: z.string().openapi({ description: '`[redacted]` for a VIEWER.' }),
-      redacted: z.literal(true).optional().openapi({ description: 'The value is withheld from the token in use.' }),
+      redacted: z
+        .literal(true)
+        .optional()
+        .openapi({ description: 'Whether the value is hidden from the token of this request.' }),
     }),
   )
 
@@ -22,7 +25,7 @@ export const labels = () => z.array(z.object({ key: z.string(), value: z.string(
 export const mounts = () =>
   z
     .array(z.object({ volume: z.string(), path: z.string(), read_only: z.boolean() }))
-    .openapi({ description: 'Volumes of agents that kernels have.' })
+    .openapi({ description: 'Volumes that kernels mount.' })
 
 export function toTime(moment: Date | null): string | null {
   return moment?.toISOString() ?? null

@@ -5,7 +5,7 @@ import { REQUEST_BYTES_MAX, REQUEST_VALUES_MAX } from '../domain/limits.ts'
 import { parseJson, readBody, RequestGone } from '../services/input/read-body.ts'
 import { camelCase, renamed } from './snake-case.ts'
 
-/** Input fields whose values are words of closed sets, or lists of such words. */
+/** Input fields whose values are enum words, or lists of such words. */
 const WORDS: ReadonlySet<string> = new Set([
   'sessionType',
   'clusterMode',
@@ -45,8 +45,8 @@ export async function readJsonObject(request: IncomingMessage): Promise<object> 
 }
 
 /**
- * Converts a body to the form that services read: names in camelCase, words of closed sets in capitals. Names of slots
- * and labels are values and stay.
+ * Converts a body to the form that services read: names in camelCase, enum words in capitals. Names of slots and labels
+ * are values and stay.
  */
 export function writtenInput(body: unknown): unknown {
   return inCapitals(renamed(body, camelCase))

@@ -25,14 +25,20 @@ const KernelResource = z
     session_id: z.uuid(),
     role: z.string().openapi({ description: '`main` or `sub`.' }),
     index: z.int().openapi({ description: '1-based within its role.' }),
-    agent_id: z.uuid().nullable().openapi({ description: 'Where it runs or ran; null while it waits.' }),
+    agent_id: z
+      .uuid()
+      .nullable()
+      .openapi({ description: 'The agent on which it runs or ran; null while it waits for one.' }),
     host: z
       .string()
       .nullable()
-      .openapi({ description: 'The machine on which it runs or ran, if its agent has several.' }),
-    slurm_job_id: z.string().nullable().openapi({ description: 'Under which id Slurm has it. Slurm uses ids again.' }),
+      .openapi({ description: 'The machine on which it runs or ran, if its agent manages several.' }),
+    slurm_job_id: z.string().nullable().openapi({ description: 'Its job id in Slurm. Slurm reuses ids.' }),
     status: z.enum(STATUSES),
-    exit_code: z.int().nullable().openapi({ description: '128 plus the signal number if a signal ended it.' }),
+    exit_code: z
+      .int()
+      .nullable()
+      .openapi({ description: 'Its exit code: 128 plus the signal number if a signal ended it.' }),
     oom_killed: z.boolean(),
     reason: z.string().nullable().openapi({ description: 'Why it ended, if it did not end by itself.' }),
     started_at: time().nullable(),
@@ -44,8 +50,8 @@ const listRoute = createRoute({
   method: 'get',
   path: '/v2/sessions/{id}/kernels',
   operationId: 'listKernels',
-  summary: 'The kernels of a session',
-  description: 'Its processes, `main` first: all at once.',
+  summary: 'List the kernels of a session',
+  description: 'All its kernels, `main` first, without pages.',
   tags: ['kernels'],
   request: { params: SessionIdParameter },
   responses: {
@@ -63,7 +69,7 @@ const getLogRoute = createRoute({
   operationId: 'getKernelLog',
   summary: 'Download the output of a kernel',
   description:
-    'What is kept of it, as text in UTF-8: of both streams as it arrived, or of one. `Range` with one range of bytes answers 206; `bytes=-65536` is the end.',
+    'The stored output as text in UTF-8: both streams in the order of arrival, or one of them. With a `Range` of one range of bytes the response is 206; `bytes=-65536` gets the end.',
   tags: ['kernels'],
   request: {
     params: KernelIdParameter,
@@ -74,17 +80,16 @@ const getLogRoute = createRoute({
         .pipe(z.enum(['STDOUT', 'STDERR']))
         .optional()
         .openapi({ type: 'string', enum: ['STDOUT', 'STDERR'], description: 'Only this stream.' }),
-      link: z
-        .string()
-        .optional()
-        .openapi({ description: 'Instead of a token: the code of a link that the web UI has asked for, good once.' }),
+      link: z.string().optional().openapi({
+        description: 'The code of a download link that the web UI has created, in place of a token. Valid once.',
+      }),
     }),
   },
   responses: {
-    200: { description: 'All of it.', content: TEXT },
-    206: { description: 'The range that was asked for.', content: TEXT },
-    304: { description: 'As it is known.' },
-    416: { description: 'The range begins behind the end.', content: TEXT },
+    200: { description: 'The whole output.', content: TEXT },
+    206: { description: 'The requested range.', content: TEXT },
+    304: { description: 'Not modified.' },
+    416: { description: 'The range begins after the end.', content: TEXT },
     ...COMMON_PROBLEMS,
     ...problems('KERNEL_NOT_FOUND'),
   },
@@ -95,9 +100,9 @@ const LOG_CHUNK = component('LogChunk', {
   description: "The data of an event `chunk`: a piece of a kernel's output, in order of arrival.",
   properties: {
     stream: { type: 'string', enum: ['STDOUT', 'STDERR'] },
-    offset: { type: 'number', description: 'Byte at which it begins in its stream, as far as that is kept.' },
-    text: { type: 'string', description: 'It need not end with a line break.' },
-    at: { type: 'string', format: 'date-time', description: 'When the agent read its beginning.' },
+    offset: { type: 'number', description: 'Offset in bytes of its beginning in the stored part of its stream.' },
+    text: { type: 'string', description: 'The text; it need not end with a line break.' },
+    at: { type: 'string', format: 'date-time', description: 'When the agent read its first byte.' },
   },
   required: ['stream', 'offset', 'text', 'at'],
 })
@@ -108,13 +113,16 @@ const followLogRoute = createRoute({
   operationId: 'followKernelLog',
   summary: 'Follow the output of a kernel',
   description:
-    'Server-sent events `chunk`, from the beginning or behind the `id` that is given, as the kernel writes. Once it has ended and all has been sent, an event `end` is the last. A stream that ends without it was cut off: a client then goes on with its last `id`.',
+    'Server-sent events `chunk`, from the beginning or after the given `id`, as the kernel writes. The last event is `end`, sent after the kernel has ended and all its output has been sent. A stream that ends without it was interrupted: the client then continues with its last `id`.',
   tags: ['kernels'],
   request: {
     params: KernelIdParameter,
     headers: LastEventId,
     query: z.strictObject({
-      after: z.string().optional().openapi({ description: 'The last `id` of the client. `Last-Event-ID` beats it.' }),
+      after: z.string().optional().openapi({
+        description:
+          'The `id` of the last event that the client received. The header `Last-Event-ID` takes precedence.',
+      }),
     }),
   },
   responses: {
@@ -152,7 +160,7 @@ function serveKernelLog(app: RestApp): void {
     const { stream = null } = c.req.valid('query')
     const measured = await measureLogText(context, index, { kernelId, stream })
     const { bytes, lastId } = measured
-    // Logs only grow, so a text that ends with this piece never changes.
+    // Logs only grow, so a text that ends with this chunk never changes.
     const tag = `"${lastId}-${bytes}"`
     const headers: Record<string, string> = {
       'Accept-Ranges': 'bytes',
@@ -191,7 +199,7 @@ function serveKernelLog(app: RestApp): void {
             () => undefined,
           ),
       },
-      // Reads nothing before the client asks.
+      // Nothing is read before the client asks.
       { highWaterMark: 0 },
     )
     return c.body(body, range ? 206 : 200, headers)
@@ -204,7 +212,8 @@ interface ByteRange {
 }
 
 /**
- * Reads the header `Range` (RFC 9110, 14) for a text of `size` bytes. Null: ignore the header, as for several ranges.
+ * Reads the header `Range` (RFC 9110, 14) for a text of `size` bytes. Null means: ignore the header, as for several
+ * ranges.
  */
 function byteRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | null {
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '')

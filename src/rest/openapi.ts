@@ -4,28 +4,28 @@ import type { RestApp } from './rest-app.ts'
 
 export const OPENAPI_PATH = '/v2/openapi.json'
 
-/** The head of the document at `OPENAPI_PATH`; the routes themselves provide the rest. */
+/** The head of the document at `OPENAPI_PATH`; the routes provide the rest. */
 export const OPENAPI_INFO = {
   openapi: '3.1.0',
   info: {
     title: 'Reprise',
     version: '2',
     description:
-      'Compute sessions that retry themselves, as JSON over HTTP: the same services as in GraphQL, with names in snake_case. Words of closed sets are in capitals in answers; requests may have them in either case.',
+      'Compute sessions that retry themselves, as JSON over HTTP: the same services as in GraphQL, with names in snake_case. Enum values are upper case in responses; requests may have either case.',
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
   },
   servers: [{ url: '/' }],
   tags: [
     { name: 'sessions', description: 'Attempts at pieces of work, and their chains.' },
-    { name: 'code', description: 'Files that come along with sessions.' },
-    { name: 'kernels', description: 'The processes of sessions, and what they write.' },
+    { name: 'code', description: 'Uploaded files for sessions.' },
+    { name: 'kernels', description: 'The processes of sessions, and their output.' },
     { name: 'chains', description: 'All attempts at one piece of work.' },
-    { name: 'resubmissions', description: 'What is done to many sessions at once.' },
+    { name: 'resubmissions', description: 'Actions on many sessions.' },
     { name: 'agents', description: 'Nodes that run kernels.' },
-    { name: 'events', description: 'What happens, as it happens.' },
-    { name: 'deployments', description: 'Services that keep their replicas.' },
-    { name: 'schedules', description: 'Sessions that are created again and again.' },
-    { name: 'discovery', description: 'Where healthy replicas serve, in the formats of the tools that read it.' },
+    { name: 'events', description: 'Streams of events.' },
+    { name: 'deployments', description: 'Services with a fixed number of healthy replicas.' },
+    { name: 'schedules', description: 'Sessions that are created at planned times.' },
+    { name: 'discovery', description: 'Addresses of healthy replicas, in the formats of the tools that read them.' },
   ],
   security: [{ bearer: [] }],
 }
@@ -49,10 +49,10 @@ interface Component {
   schema: JsonSchema
 }
 
-/** The components of all route files that are imported. */
+/** The components that the route files have added. */
 const COMPONENTS: Component[] = []
 
-/** Adds a schema to the OpenAPI document, to which routes refer by its name. */
+/** Adds a schema to the OpenAPI document. Routes refer to it by its name. */
 export function component(name: string, schema: JsonSchema): Component {
   const made = { name, reference: { $ref: `#/components/schemas/${name}` }, schema }
   COMPONENTS.push(made)

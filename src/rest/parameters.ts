@@ -2,13 +2,13 @@ import { z } from '@hono/zod-openapi'
 import { FILTER_LIST_MAX } from '../domain/limits.ts'
 import { isStorableMoment, STORABLE_MOMENT } from '../domain/storable-text.ts'
 
-export const SessionIdParameter = idParameter('Of a session.')
-export const KernelIdParameter = idParameter('Of a kernel.')
-export const ChainIdParameter = idParameter('Of a chain.')
-export const AgentIdParameter = idParameter('Of an agent.')
-export const ResubmissionIdParameter = idParameter('Of a resubmission.')
-export const DeploymentIdParameter = idParameter('Of a deployment.')
-export const ScheduleIdParameter = idParameter('Of a schedule.')
+export const SessionIdParameter = idParameter('Id of the session.')
+export const KernelIdParameter = idParameter('Id of the kernel.')
+export const ChainIdParameter = idParameter('Id of the chain.')
+export const AgentIdParameter = idParameter('Id of the agent.')
+export const ResubmissionIdParameter = idParameter('Id of the resubmission.')
+export const DeploymentIdParameter = idParameter('Id of the deployment.')
+export const ScheduleIdParameter = idParameter('Id of the schedule.')
 
 function idParameter(description: string) {
   return z.strictObject({
@@ -19,7 +19,7 @@ function idParameter(description: string) {
   })
 }
 
-/** Several values of a closed set, in either case, separated by commas or given by repeating the parameter. */
+/** Parameter with several enum values, in either case, separated by commas or given by repeating the parameter. */
 export function several<const Value extends string>(values: readonly Value[], description: string) {
   return z
     .union([z.string(), z.array(z.string())])
@@ -42,7 +42,7 @@ function ofEitherCase(values: readonly string[], word: string): string {
   return values.find((value) => value.toUpperCase() === word.toUpperCase()) ?? word
 }
 
-/** Several ids, separated by commas or given by repeating the parameter. */
+/** Parameter with several ids, separated by commas or given by repeating the parameter. */
 export function ids(description: string) {
   return z
     .union([z.string(), z.array(z.string())])
@@ -57,7 +57,10 @@ export function ids(description: string) {
     })
 }
 
-/** Several whole numbers of a column of the database, separated by commas or given by repeating the parameter. */
+/**
+ * Parameter with several whole numbers of a column of the database, separated by commas or given by repeating the
+ * parameter.
+ */
 export function integers(description: string) {
   return z
     .union([z.string(), z.array(z.string())])
@@ -81,7 +84,7 @@ export function integers(description: string) {
     })
 }
 
-/** `3`, `1..3`, `1..` or `..3`: whole numbers, ends included. */
+/** Parameter with a range of whole numbers, ends included: `3`, `1..3`, `1..` or `..3`. */
 export function range(description: string) {
   return z
     .string()
@@ -94,7 +97,7 @@ export function range(description: string) {
     .openapi({ type: 'string', example: '1..3', description: `${description} \`3\`, \`1..3\`, \`1..\` or \`..3\`.` })
 }
 
-/** `key=value`. */
+/** Parameter with a label: `key=value`. */
 export function label() {
   return z
     .string()
@@ -108,7 +111,7 @@ export function toLabel(given: string | undefined): { key: string; value: string
   return key === undefined ? null : { key, value: value! }
 }
 
-/** `true` or `false`. */
+/** Parameter that is `true` or `false`. */
 export function flag(description: string) {
   return z
     .enum(['true', 'false'])

@@ -11,9 +11,11 @@ export const Problem = z
       description: 'The kind of error, as a URN of its code.',
       example: 'urn:reprise:error:SESSION_NOT_FOUND',
     }),
-    title: z.string().openapi({ description: 'The kind of error, as GraphQL calls it.', example: 'NotFoundError' }),
+    title: z
+      .string()
+      .openapi({ description: 'The kind of error, with the name that GraphQL uses.', example: 'NotFoundError' }),
     status: z.int().openapi({ description: 'The HTTP status.', example: 404 }),
-    detail: z.string().openapi({ description: 'What is wrong, in words.' }),
+    detail: z.string().openapi({ description: 'Explanation of the error, for people.' }),
     code: z.string().openapi({
       description: 'The error code; INTERNAL for a fault of the server.',
       example: 'SESSION_NOT_FOUND',
@@ -21,7 +23,7 @@ export const Problem = z
     issues: z
       .array(z.object({ path: z.string(), message: z.string() }))
       .openapi({ description: 'All faults of the input, each with its field.' }),
-    request_id: z.string().openapi({ description: 'The log has the details under this id.' }),
+    request_id: z.string().openapi({ description: 'Id of the request, under which the log has the details.' }),
   })
   .openapi('Problem')
 
@@ -30,7 +32,9 @@ interface ProblemAnswer {
   body: z.infer<typeof Problem>
 }
 
-/** Known errors are shown as they are; any other shows only the request id. */
+/**
+ * Creates the problem document of an error. Known errors are shown as they are; any other shows only the request id.
+ */
 export function problemOf(error: unknown, requestId: string): ProblemAnswer {
   if (!(error instanceof RepriseError)) {
     const detail = maskedFault(requestId)
@@ -57,7 +61,7 @@ function describe(problem: {
 }
 
 /**
- * The answer to all requests while the server starts: a problem document that also has `message` and `errors`, for
+ * The response to all requests while the server starts: a problem document that also has `message` and `errors`, for
  * agents and GraphQL clients.
  */
 export function startingProblem(requestId: string): { status: number; body: object } {

@@ -7,11 +7,11 @@ export interface RestEnvironment {
   Variables: {
     requestId: string
     context: ReadContext
-    /** Aborts when the client has disconnected or has received the whole answer. */
+    /** Aborts when the client has disconnected or has received the whole response. */
     gone: AbortSignal
     /** Whether the request's token is still valid. */
     stillAuthorized: () => Promise<boolean>
-    /** Whether the body is produced after the route has returned; the request then lasts until it is sent. */
+    /** Whether the body is produced after the route has returned; the request then lasts until the body is sent. */
     streams: boolean
   }
 }

@@ -41,18 +41,19 @@ export interface Rest {
   readonly routes: readonly { method: string; path: string }[]
   /** The OpenAPI document, which is served at `OPENAPI_PATH` without a token. Building it takes about 20 ms. */
   document(): object
-  /** Expects `response` to have its `X-Request-Id` header. */
+  /** Serves a request. `response` must have its `X-Request-Id` header. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
 }
 
-/** The services as JSON over HTTP, for clients that do not use GraphQL. */
+/** Creates the API of JSON over HTTP, for clients that do not use GraphQL. */
 export function createRest(dependencies: RestDependencies): Rest {
   const app = restApp(dependencies)
   return {
     routes: routesOf(app),
     document: () => app.getOpenAPI31Document(OPENAPI_INFO),
     async handle(request, response) {
-      // A listener for each request: errors that occur before the app, such as an invalid Host, need the request id, too.
+      // Each request has its own listener: errors that occur before the app, such as an invalid Host, need the request
+      // id, too.
       const listener = getRequestListener(app.fetch, {
         overrideGlobalObjects: false,
         errorHandler: (error) => refuseRequest(error as Error, requestIdOf(response)),
@@ -107,8 +108,8 @@ function refuseParameters(result: { success: true } | { success: false; error: z
 }
 
 /**
- * Refuses text that PostgreSQL cannot store. In a URL that is only NUL, `%00`: half a surrogate pair cannot be written
- * in one.
+ * Refuses text that PostgreSQL cannot store. In a URL that is only NUL, `%00`: a URL cannot contain half a surrogate
+ * pair.
  */
 const storableParameters: MiddlewareHandler = async (c, next) => {
   refuseUnstorable(c.req.queries())

@@ -12,42 +12,46 @@ import { SESSION_FILTER, sessionFilter } from './session.input.ts'
 const OVERRIDES: JsonSchema = {
   type: 'object',
   description:
-    'How the new attempts differ: `resource_slots`, `batch_timeout` (null removes it), `environ`, `secret_environ`, `code_sha256`, `priority`, `resource_group`, `allow_agents`, `avoid_agents`, `exclude_agents`, `retry_policy`, `fresh_checkpoint` (true: begins with an empty directory). What is not named stays.',
+    'Differences of the new attempts: `resource_slots`, `batch_timeout` (null removes it), `environ`, `secret_environ`, `code_sha256`, `priority`, `resource_group`, `allow_agents`, `avoid_agents`, `exclude_agents`, `retry_policy`, `fresh_checkpoint` (true: begins with an empty directory). Missing fields stay as they are.',
 }
 const CLIENT_KEY: JsonSchema = {
   type: ['string', 'null'],
-  description: 'Idempotency key: the same one, with the same request, answers with the first resubmission.',
+  description: 'Idempotency key: the same key with the same request returns the first resubmission.',
 }
 const INCLUDE_DEPENDENTS: JsonSchema = {
   type: ['boolean', 'null'],
-  description: 'Also resubmits what was cancelled because of it.',
+  description: 'True: sessions that were cancelled because this one failed are resubmitted as well.',
 }
 const INCLUDE_SUCCEEDED: JsonSchema = {
   type: ['boolean', 'null'],
-  description: 'Runs sessions again that succeeded; otherwise they are refused.',
+  description: 'True: sessions that succeeded run again as well. False: they are refused.',
 }
 
 export const RESUBMISSION_INPUT = component('ResubmissionInput', {
   type: 'object',
-  description: 'One of `session_ids`, `filter` and `chain_filter`, and what is done to these sessions.',
+  description: 'An action on many sessions. Give one of `session_ids`, `filter` and `chain_filter` to select them.',
   properties: {
     action: { type: 'string', enum: [...SESSION_ACTIONS], default: 'RESUBMIT' },
     session_ids: { type: 'array', items: { type: 'string', format: 'uuid' } },
     filter: {
       type: 'object',
-      description: 'The sessions that match now: the parameters of `GET /v2/sessions`, as `{"status": "ERROR"}`.',
+      description:
+        'Selects the sessions that match now, by the parameters of `GET /v2/sessions`: `{"status": "ERROR"}`, for example.',
     },
     chain_filter: {
       type: 'object',
-      description: 'The newest sessions of the chains that match now: the parameters of `GET /v2/chains`.',
+      description: 'Selects the newest sessions of the chains that match now, by the parameters of `GET /v2/chains`.',
     },
     client_key: CLIENT_KEY,
-    dry_run: { type: ['boolean', 'null'], description: 'Nothing is done: the answer says to how many it would be.' },
+    dry_run: {
+      type: ['boolean', 'null'],
+      description: 'True: nothing is done; the response has the number of sessions that would be changed.',
+    },
     overrides: OVERRIDES,
     include_succeeded: INCLUDE_SUCCEEDED,
     include_dependents: INCLUDE_DEPENDENTS,
-    force: { type: ['boolean', 'null'], description: 'Of a termination: without a grace period.' },
-    reason: { type: ['string', 'null'], description: 'Of a termination: why, for people.' },
+    force: { type: ['boolean', 'null'], description: 'For a termination: kills without a grace period.' },
+    reason: { type: ['string', 'null'], description: 'For a termination: the reason, for people.' },
   },
   additionalProperties: false,
 })
@@ -65,11 +69,11 @@ export const SINGLE_RESUBMISSION_INPUT = component('SingleResubmissionInput', {
 
 interface GivenAction {
   action: SessionAction
-  /** Checked only in part: the service validates it. */
+  /** The input, which is checked only in part here: the service validates it. */
   input: ResubmitSessionsInput
 }
 
-/** @throws RepriseError VALIDATION_FAILED */
+/** Reads the requested action and its input. @throws RepriseError VALIDATION_FAILED */
 export function givenAction(body: object): GivenAction {
   const { filter, chain_filter: chainFilter, action: wanted = 'RESUBMIT', ...rest } = body as Record<string, unknown>
   const action = SESSION_ACTIONS.find((each) => each === String(wanted).toUpperCase())
@@ -94,7 +98,7 @@ function givenChains(given: unknown): ChainSelectionInput {
   return { given: given as object, conditions: chainConditions(parsed(Chains, 'chain_filter', given)) }
 }
 
-/** Parses filters in a body by the schema of query parameters, and also accepts numbers and booleans. */
+/** Parses filters in a body by the schema of query parameters. Numbers and booleans are accepted, too. */
 function parsed<Schema extends z.ZodType>(schema: Schema, path: string, given: unknown): z.output<Schema> {
   const result = schema.safeParse(asParameters(given))
   if (result.success) return result.data

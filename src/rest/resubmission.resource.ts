@@ -10,27 +10,29 @@ export const ITEM_STATUSES = ['PENDING', 'DONE', 'REFUSED'] as const
 const refusals = () =>
   z
     .array(z.object({ code: z.string(), count: z.int(), message: z.string() }))
-    .openapi({ description: 'Why sessions are refused, each reason once, the most frequent first.' })
+    .openapi({ description: 'Reasons for refusals, each once, most frequent first.' })
 
 export const ResubmissionResource = z
   .object({
     id: z.uuid(),
     client_key: z.string(),
     action: z.enum(SESSION_ACTIONS),
-    actor: z.string().openapi({ description: 'The name of the token that asked for it.' }),
+    actor: z.string().openapi({ description: 'Name of the token that requested it.' }),
     created_at: time(),
     filter: z
       .record(z.string(), z.unknown())
       .nullable()
-      .openapi({ description: 'What selected the sessions; null if they were named.' }),
+      .openapi({ description: 'The filter that selected the sessions; null if the request listed their ids.' }),
     overrides: z
       .record(z.string(), z.unknown())
-      .openapi({ description: 'What is changed; of a termination `force` and `reason`.' }),
+      .openapi({ description: 'The overrides; for a termination `force` and `reason`.' }),
     state: z.enum(['RUNNING', 'COMPLETED', 'ABORTED']),
     total: z.int(),
     done: z.int(),
     refused: z.int(),
-    pending: z.int().openapi({ description: 'Still to be done or, if it was aborted, left undone.' }),
+    pending: z.int().openapi({
+      description: 'Number of sessions that are neither done nor refused. If it was aborted, they stay so.',
+    }),
     refusals: refusals(),
     finished_at: time().nullable(),
     aborted_by: z.string().nullable(),
@@ -39,26 +41,30 @@ export const ResubmissionResource = z
 
 export const DryRunResource = z
   .object({
-    total: z.int().openapi({ description: 'Sessions that are named, or match.' }),
-    count: z.int().openapi({ description: 'Of these, those that it would be done to.' }),
-    session_ids: z.array(z.uuid()).openapi({ description: 'The first of these, oldest first.' }),
+    total: z.int().openapi({ description: 'Number of sessions that were requested by id or match the filter.' }),
+    count: z.int().openapi({ description: 'Number of these sessions that would be changed.' }),
+    session_ids: z.array(z.uuid()).openapi({ description: 'The first sessions that would be changed, oldest first.' }),
     refusals: refusals(),
     cancelled_dependents: z.int().openapi({
-      description: 'Sessions that were cancelled because of these: `include_dependents` resubmits them, too.',
+      description:
+        'Number of sessions that were cancelled because these failed: `include_dependents` resubmits them, too.',
     }),
   })
-  .openapi('DryRun', { description: 'What an action on many sessions would do. Nothing is done.' })
+  .openapi('DryRun', { description: 'The result of a dry run of an action on many sessions. Nothing was changed.' })
 
 export const ResubmissionItemResource = z
   .object({
     position: z.int(),
     session_id: z.uuid(),
     status: z.enum(ITEM_STATUSES),
-    child_session_id: z.uuid().nullable().openapi({ description: 'The new attempt, of a resubmission.' }),
-    code: z.string().nullable().openapi({ description: 'Why it was refused, for programs.' }),
-    message: z.string().nullable().openapi({ description: 'Why it was refused, for people.' }),
+    child_session_id: z
+      .uuid()
+      .nullable()
+      .openapi({ description: 'Id of the new attempt, if the action is a resubmission.' }),
+    code: z.string().nullable().openapi({ description: 'Error code, if it was refused.' }),
+    message: z.string().nullable().openapi({ description: 'Reason, for people, if it was refused.' }),
   })
-  .openapi('ResubmissionItem', { description: 'One session of it.' })
+  .openapi('ResubmissionItem', { description: 'One session of an action on many sessions.' })
 
 export function toResubmission(record: ResubmissionRecord): z.infer<typeof ResubmissionResource> {
   const { total, done, refused } = record

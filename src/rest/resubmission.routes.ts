@@ -43,13 +43,13 @@ const listRoute = createRoute({
   path: '/v2/resubmissions',
   operationId: 'listResubmissions',
   summary: 'List resubmissions',
-  description: 'And other actions on many sessions; newest first.',
+  description: 'Includes other actions on many sessions. Newest first.',
   tags: ['resubmissions'],
   request: {
-    query: z.strictObject({ ...PAGE_PARAMETERS, action: several(SESSION_ACTIONS, 'Only these actions.') }),
+    query: z.strictObject({ ...PAGE_PARAMETERS, action: several(SESSION_ACTIONS, 'Only records of these actions.') }),
   },
   responses: {
-    200: json(pageOf(ResubmissionResource).openapi('ResubmissionPage'), 'A page of them.'),
+    200: json(pageOf(ResubmissionResource).openapi('ResubmissionPage'), 'A page of resubmissions.'),
     ...COMMON_PROBLEMS,
   },
 })
@@ -59,11 +59,11 @@ const getRoute = createRoute({
   path: '/v2/resubmissions/{id}',
   operationId: 'getResubmission',
   summary: 'Get a resubmission',
-  description: 'With its progress: while it is RUNNING, the server continues by itself.',
+  description: 'Includes its progress. While it is RUNNING, the server continues it in the background.',
   tags: ['resubmissions'],
   request: { params: ResubmissionIdParameter },
   responses: {
-    200: json(ResubmissionResource, 'As it is now.'),
+    200: json(ResubmissionResource, 'The resubmission.'),
     ...COMMON_PROBLEMS,
     ...problems('RESUBMISSION_NOT_FOUND'),
   },
@@ -73,8 +73,8 @@ const itemsRoute = createRoute({
   method: 'get',
   path: '/v2/resubmissions/{id}/items',
   operationId: 'listResubmissionItems',
-  summary: 'The sessions of a resubmission',
-  description: 'In the order in which they were named, or oldest first if a filter selected them.',
+  summary: 'List the sessions of a resubmission',
+  description: 'In the order of the request, or oldest first if a filter selected them.',
   tags: ['resubmissions'],
   request: {
     params: ResubmissionIdParameter,
@@ -85,17 +85,17 @@ const itemsRoute = createRoute({
         .toUpperCase()
         .pipe(z.enum(ITEM_STATUSES))
         .optional()
-        .openapi({ type: 'string', enum: [...ITEM_STATUSES], description: 'Only those with this outcome.' }),
+        .openapi({ type: 'string', enum: [...ITEM_STATUSES], description: 'Only sessions with this outcome.' }),
     }),
   },
   responses: {
-    200: json(pageOf(ResubmissionItemResource).openapi('ResubmissionItemPage'), 'A page of them.'),
+    200: json(pageOf(ResubmissionItemResource).openapi('ResubmissionItemPage'), 'A page of sessions.'),
     ...COMMON_PROBLEMS,
     ...problems('RESUBMISSION_NOT_FOUND'),
   },
 })
 
-/** Errors with which a single session may be refused. */
+/** Errors that may refuse the action for a single session. */
 const REFUSALS = [
   'SESSION_NOT_FOUND',
   'SESSION_NOT_BATCH',
@@ -112,9 +112,9 @@ const manyRoute = createRoute({
   method: 'post',
   path: '/v2/resubmissions',
   operationId: 'resubmitSessions',
-  summary: 'Resubmit many sessions, or do something else to them',
+  summary: 'Resubmit many sessions, or take another action on them',
   description:
-    'Up to 500 sessions are done when this answers; more continue in the background. With `action`, sessions are terminated, or their retries cancelled or made due, in the same way. With `dry_run`, the answer says what would be done.',
+    'Up to 500 sessions are done when this responds; the others are done in the background. With `action`, sessions are terminated, or their retries cancelled or made due, in the same way. With `dry_run`, nothing is done, and the response has the expected result.',
   tags: ['resubmissions'],
   request: {
     body: jsonBody(RESUBMISSION_INPUT, {
@@ -124,8 +124,8 @@ const manyRoute = createRoute({
     }),
   },
   responses: {
-    202: json(ResubmissionResource, 'What has begun, with what is done so far.'),
-    200: json(DryRunResource, 'Of a dry run: what would be done.'),
+    202: json(ResubmissionResource, 'The resubmission, with its results so far.'),
+    200: json(DryRunResource, 'For a dry run: the expected result.'),
     ...COMMON_PROBLEMS,
     ...problems(...BODY_PROBLEMS, 'CLIENT_KEY_REUSED'),
   },
@@ -136,7 +136,8 @@ const oneRoute = createRoute({
   path: '/v2/sessions/{id}/resubmit',
   operationId: 'resubmitSession',
   summary: 'Resubmit a session',
-  description: 'A new attempt of its chain, in a new epoch, with a new budget of retries. `{}` changes nothing.',
+  description:
+    'Creates a new attempt of its chain, in a new epoch, with a new retry budget. With `{}` nothing differs from the last attempt.',
   tags: ['sessions'],
   request: {
     params: SessionIdParameter,
@@ -154,11 +155,11 @@ const abortRoute = createRoute({
   path: '/v2/resubmissions/{id}/abort',
   operationId: 'abortResubmission',
   summary: 'Abort a resubmission',
-  description: 'What is done stays; the rest is left undone.',
+  description: 'Sessions that are done stay so; the rest is not done.',
   tags: ['resubmissions'],
   request: { params: ResubmissionIdParameter },
   responses: {
-    200: json(ResubmissionResource, 'As it is now.'),
+    200: json(ResubmissionResource, 'The resubmission after the change.'),
     ...COMMON_PROBLEMS,
     ...problems('RESUBMISSION_NOT_FOUND', 'RESUBMISSION_FINISHED'),
   },

@@ -9,40 +9,41 @@ import { renamed, snakeCase, type SnakeKeys } from './snake-case.ts'
 type ShownPolicy = SnakeKeys<RetryPolicy>
 type ShownRule = ShownPolicy['rules'][number]
 
-/** Descriptions of fields whose names do not say everything. */
+/** Descriptions of fields whose names are not clear enough alone. */
 const RULE_DESCRIPTIONS: Partial<Record<keyof ShownRule, string>> = {
   delay: "Base delay in seconds, in place of the formula's.",
 }
 const POLICY_DESCRIPTIONS: Partial<Record<keyof ShownPolicy, string>> = {
-  max_retries: 'Number of retries; total attempts are one more. 0 means none.',
+  max_retries: 'Number of retries: one less than the number of attempts. 0 means none.',
   retry_delay: 'Seconds.',
-  max_retry_delay: 'Seconds; null is 86400, which nothing exceeds.',
-  max_elapsed: 'Seconds from the first attempt on; null is no bound.',
+  max_retry_delay: 'Longest delay in seconds. Null means the absolute ceiling, 86400.',
+  max_elapsed: 'No retry starts later than this many seconds after the first attempt was created. Null means no limit.',
 }
 
-/** Schemas of input values that answers show in another form. */
+/** Schemas of input values that responses show in another form. */
 const SHOWN_AS = new Map<unknown, z.ZodType>([
   [
     exitCodes,
-    z
-      .union([z.int(), z.string()])
-      .openapi({ description: 'An exit code, or a range of them with both ends: `"64-78"`.', example: '64-78' }),
+    z.union([z.int(), z.string()]).openapi({
+      description: 'An exit code, or a range of exit codes, both ends included: `"64-78"`.',
+      example: '64-78',
+    }),
   ],
   [slotGrowth.shape.max, z.string().optional()],
   [
     rule.shape.match.shape.reason,
-    z.string().optional().openapi({ description: 'A pattern with `*` and `?` for the whole reason.' }),
+    z.string().optional().openapi({ description: 'A pattern with `*` and `?` that must match the whole reason.' }),
   ],
 ])
 SHOWN_AS.set(
   retryPolicy.shape.rules.element,
   shownObject(rule, RULE_DESCRIPTIONS).openapi('RetryRule', {
-    description: 'The first rule whose `match` holds decides.',
+    description: 'Rules in order; the first one whose `match` applies decides.',
   }),
 )
 
 export const RetryPolicyResource = shownObject(retryPolicy, POLICY_DESCRIPTIONS).openapi('RetryPolicy', {
-  description: 'How a session is retried, as resolved when it was created.',
+  description: 'The retry policy of a session, as resolved when it was created.',
 }) as unknown as z.ZodType<ShownPolicy>
 
 export function toRetryPolicy(policy: RetryPolicy): ShownPolicy {
@@ -59,20 +60,20 @@ export const RetryDecisionResource = z
     cause: z.enum(FAILURE_CAUSES).nullable().openapi({ description: 'Why the session failed.' }),
     matched_rule: z.int().nullable().openapi({ description: 'Index of the rule that decided, from 0.' }),
     counted: z.boolean().openapi({ description: 'Whether the retry uses up `max_retries`.' }),
-    explanation: z.string().openapi({ description: 'How it was decided, in words.' }),
+    explanation: z.string().openapi({ description: 'Explanation of the decision, in words.' }),
     base_delay_seconds: z.number().nullable(),
     jitter_seconds: z.number().nullable(),
-    delay_seconds: z.number().nullable().openapi({ description: 'Base plus jitter, up to the ceiling.' }),
+    delay_seconds: z.number().nullable().openapi({ description: 'Base delay plus jitter, up to the ceiling.' }),
     due_at: time().nullable(),
-    hold_reason: holdReason().nullable().openapi({ description: 'Why it is held, while it is.' }),
+    hold_reason: holdReason().nullable().openapi({ description: 'Why the retry is held; null if it is not held.' }),
     holds: z
       .array(z.object({ hold_reason: holdReason(), reason: z.string(), from: time(), to: time().nullable() }))
-      .openapi({ description: 'What it was held by, and how long, oldest first.' }),
+      .openapi({ description: 'Spans in which the retry was held, oldest first.' }),
     child_session_id: z.uuid().nullable(),
     decided_at: time(),
     dispatched_at: time().nullable(),
   })
-  .openapi('RetryDecision', { description: 'What was decided when a session ended, and why.' })
+  .openapi('RetryDecision', { description: 'The decision whether to retry a session after its end.' })
 
 export function toDecision(record: RetryDecisionRecord): z.infer<typeof RetryDecisionResource> {
   return {
@@ -100,7 +101,7 @@ export function toDecision(record: RetryDecisionRecord): z.infer<typeof RetryDec
   }
 }
 
-/** Returns the schema of a value in answers: names in snake_case, without the bounds of inputs. */
+/** Returns the schema of a value in responses: names in snake_case, without the limits of inputs. */
 function shown(schema: z.ZodType): z.ZodType {
   const other = SHOWN_AS.get(schema)
   if (other) return other

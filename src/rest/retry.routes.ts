@@ -15,13 +15,13 @@ const getRoute = createRoute({
   method: 'get',
   path: '/v2/sessions/{id}/retry',
   operationId: 'getRetry',
-  summary: 'What was decided about the retry of a session, and why',
+  summary: 'Get the retry decision of a session',
   tags: ['sessions'],
   request: { params: SessionIdParameter },
   responses: {
     200: json(
       RetryDecisionResource.nullable(),
-      'The decision; null while the session is not over or not decided about.',
+      'The decision; null if the session has not ended or has not been decided yet.',
     ),
     ...COMMON_PROBLEMS,
     ...problems('SESSION_NOT_FOUND'),
@@ -30,7 +30,7 @@ const getRoute = createRoute({
 
 const PROBLEMS = { ...COMMON_PROBLEMS, ...problems('SESSION_NOT_FOUND', 'NO_PENDING_RETRY') }
 
-const SESSION = json(SessionResource, 'The session that failed, with what becomes of its retry.')
+const SESSION = json(SessionResource, 'The session that failed, with the new state of its retry.')
 
 const cancelRoute = createRoute({
   method: 'delete',
@@ -58,7 +58,7 @@ const updateRoute = createRoute({
   path: '/v2/sessions/{id}/retry',
   operationId: 'updateRetry',
   summary: 'Change the policy of a scheduled or held retry',
-  description: 'The retry is decided anew, from now on; the new decision may also be that there is none.',
+  description: 'The retry is decided again, with delays from now on. The new decision may also be not to retry.',
   tags: ['sessions'],
   request: {
     params: SessionIdParameter,

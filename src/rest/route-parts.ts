@@ -4,12 +4,12 @@ import { Problem, PROBLEM_TYPE } from './problem.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../domain/limits.ts'
 import type { Page } from '../services/paging.ts'
 
-/** For a route's `responses`: a successful answer. */
+/** Describes a successful response, for a route's `responses`. */
 export function json<Schema extends z.ZodType>(schema: Schema, description: string) {
   return { description, content: { 'application/json': { schema } } }
 }
 
-/** For a route's `responses`: one entry per status, listing the error codes that have it. */
+/** Describes errors, for a route's `responses`: one entry for each status, listing the error codes that have it. */
 export function problems(...codes: ErrorCode[]) {
   const byStatus = Map.groupBy(codes, (code) => ERRORS[code].httpStatus)
   const entries = [...byStatus].map(([status, meant]) => {
@@ -21,7 +21,7 @@ export function problems(...codes: ErrorCode[]) {
 /** The errors of every route. */
 export const COMMON_PROBLEMS = problems('UNAUTHENTICATED', 'FORBIDDEN', 'VALIDATION_FAILED')
 
-/** For a route's `request.body`: JSON, whose schema is a component of the OpenAPI document. */
+/** Describes a JSON body, for a route's `request.body`. Its schema is a component of the OpenAPI document. */
 export function jsonBody(component: { reference: { $ref: string } }, example: object) {
   return { required: true, content: { 'application/json': { schema: component.reference, example } } }
 }
@@ -44,13 +44,16 @@ export const PAGE_PARAMETERS = {
   cursor: z
     .string()
     .optional()
-    .openapi({ description: '`next_cursor` of the previous page. Stays valid while items come and go.' }),
+    .openapi({ description: '`next_cursor` of the previous page. It stays valid if items are added or removed.' }),
 }
 
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item),
-    next_cursor: z.string().nullable().openapi({ description: 'For `cursor`; null on the last page.' }),
+    next_cursor: z
+      .string()
+      .nullable()
+      .openapi({ description: 'Pass it as `cursor` to get the next page; null on the last page.' }),
   })
 }
 
@@ -61,7 +64,7 @@ export function toPage<Row, Item>({ edges, pageInfo }: Page<Row>, toItem: (row: 
   }
 }
 
-/** The header `Link` (RFC 8288) to the next page, if there is one. */
+/** Returns the header `Link` (RFC 8288) to the next page, if there is one. */
 export function nextLink(url: string, nextCursor: string | null): Record<string, string> {
   if (nextCursor === null) return {}
   const next = new URL(url)

@@ -21,7 +21,10 @@ const ScheduledSession = z
     batch_timeout: z.number().nullable(),
     priority: z.int(),
     labels: labels(),
-    max_retries: z.int().nullable().openapi({ description: 'As given; null: by the defaults of the project.' }),
+    max_retries: z
+      .int()
+      .nullable()
+      .openapi({ description: 'The retry policy as given; null if runs use the defaults of the project.' }),
   })
   .openapi('ScheduledSession', { description: 'The session that the runs of a schedule create.' })
 
@@ -36,7 +39,9 @@ export const ScheduleResource = z
     overlap: z.enum(SCHEDULE_OVERLAPS),
     catch_up: z.int(),
     jitter: z.number(),
-    session: ScheduledSession.nullable().openapi({ description: 'Null if it is not valid any more.' }),
+    session: ScheduledSession.nullable().openapi({
+      description: 'The session that runs create; null if its specification is no longer valid.',
+    }),
     paused: z.boolean(),
     paused_at: time().nullable(),
     paused_by: z.string().nullable(),
@@ -44,13 +49,15 @@ export const ScheduleResource = z
     status_reason: z.string().nullable().openapi({ description: 'Why its last run was refused, in words.' }),
     next_run_at: time().nullable().openapi({ description: 'When its next run is due, with its jitter.' }),
     next_runs: z.array(time()).openapi({ description: 'The next five planned times, without jitter.' }),
-    queued: z.int().openapi({ description: 'How many runs wait for an earlier one to end.' }),
-    owner: z.string().openapi({ description: 'The token with whose rights its runs are made.' }),
+    queued: z.int().openapi({ description: 'Number of runs that wait for an earlier one to end.' }),
+    owner: z.string().openapi({ description: 'The token whose rights its runs have.' }),
     created_by: z.string(),
     created_at: time(),
     updated_at: time(),
   })
-  .openapi('Schedule', { description: 'A session that is created again and again. Durations are in seconds.' })
+  .openapi('Schedule', {
+    description: 'A schedule, which creates sessions at planned times. Durations are in seconds.',
+  })
 
 export function toSchedule(schedule: DescribedSchedule): z.infer<typeof ScheduleResource> {
   return {
@@ -83,16 +90,20 @@ export const ScheduleRunResource = z
   .object({
     id: z.uuid(),
     planned_at: time(),
-    last_planned_at: time().openapi({ description: 'Of several, for when the last was planned.' }),
-    count: z.int().openapi({ description: 'Runs in a row that made nothing, for one reason, are one.' }),
+    last_planned_at: time().openapi({
+      description: 'If `count` is more than 1: the planned time of the last of these runs.',
+    }),
+    count: z.int().openapi({
+      description: 'Number of runs. Consecutive runs that created nothing for the same reason are one entry.',
+    }),
     outcome: z.enum(SCHEDULE_RUN_OUTCOMES),
     code: z.string().nullable(),
     reason: z.string().nullable(),
-    asked_by: z.string().nullable().openapi({ description: 'Who asked for it; null if it was planned.' }),
+    asked_by: z.string().nullable().openapi({ description: 'Who requested it; null if it was planned.' }),
     decided_at: time(),
-    chain_id: z.uuid().nullable().openapi({ description: 'The chain that it made: the id of its first session.' }),
+    chain_id: z.uuid().nullable().openapi({ description: 'The chain that it created: the id of its first session.' }),
   })
-  .openapi('ScheduleRun', { description: 'What became of a planned run.' })
+  .openapi('ScheduleRun', { description: 'A run of a schedule and its outcome.' })
 
 export function toScheduleRun(run: ScheduleRunRow): z.infer<typeof ScheduleRunResource> {
   return {
@@ -115,7 +126,7 @@ export const SCHEDULE_INPUT = component('ScheduleInput', scheduleInput())
 export const SCHEDULE_CHANGE = component('ScheduleChange', scheduleChange())
 export const SCHEDULE_PAUSE = component('SchedulePause', {
   type: 'object',
-  properties: { reason: { type: ['string', 'null'], description: 'Why, for people.' } },
+  properties: { reason: { type: ['string', 'null'], description: 'The reason, for people.' } },
   additionalProperties: false,
 })
 
@@ -144,7 +155,7 @@ function scheduleInput(): JsonSchema {
     ...schema,
     properties: { ...schema.properties, paused: { type: 'boolean', default: false }, session: SESSION_REFERENCE },
     required: ['name', 'session'],
-    description: 'What `createSchedule` takes, with names in snake_case; `cron` or `every` must be given.',
+    description: 'The input of `createSchedule`, with names in snake_case. Either `cron` or `every` must be given.',
   }
 }
 
@@ -156,6 +167,7 @@ function scheduleChange(): JsonSchema {
   return {
     ...schema,
     properties: { ...properties, session: SESSION_REFERENCE },
-    description: 'What is not given stays as it is; `cron` replaces `every`, and `session` is replaced as a whole.',
+    description:
+      'Missing fields stay as they are. `cron` replaces `every`, and the reverse; `session` is replaced as a whole.',
   }
 }

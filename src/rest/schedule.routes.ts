@@ -44,14 +44,14 @@ const listRoute = createRoute({
   path: '/v2/schedules',
   operationId: 'listSchedules',
   summary: 'List schedules',
-  description: 'Newest first. All filters that are given must match.',
+  description: 'Newest first. All given filters must match.',
   tags: ['schedules'],
   request: {
     query: z.strictObject({
       ...PAGE_PARAMETERS,
       project: z.string().optional().openapi({ description: 'In the project of this name.' }),
       name: z.string().optional().openapi({ description: 'With this name.' }),
-      paused: flag('Paused ones, or those that are not.'),
+      paused: flag('True: only paused schedules; false: only those that are not paused.'),
     }),
   },
   responses: {
@@ -78,8 +78,8 @@ const runsRoute = createRoute({
   method: 'get',
   path: '/v2/schedules/{id}/runs',
   operationId: 'listScheduleRuns',
-  summary: 'List what became of the runs of a schedule',
-  description: 'The latest planned first.',
+  summary: 'List the outcomes of a schedule’s runs',
+  description: 'Latest planned time first.',
   tags: ['schedules'],
   request: {
     params: ScheduleIdParameter,
@@ -100,7 +100,8 @@ const createScheduleRoute = createRoute({
   path: '/v2/schedules',
   operationId: 'createSchedule',
   summary: 'Create a schedule',
-  description: 'Its name is unique in its project, so that a repeated request makes no second one: NAME_TAKEN.',
+  description:
+    'Its name is unique in its project, so a repeated request creates no second schedule: it gets NAME_TAKEN.',
   tags: ['schedules'],
   request: {
     body: jsonBody(SCHEDULE_INPUT, {
@@ -119,7 +120,7 @@ const createScheduleRoute = createRoute({
 })
 
 const CHANGED = {
-  200: json(ScheduleResource, 'The schedule, as it is now.'),
+  200: json(ScheduleResource, 'The schedule after the change.'),
   ...COMMON_PROBLEMS,
   ...problems('SCHEDULE_NOT_FOUND'),
 }
@@ -129,7 +130,7 @@ const updateRoute = createRoute({
   path: '/v2/schedules/{id}',
   operationId: 'updateSchedule',
   summary: 'Change a schedule',
-  description: 'Fields that are not given keep their values. Its runs have the rights of the caller from now on.',
+  description: 'Missing fields keep their values. From now on its runs have the rights of the caller.',
   tags: ['schedules'],
   request: { params: ScheduleIdParameter, body: jsonBody(SCHEDULE_CHANGE, { cron: '0 4 * * 1-5', overlap: 'QUEUE' }) },
   responses: {
@@ -142,8 +143,8 @@ const pauseRoute = createRoute({
   method: 'post',
   path: '/v2/schedules/{id}/pause',
   operationId: 'pauseSchedule',
-  summary: 'Make no runs until it is resumed',
-  description: 'What runs goes on, and what waits for it waits.',
+  summary: 'Pause a schedule',
+  description: 'It makes no runs until it is resumed. Active runs continue, and waiting runs keep waiting.',
   tags: ['schedules'],
   request: { params: ScheduleIdParameter, body: jsonBody(SCHEDULE_PAUSE, { reason: 'holidays' }) },
   responses: { ...CHANGED, ...problems(...BODY_PROBLEMS, 'SCHEDULE_NOT_FOUND') },
@@ -153,8 +154,9 @@ const resumeRoute = createRoute({
   method: 'post',
   path: '/v2/schedules/{id}/resume',
   operationId: 'resumeSchedule',
-  summary: 'Go on with the next planned time',
-  description: 'Those that passed during the pause are not made. Its runs have the rights of the caller from now on.',
+  summary: 'Resume a schedule',
+  description:
+    'It continues with the next planned time. Runs whose planned time passed during the pause are not made. From now on its runs have the rights of the caller.',
   tags: ['schedules'],
   request: { params: ScheduleIdParameter },
   responses: CHANGED,
@@ -164,12 +166,16 @@ const runRoute = createRoute({
   method: 'post',
   path: '/v2/schedules/{id}/run',
   operationId: 'runScheduleNow',
-  summary: 'Make one more run at once',
-  description: 'Also of a paused schedule. `overlap` counts as for a planned run.',
+  summary: 'Run a schedule now',
+  description:
+    'Makes one additional run at once. Works for a paused schedule, too. `overlap` applies as for a planned run.',
   tags: ['schedules'],
   request: { params: ScheduleIdParameter },
   responses: {
-    201: json(ScheduleRunResource, 'It started, waits, or was skipped for one that goes on.'),
+    201: json(
+      ScheduleRunResource,
+      'The run: it started, waits, or was skipped because an earlier one is still active.',
+    ),
     ...COMMON_PROBLEMS,
     ...problems('SCHEDULE_NOT_FOUND', 'RESOURCE_GROUP_NOT_FOUND', 'QUOTA_EXCEEDED'),
   },
@@ -180,10 +186,14 @@ const deleteRoute = createRoute({
   path: '/v2/schedules/{id}',
   operationId: 'deleteSchedule',
   summary: 'Delete a schedule',
-  description: 'With the record of its runs. The chains that it made stay, and go on.',
+  description: 'Deletes the record of its runs, too. The chains that it created stay and continue.',
   tags: ['schedules'],
   request: { params: ScheduleIdParameter },
-  responses: { 204: { description: 'It is gone.' }, ...COMMON_PROBLEMS, ...problems('SCHEDULE_NOT_FOUND') },
+  responses: {
+    204: { description: 'The schedule was deleted.' },
+    ...COMMON_PROBLEMS,
+    ...problems('SCHEDULE_NOT_FOUND'),
+  },
 })
 
 export function serveSchedules(app: RestApp): void {

@@ -45,12 +45,12 @@ interface Wanted {
   token: string
   target: ChannelTarget
   port: number | null
-  /** The client only asks whether the channel may be opened. */
+  /** Whether the client only checks if the channel may be opened. */
   isCheck: boolean
 }
 
 /**
- * Accepts a token only in `Authorization`. Browsers cannot send that header with a WebSocket, and their cookie is
+ * Reads the token from `Authorization` only. Browsers cannot send that header with a WebSocket, and their cookie is
  * ignored here, so no page of any site can open a channel.
  */
 export function serveChannels(context: ChannelsContext): ServedChannels {
@@ -103,7 +103,7 @@ export function serveChannels(context: ChannelsContext): ServedChannels {
     perSession.set(target.sessionId, (perSession.get(target.sessionId) ?? 0) + 1)
     const served = serveClient({ db, viewer, wake, log, holders, url }, target, client, port).catch(
       (error: unknown) => {
-        log.error({ err: error, requestId, sessionId: target.sessionId }, 'a channel met a fault')
+        log.error({ err: error, requestId, sessionId: target.sessionId }, 'a channel failed unexpectedly')
         client.close(1011, 'Unexpected error')
       },
     )
@@ -122,7 +122,7 @@ export function serveChannels(context: ChannelsContext): ServedChannels {
       const work = accept(request, socket, head, requestId)
         .catch((thrown: unknown) => {
           const error = outageOf(thrown) ?? thrown
-          if (!(error instanceof RepriseError)) log.error({ err: error, requestId }, 'a request met a fault')
+          if (!(error instanceof RepriseError)) log.error({ err: error, requestId }, 'a request failed unexpectedly')
           refuse(socket, error, requestId)
         })
         .finally(() => underWay.delete(work))

@@ -31,31 +31,35 @@ export const SESSION_FILTER = {
     .optional()
     .openapi({ type: 'string', description: 'With one of these `failure_reason`s, separated by commas.' }),
   exit_code: integers('Ended with one of these exit codes.'),
-  reason_contains: z.string().optional().openapi({ description: 'With this in `status_reason`.' }),
+  reason_contains: z.string().optional().openapi({ description: 'With this text in `status_reason`.' }),
   retry_phase: several(RETRY_PHASES, 'With `retry_state.phase` in one of these.'),
   project: z.string().optional().openapi({ description: 'In the project of this name.' }),
   chain_id: z.uuid().toLowerCase().optional().openapi({ description: 'In this chain.' }),
-  parent_session_id: z.uuid().toLowerCase().optional().openapi({ description: 'The attempt after this one.' }),
+  parent_session_id: z
+    .uuid()
+    .toLowerCase()
+    .optional()
+    .openapi({ description: 'The attempt that follows the session with this id.' }),
   agent_id: z
     .uuid()
     .toLowerCase()
     .optional()
-    .openapi({ description: 'With a kernel that is, or was, on the agent of this id.' }),
+    .openapi({ description: 'With a kernel that is or was on the agent with this id.' }),
   resource_group: z.string().optional().openapi({ description: 'In the resource group of this name.' }),
   concurrency_key: z.string().optional().openapi({ description: 'With this concurrency key.' }),
   depends_on: z
     .uuid()
     .toLowerCase()
     .optional()
-    .openapi({ description: 'That start only once this chain has succeeded.' }),
-  retry_count: range('By retry count:'),
-  max_retries: range('By budget of retries:'),
+    .openapi({ description: 'Sessions that start only once this chain has succeeded.' }),
+  retry_count: range('Retry count:'),
+  max_retries: range('Retry budget:'),
   id_prefix: z.string().optional().openapi({ description: ID_PREFIX_WORDS }),
   name: z.string().optional().openapi({ description: 'With this name.' }),
-  name_contains: z.string().optional().openapi({ description: 'With this in the name.' }),
+  name_contains: z.string().optional().openapi({ description: 'With this text in the name.' }),
   label: label(),
-  created_after: moment('Created then or later.'),
-  created_before: moment('Created before then.'),
+  created_after: moment('Created at this time or later.'),
+  created_before: moment('Created before this time.'),
 }
 
 const Conditions = z.object(SESSION_FILTER)
@@ -92,11 +96,11 @@ function sessionInputSchema(): JsonSchema {
   input.properties!['retry_policy'] = partialPolicy()
   // The conversion to JSON Schema cannot represent dates.
   input.properties!['starts_at'] = { type: ['string', 'null'], format: 'date-time' }
-  return { ...input, description: 'What `createSession` takes, with names in snake_case.' }
+  return { ...input, description: 'The input of `createSession`, with names in snake_case.' }
 }
 
 /** Returns the schema of a policy in a request, where every field is optional. */
 function partialPolicy(): JsonSchema {
   const { $schema: _, required: __, ...policy } = z.toJSONSchema(RetryPolicyResource, { io: 'input' }) as JsonSchema
-  return { ...policy, description: 'Every field is optional; names in camelCase, as in GraphQL, are accepted, too.' }
+  return { ...policy, description: 'Every field is optional. Names in camelCase, as in GraphQL, are accepted, too.' }
 }

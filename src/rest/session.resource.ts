@@ -23,34 +23,42 @@ const RetryStateResource = z
     delay_seconds: z.number().nullable(),
     child_session_id: z.uuid().nullable(),
   })
-  .openapi('RetryState', { description: 'Where a session stands in its retries, for display.' })
+  .openapi('RetryState', { description: "The state of a session's retry, for display." })
 
 const UsageResource = z
   .object({
-    peak_memory_bytes: z.int().nullable().openapi({ description: 'Of the kernel that held the most at once.' }),
-    cpu_seconds: z.number().nullable().openapi({ description: 'User and system, of all kernels together.' }),
-    wall_seconds: z.number().nullable().openapi({ description: 'Of the kernel that took longest.' }),
+    peak_memory_bytes: z
+      .int()
+      .nullable()
+      .openapi({ description: 'Peak memory of the kernel that used the most, in bytes.' }),
+    cpu_seconds: z
+      .number()
+      .nullable()
+      .openapi({ description: 'CPU time, user and system, of all kernels together, in seconds.' }),
+    wall_seconds: z.number().nullable().openapi({ description: 'Time of the kernel that took longest, in seconds.' }),
     source: z
       .enum(USAGE_SOURCES)
-      .openapi({ description: 'PROCESSES: some figures were put together from its processes, and are not exact.' }),
+      .openapi({ description: 'PROCESSES: some figures are sums over its processes, and are not exact.' }),
   })
-  .openapi('Usage', { description: 'What an attempt used, once it has ended; a figure is null if it is not known.' })
+  .openapi('Usage', {
+    description: 'Resources that an attempt used, once it has ended. A figure is null if it is not known.',
+  })
 
 const CheckpointResource = z
   .object({
     state: z.enum(['NONE', 'HERE', 'FETCHED', 'MISSING']).openapi({
       description:
-        'NONE: there was none. HERE: it was in its directory. FETCHED: it was brought there from elsewhere. MISSING: there was one, and it could not be had.',
+        "NONE: there was no checkpoint. HERE: it was in the session's directory. FETCHED: it was copied there from elsewhere. MISSING: there was one, but it was not available.",
     }),
     from_attempt: z.int().nullable().openapi({ description: 'The attempt that left it.' }),
-    bytes: z.int().nullable().openapi({ description: 'The size of its files, if it is known.' }),
-    store: z.uuid().nullable().openapi({ description: 'Identifies the directory in which it is.' }),
+    bytes: z.int().nullable().openapi({ description: 'The size of its files in bytes, if it is known.' }),
+    store: z.uuid().nullable().openapi({ description: 'Id of the directory that it is stored in.' }),
     published_at: time().nullable().openapi({
-      description: 'When it was recorded; of one that was fetched, when the copy was made.',
+      description: 'When it was recorded; for a copy, when the copy was made.',
     }),
-    note: z.string().nullable().openapi({ description: 'Why it is missing, in words.' }),
+    note: z.string().nullable().openapi({ description: 'Why it was not available, in words.' }),
   })
-  .openapi('Checkpoint', { description: 'What earlier attempts of its chain left for a session.' })
+  .openapi('Checkpoint', { description: 'The checkpoint that earlier attempts of its chain left for a session.' })
 
 export const SessionResource = z
   .object({
@@ -68,27 +76,28 @@ export const SessionResource = z
     exit_signal: z
       .object({ name: z.string().openapi({ example: 'SIGKILL' }), number: z.int() })
       .nullable()
-      .openapi({ description: 'The signal of which `exit_code`, 128 and its number, speaks.' }),
+      .openapi({ description: 'The signal that `exit_code` stands for: 128 plus its number.' }),
     usage: UsageResource.nullable(),
     checkpoint: CheckpointResource,
     failure_cause: cause(),
     failure_reason: z
       .string()
       .nullable()
-      .openapi({ description: 'The name of what failed it.', example: 'task-timeout' }),
-    created_by: z.string().nullable().openapi({ description: 'The name of the token that asked for it.' }),
-    user: z.string().nullable().openapi({ description: 'The user whom it belongs to.' }),
-    terminated_by: z.string().nullable().openapi({ description: 'The name of the token that terminated it.' }),
+      .openapi({ description: 'A more exact name of its failure.', example: 'task-timeout' }),
+    created_by: z.string().nullable().openapi({ description: 'Name of the token that created it.' }),
+    user: z.string().nullable().openapi({ description: 'Its user.' }),
+    terminated_by: z.string().nullable().openapi({ description: 'Name of the token that terminated it.' }),
     image: z.string().nullable(),
     command: z.array(z.string()),
     image_digest: z.string().nullable().openapi({
-      description: 'Which image its kernels run, `sha256:…`; null until one of their agents knows.',
+      description: 'Digest of the image that its kernels run, `sha256:…`; null until one of its agents reports it.',
     }),
     required_image_digest: z.string().nullable().openapi({
-      description: 'Which image they have to run: that of the attempt before, unless its policy says otherwise.',
+      description:
+        'Digest of the image that its kernels must run: that of the attempt before, unless `pin_image` is false in its policy.',
     }),
     code_sha256: z.string().nullable().openapi({
-      description: 'Of the archive whose files each attempt finds in its working directory.',
+      description: 'SHA-256 of the archive whose files each attempt finds in its working directory.',
     }),
     environ: environ(),
     secret_environ: secretEnviron(),
@@ -99,41 +108,51 @@ export const SessionResource = z
     starts_at: time().nullable(),
     priority: z.int(),
     labels: labels(),
-    allow_agents: z.array(z.uuid()).openapi({ description: 'Only these agents may run it; none: all.' }),
-    avoid_agents: z.array(z.uuid()).openapi({ description: 'Agents that go last, those at the end after the others.' }),
-    exclude_agents: z.array(z.uuid()).openapi({ description: 'Agents that must not run it.' }),
+    allow_agents: z
+      .array(z.uuid())
+      .openapi({ description: 'Ids of the only agents that may run it; an empty list means all.' }),
+    avoid_agents: z.array(z.uuid()).openapi({
+      description: 'Ids of agents that are used only after all others; those at the end of this list last.',
+    }),
+    exclude_agents: z.array(z.uuid()).openapi({ description: 'Ids of agents that must not run it.' }),
     agent_labels: labels().openapi({ description: 'An agent must have all of them to run it.' }),
     executor_options: labels().openapi({
-      description: 'What the executor is told of it; of those, the ones that its resource group allows.',
+      description: 'Its own executor options. Options that its resource group does not allow have no effect.',
     }),
     mounts: mounts(),
     concurrency_key: z.string().nullable().openapi({
-      description: 'Of the sessions of its project with this key only `concurrency_limit` are placed at once.',
+      description: 'Only `concurrency_limit` sessions of its project with this key are placed at the same time.',
     }),
-    concurrency_limit: z.int().nullable().openapi({ description: 'Null without a key.' }),
+    concurrency_limit: z.int().nullable().openapi({ description: 'Limit for `concurrency_key`; null without a key.' }),
     created_at: time(),
     started_at: time().nullable(),
     terminated_at: time().nullable(),
     chain_id: z.uuid(),
-    attempt: z.int().openapi({ description: '1-based place in the chain.' }),
+    attempt: z.int().openapi({ description: '1-based position in the chain.' }),
     epoch: z.int(),
     origin: z.enum(['INITIAL', 'AUTO_RETRY', 'RESUBMISSION']),
     parent_session_id: z.uuid().nullable(),
     child_session_id: z.uuid().nullable(),
     retry_count: z.int(),
     max_retries: z.int(),
-    uncounted_retries: z.int().openapi({ description: 'Retries of this epoch that did not use up `max_retries`.' }),
-    tries: z.int().openapi({ description: 'Tries of the scheduler in the present status; not retries.' }),
-    reschedules: z.int().openapi({ description: 'How often it went back to PENDING because it could not be started.' }),
+    uncounted_retries: z
+      .int()
+      .openapi({ description: 'Number of retries of this epoch that did not use up `max_retries`.' }),
+    tries: z
+      .int()
+      .openapi({ description: 'Number of tries of the scheduler in its present status. They are not retries.' }),
+    reschedules: z
+      .int()
+      .openapi({ description: 'Number of times it went back to PENDING because it could not be started.' }),
     depends_on: z
       .array(z.uuid())
-      .openapi({ description: 'The chains that must succeed before it starts, by the ids of their first attempts.' }),
+      .openapi({ description: 'Ids of the first attempts of the chains that must succeed before it starts.' }),
     retry_policy: RetryPolicyResource,
     retry_cause: cause().openapi({ description: "The cause of its parent's failure, if it is a retry." }),
     retry_chain: z.array(z.uuid()).openapi({ description: 'Ids of all attempts, oldest to newest.' }),
     retry_state: RetryStateResource,
   })
-  .openapi('Session', { description: 'One attempt at a piece of work.' })
+  .openapi('Session', { description: 'A session: one attempt at a piece of work.' })
 
 function toUsage({ peakMemoryBytes, cpuSeconds, wallSeconds, source }: NonNullable<SessionRecord['usage']>) {
   return { peak_memory_bytes: peakMemoryBytes, cpu_seconds: cpuSeconds, wall_seconds: wallSeconds, source }
@@ -220,5 +239,8 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
   }
 }
 
-/** Defined once, because all routes that list sessions refer to one component of the OpenAPI document. */
+/**
+ * A page of sessions. It is defined once, because all routes that list sessions refer to one component of the OpenAPI
+ * document.
+ */
 export const SessionPage = pageOf(SessionResource).openapi('SessionPage')

@@ -26,7 +26,7 @@ const listRoute = createRoute({
   path: '/v2/sessions',
   operationId: 'listSessions',
   summary: 'List sessions',
-  description: 'Newest first. All filters that are given must match.',
+  description: 'Newest first. All given filters must match.',
   tags: ['sessions'],
   request: { query: Parameters },
   responses: {
@@ -54,7 +54,7 @@ const createSessionRoute = createRoute({
   },
   responses: {
     201: json(SessionResource, 'Created.'),
-    200: json(SessionResource, 'The `creation_id` is known: the session that was created with it.'),
+    200: json(SessionResource, 'The `creation_id` was used before: the session that it created.'),
     ...COMMON_PROBLEMS,
     ...problems(
       ...BODY_PROBLEMS,
@@ -81,7 +81,7 @@ const attemptsRoute = createRoute({
   method: 'get',
   path: '/v2/sessions/{id}/attempts',
   operationId: 'listAttempts',
-  summary: 'All attempts of a chain',
+  summary: 'List the attempts of a chain',
   description: 'The sessions of the chain that this one belongs to, oldest to newest.',
   tags: ['sessions'],
   request: { params: SessionIdParameter, query: z.strictObject(PAGE_PARAMETERS) },
@@ -92,18 +92,18 @@ const terminateRoute = createRoute({
   method: 'delete',
   path: '/v2/sessions/{id}',
   operationId: 'terminateSession',
-  summary: 'End a session',
-  description: 'It is not retried; a retry that it waits for is cancelled. The session and its history are kept.',
+  summary: 'Terminate a session',
+  description: 'It is not retried; a waiting retry is cancelled. The record of the session and its history are kept.',
   tags: ['sessions'],
   request: {
     params: SessionIdParameter,
     query: z.strictObject({
-      force: flag('Kill its processes without a grace period.'),
-      reason: z.string().optional().openapi({ description: 'Kept with the session.' }),
+      force: flag('True: kills its processes without a grace period.'),
+      reason: z.string().optional().openapi({ description: 'The reason, which is stored with the session.' }),
     }),
   },
   responses: {
-    202: json(SessionResource, 'It is ending, or has ended already if nothing of it ran or only its retry was left.'),
+    202: json(SessionResource, 'The session is being terminated. It has already ended if nothing of it was running.'),
     ...COMMON_PROBLEMS,
     ...problems('SESSION_NOT_FOUND', 'SESSION_ALREADY_FINISHED'),
   },

@@ -11,17 +11,17 @@ export type SnakeKeys<Value> = Value extends readonly (infer Item)[]
     ? { [Key in keyof Value as Key extends string ? Snake<Key> : never]: SnakeKeys<Value[Key]> }
     : Value
 
-/** `maxRetries` → `max_retries`. */
+/** Converts `maxRetries` to `max_retries`. */
 export function snakeCase<Text extends string>(camel: Text): Snake<Text> {
   return camel.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as Snake<Text>
 }
 
-/** `max_retries` → `maxRetries`; camelCase stays as it is. */
+/** Converts `max_retries` to `maxRetries`; camelCase stays as it is. */
 export function camelCase(snake: string): string {
   return snake.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** Renames all object keys in a value, recursively. Names of slots and labels are values and stay. */
+/** Renames all object keys in a value, recursively. Names of slots and labels are values and stay as they are. */
 export function renamed(value: unknown, rename: (name: string) => string): unknown {
   if (Array.isArray(value)) return value.map((item) => renamed(item, rename))
   if (typeof value !== 'object' || value === null || value instanceof Date) return value

@@ -30,7 +30,6 @@ import {
   selectionOf,
 } from '../store/sql/chain/list-chains.sql.ts'
 import {
-  type AttemptWindow,
   type ChainRow,
   type ChainTotalRow,
   type EpochRow,
@@ -42,6 +41,7 @@ import {
   readKeptCheckpoints as readKept,
   readChainTotals as readTotals,
 } from '../store/sql/chain/read-chains.sql.ts'
+import type { AttemptWindow } from '../store/sql/chain/chain-timelines.sql.ts'
 import {
   type AttemptRow,
   countChainChanges as countChanges,

@@ -6,10 +6,10 @@ import { beginToRead } from './pages/chains/read-chains.ts'
 /** The GraphQL client of all pages. */
 export const client = createGraphCache()
 
-// Every page but one waits for who is looking: it is asked before the rest of the program is run.
+// Every page but that of the login needs the viewer, so it is queried before the rest of the program runs.
 if (location.pathname !== '/login') void client.query(UiViewerDocument, {}, AT_ONCE).toPromise()
 
-// The first rows are asked for before the rest of the program is run, its router included.
+// The first rows are queried before the rest of the program runs, its router included.
 if (location.pathname === '/chains') beginToRead(client, searchReader('chains')(searchOf(location.search)))
 
 /** Parses the query string as the router does. */

@@ -6,7 +6,7 @@ import { Provider } from 'urql'
 import { router } from './routes.tsx'
 import './design/base.css'
 
-// Once the program of the page is there: React waits 300 ms before it shows what it had to draw a stand-in for. Until
+// Drawn when the page's code is loaded: React would delay the page by 300 ms after a placeholder. Until
 // then the frame of index.html is seen.
 void router.load().finally(() =>
   createRoot(document.getElementById('root')!).render(

@@ -1,6 +1,7 @@
 /**
- * Every path that has a page, with the modules that the page is loaded of, below `pages`. The server answers these, and
- * no other, with what loads the program, and names these modules in it, so that they are loaded beside it.
+ * Every path with a page, and the modules of that page, relative to `pages`. The server answers these paths, and no
+ * others, with the page that loads the program, and lists these modules in it, so that they are loaded at the same
+ * time.
  */
 export const UI_PATHS: Readonly<Record<string, readonly string[]>> = {
   '/': ['overview/overview-page'],

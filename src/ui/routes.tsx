@@ -1,7 +1,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { Frame } from './app/frame/frame.tsx'
 import { searchReader } from './app/list/search.ts'
-import { NotFound } from './app/problem-panel.tsx'
+import { NotFound } from './app/page.tsx'
 import { readChainSearch } from './pages/chain/chain-search.ts'
 import { readPolicySearch } from './pages/policy/policy-search.ts'
 
@@ -210,7 +210,10 @@ const auditSection = createRoute({
   component: lazyRouteComponent(() => import('./pages/settings/audit-section.tsx'), 'AuditSection'),
 })
 
-/** Where to go on after the login: only a path of this server. Anything else is named as missing, or the router would keep it as it was given. */
+/**
+ * The path to open after the login: only one of this server. Another value is set to undefined, as the router keeps
+ * missing parameters.
+ */
 function readLoginSearch({ to }: Record<string, unknown>): { to?: string } {
   const isPath = typeof to === 'string' && /^\/(?![/\\])/.test(to) && !to.startsWith('/login')
   return { to: isPath ? to : undefined }

@@ -1,4 +1,4 @@
-import { guarded } from './guarded.ts'
+import { guarded } from './wait.ts'
 
 /** Pause if `pauseMs` fails. */
 const FAULT_PAUSE_MS = 1_000

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createNoopExecutor } from '../../src/agent/executors/noop/noop-executor.ts'
+import { createNoopExecutor } from '../../src/agent/executors/noop-executor.ts'
 import { FOREVER } from '../../src/domain/retention.ts'
 import { removeOld } from '../../src/scheduler/retention-service.ts'
 import { createSessions } from '../../src/services/session/create-sessions.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { createNoopExecutor } from '../../src/agent/executors/noop/noop-executor.ts'
+import { createNoopExecutor } from '../../src/agent/executors/noop-executor.ts'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { createSessions } from '../../src/services/session/create-sessions.ts'
 import type { Database } from '../../src/store/database.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createNoopExecutor } from '../../src/agent/executors/noop/noop-executor.ts'
+import { createNoopExecutor } from '../../src/agent/executors/noop-executor.ts'
 import { createSession } from '../../src/services/session/create-sessions.ts'
 import type { Measurement } from './bench.ts'
 import type { BenchGround } from './ground.ts'

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { Executor, ExecutorHooks } from '../../src/agent/executors/executor.ts'
 import { createSlurmExecutor } from '../../src/agent/executors/slurm/slurm-executor.ts'
-import type { SlurmOptions } from '../../src/agent/executors/slurm/slurm-options.ts'
+import type { SlurmOptions } from '../../src/agent/executors/slurm/slurm-host.ts'
 import { createSessions } from '../../src/services/session/create-sessions.ts'
 import {
   type OwnSlurmCluster as SlurmCluster,

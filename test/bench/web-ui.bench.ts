@@ -151,7 +151,7 @@ async function logLines(setup: Setup): Promise<Measurement[]> {
     await page.locator('.log-line').first().waitFor()
     await page.waitForLoadState('networkidle')
     await page.getByRole('log').evaluate((element) => element.scrollTo(0, 0))
-    await page.getByRole('button', { name: 'Read all that came before' }).waitFor()
+    await page.getByRole('button', { name: 'Read all earlier lines' }).waitFor()
     all.push(await untilAllIsRead(page))
   }
   return [

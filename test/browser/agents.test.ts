@@ -7,6 +7,8 @@ import { whyNoBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import type { SpawnedProgram } from '../support/programs/spawned-program.ts'
 import { visit } from '../support/visit.ts'
+import { rowOf, testAppearance } from '../support/ui-suite.ts'
+import type { PageOptions } from '../support/servers/ui-server.ts'
 
 /** The agents of a server, each a process of its own, with what they run; one of them is killed. */
 
@@ -18,6 +20,7 @@ describe.skipIf(missing !== null)('the agents', () => {
   let agentToken: string
   let mortal: SpawnedProgram
   let works: string | undefined
+  let removed: string
 
   beforeAll(async () => {
     await bundleUi(ROOT)
@@ -34,11 +37,8 @@ describe.skipIf(missing !== null)('the agents', () => {
     await fleet?.[Symbol.asyncDispose]()
   })
 
-  const open = (options: { width?: number; colorScheme?: 'light' | 'dark'; token?: string } = {}) => {
-    const { width = 1440, token = fleet.adminToken, ...rest } = options
-    return visit({ url: fleet.url, token, viewport: { width, height: 900 }, ...rest })
-  }
-  const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
+  const open = ({ width = 1440, ...rest }: PageOptions = {}) =>
+    visit({ url: fleet.url, token: fleet.adminToken, viewport: { width, height: 900 }, ...rest })
   const wordsOf = async (page: Page, name: string) => (await rowOf(page, name).innerText()).replaceAll('\u00a0', ' ')
 
   /** Moves its last word to before the bound of suspicion, and then to before that of loss. */
@@ -51,26 +51,26 @@ describe.skipIf(missing !== null)('the agents', () => {
     await page.locator('.agent-status').getByText('lost').waitFor()
   }
 
-  test('without any says how one is started', async () => {
+  test('an empty list says how to start an agent', async () => {
     await using opened = await open()
     const { page } = opened
     await page.goto('/retries')
     await page.getByRole('heading', { name: 'No retry waits' }).waitFor()
     await page.keyboard.press('g')
     await page.keyboard.press('a')
-    await page.getByRole('heading', { name: 'No agent is there' }).waitFor()
+    await page.getByRole('heading', { name: 'No agents yet' }).waitFor()
     expect(await page.locator('.empty-command').innerText()).toContain(`--server ${fleet.url} `)
     expect(await opened.violations()).toEqual([])
     expect(opened.faults).toEqual([])
   })
 
-  test('come by themselves, with what is used of them and of their group', async () => {
+  test('new agents appear by themselves, with the usage of each agent and of its group', async () => {
     await fleet.graphql('mutation { createResourceGroup(input: { name: "gpu" }) { __typename } }')
     agentToken = await fleet.token()
     await using opened = await open()
     const { page } = opened
     await page.goto('/agents')
-    await page.getByRole('heading', { name: 'No agent is there' }).waitFor()
+    await page.getByRole('heading', { name: 'No agents yet' }).waitFor()
     await fleet.startAgent({ name: 'steady', token: agentToken, args: ['--label', 'zone=a'] })
     mortal = await fleet.startAgent({
       name: LONG,
@@ -100,7 +100,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('one by itself has what runs there, what failed there, and what became of it', async () => {
+  test('the page of an agent shows its kernels, its failed sessions and its history', async () => {
     const failed = await fleet.createSession({
       name: 'fails-here',
       command: ['sh', '-c', 'exit 7'],
@@ -127,7 +127,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('one is drained with a reason, and resumed, by the keyboard', async () => {
+  test('an agent is drained with a reason and resumed by keyboard', async () => {
     await using opened = await open()
     const { page } = opened
     await page.goto('/agents')
@@ -135,7 +135,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     await drain.focus()
     await page.keyboard.press('Enter')
     await page.getByRole('dialog', { name: 'Drain steady?' }).waitFor()
-    await page.getByText('What it runs goes on: 1 kernel.').waitFor()
+    await page.getByText('Its kernels continue: 1 kernel.').waitFor()
     expect(await opened.violations()).toEqual([])
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
@@ -153,7 +153,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('one that is killed is suspect, then lost, and is removed; one that came back is not', async () => {
+  test('a killed agent becomes suspect, then lost, and can be removed; one that has come back cannot', async () => {
     await using opened = await open()
     const { page } = opened
     await page.goto('/agents?group=gpu')
@@ -179,6 +179,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     await remove.click()
     await page.getByRole('button', { name: 'Remove the agent' }).click()
     await page.locator('.agent-status').getByText('removed').waitFor()
+    removed = new URL(page.url()).pathname.slice('/agents/'.length)
     expect(await page.getByRole('button', { name: 'Drain…' }).count()).toBe(0)
     await page.goto('/agents')
     await rowOf(page, 'steady').waitFor()
@@ -188,7 +189,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('whoever may not drain is told who may', async () => {
+  test('a token that may not drain agents sees who may', async () => {
     const { createToken } = await fleet.graphql(
       `mutation { createToken(input: { name: "member", role: ADMIN, project: "default" }) {
         ... on CreateTokenPayload { secret } ... on Error { message } } }`,
@@ -205,7 +206,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('what cannot be read says so in its place; an id that nothing has leads back', async () => {
+  test('an error takes the place of what cannot be read; an unknown id leads back to the list', async () => {
     await using opened = await open()
     const { page } = opened
     await fleet.sql('ALTER TABLE resource_groups RENAME TO mislaid')
@@ -224,26 +225,15 @@ describe.skipIf(missing !== null)('the agents', () => {
     await rowOf(page, 'steady').waitFor()
   })
 
-  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-    test.each([1440, 900, 360])(
-      'have no fault that axe finds, and nothing beside the page, at %i px',
-      async (width) => {
-        await using opened = await open({ colorScheme, width })
-        const { page } = opened
-        const check = async () => {
-          expect(await opened.violations()).toEqual([])
-          expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
-        }
-        await page.goto('/agents')
-        await rowOf(page, 'steady').waitFor()
-        await check()
-        await page.goto('/agents?status=removed')
-        await page.getByRole('link', { name: LONG }).click()
+  testAppearance({ open }, [
+    ['/agents', (page) => rowOf(page, 'steady').waitFor()],
+    ['/agents?status=removed', (page) => page.getByRole('link', { name: LONG }).waitFor()],
+    [
+      () => `/agents/${removed}`,
+      async (page) => {
         await page.getByRole('heading', { name: LONG }).waitFor()
         await page.getByRole('region', { name: 'History' }).waitFor()
-        await check()
-        expect(opened.faults).toEqual([])
       },
-    )
-  })
+    ],
+  ])
 })

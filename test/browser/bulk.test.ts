@@ -1,21 +1,16 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { whyNoBrowser } from '../support/browser.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
-import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
+import { describeOwnUi, rowOf, testAppearance } from '../support/ui-suite.ts'
 
 /** Actions on many chains from their list, on chains that a real agent ran: some failed, some succeeded, some run. */
 
-const missing = whyNoBrowser()
 const LONG = `a-name-${'that-a-workflow-engine-made-'.repeat(6)}end`
 
 const labelled = (study: string, input: object = {}) => ({ labels: [{ key: 'study', value: study }], ...input })
 
-describe.skipIf(missing !== null)('an action on many chains', () => {
-  let ui: UiServer
-
+describeOwnUi('an action on many chains', 'bulk-page', (ui) => {
   beforeAll(async () => {
-    ui = await startUiServer('bulk-page')
     await ui.query('mutation { createProject(input: { name: "elsewhere" }) { __typename } }')
     const [failed, succeeded, waiting] = await Promise.all([
       Promise.all(['failed-one', 'failed-two', LONG].map((name) => ui.create(name, 'exit 3', {}, labelled('seven')))),
@@ -36,15 +31,11 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
       ui.reached(running, ['LIVE']),
     ])
   })
-  afterAll(async () => {
-    await ui?.close()
-  })
 
-  const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
   const reasons = async (page: Page) =>
     (await page.locator('.refusals li').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))
 
-  test('by selected rows and keys alone: tried, asked, done and refused with reasons, and kept', async () => {
+  test('on selected rows, by keys alone: first a trial, then a question, then the results, which are kept', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains?label=study:seven&order=name')
@@ -93,7 +84,7 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
     expect(chains.edges.map(({ node }: any) => node.name).toSorted()).toEqual([LONG, 'failed-one', 'failed-two'])
   })
 
-  test('by the filter: all that match are retried now, and the rest is refused', async () => {
+  test('on a filter: retries the chains that wait, and refuses the others', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains?label=study:seven')
@@ -128,7 +119,7 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('many are resubmitted with what is changed for all of them, which is tried before', async () => {
+  test('resubmits with changes for all chains, which the server checks first', async () => {
     const ids = await Promise.all(
       ['changed-one', 'changed-two'].map((name) => ui.create(name, 'exit 3', {}, labelled('nine'))),
     )
@@ -185,17 +176,14 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('what is of another project is refused, though somebody else selected it on this page', async () => {
-    const { createToken } = await ui.query(
-      `mutation { createToken(input: { name: "member", role: MEMBER, project: "default" }) {
-        ... on CreateTokenPayload { secret } ... on Error { message } } }`,
-    )
+  test('refuses chains of another project, even if another login selected them on this page', async () => {
+    const token = await ui.tokenOf('MEMBER')
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains?label=study:eight')
     await rowOf(page, 'foreign-one').getByRole('checkbox').check()
     await rowOf(page, 'own-one').getByRole('checkbox').check()
-    await using member = await ui.open({ token: createToken.secret })
+    await using member = await ui.open({ token })
     const { cookies, origins } = await member.context.storageState()
     await opened.context.addCookies(cookies)
     await page.evaluate((kept) => {
@@ -231,25 +219,25 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
     expect(new URL(page.url()).search).toBe('?show=refused')
   })
 
-  test('what nothing can be done about, and what is refused as a whole, is said', async () => {
+  test('says when it applies to none of the chains, and when the whole selection is refused', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains?state=succeeded')
     await rowOf(page, 'succeeded-one').waitFor()
     await page.keyboard.press('Shift+X')
     await page.getByRole('button', { name: 'Terminate' }).click()
-    await page.getByRole('dialog', { name: 'It can be done to none of them' }).waitFor()
+    await page.getByRole('dialog', { name: 'It is possible for none of them' }).waitFor()
     expect((await reasons(page))[0]).toMatch(/^2 has ended the first: session [\da-f-]{36} has ended: it is TERMINATED/)
     await page.getByRole('button', { name: 'Close' }).click()
     await page.goto('/chains')
     await rowOf(page, 'succeeded-one').getByRole('checkbox').check()
     const everything = page.getByRole('button', { name: /Select all \d+ that match/ })
     expect(await everything.getAttribute('aria-disabled')).toBe('true')
-    expect(await everything.getAttribute('title')).toMatch(/Narrow the list first/)
+    expect(await everything.getAttribute('title')).toMatch(/Set a filter first/)
     expect(opened.faults).toEqual([])
   })
 
-  test('more than a hundred are acted on only if their number is typed, and progress is shown until the end', async () => {
+  test('on more than a hundred chains needs their number typed, and shows progress until the end', async () => {
     const sessions = Array.from({ length: 120 }, (_, n) => ({
       name: `burst-${n}`,
       command: ['true'],
@@ -283,12 +271,9 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('whoever may only read is told that', async () => {
-    const { createToken } = await ui.query(
-      `mutation { createToken(input: { name: "reader", role: VIEWER, project: "default" }) {
-        ... on CreateTokenPayload { secret } ... on Error { message } } }`,
-    )
-    await using opened = await ui.open({ token: createToken.secret })
+  test('a viewer is told that it may not act', async () => {
+    const viewer = await ui.tokenOf('VIEWER')
+    await using opened = await ui.open({ token: viewer })
     const { page } = opened
     await page.goto('/chains?label=study:seven')
     await rowOf(page, 'failed-one').getByRole('checkbox').check()
@@ -302,20 +287,25 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
     expect(await opened.violations()).toEqual([])
   })
 
-  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-    test.each([1440, 360])('has no fault that axe finds, and nothing beside the page, at %i px', async (width) => {
-      await using opened = await ui.open({ colorScheme, width })
-      const { page } = opened
-      await page.goto('/chains?label=study:seven')
-      await rowOf(page, 'failed-one').waitFor()
-      await page.getByRole('button', { name: /Select all \d+ that match/ }).click()
-      expect(await opened.violations()).toEqual([])
-      await page.getByRole('button', { name: 'Resubmit', exact: true }).click()
-      await page.getByRole('dialog', { name: /none of them|chains?\?/ }).waitFor()
-      await page.locator('.refusals').waitFor()
-      expect(await opened.violations()).toEqual([])
-      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
-      expect(opened.faults).toEqual([])
-    })
-  })
+  const resubmit = async (page: Page) => {
+    await rowOf(page, 'failed-one').waitFor()
+    await page.getByRole('button', { name: /Select all \d+ that match/ }).click()
+    await page.getByRole('button', { name: 'Resubmit', exact: true }).click()
+    await page.getByRole('dialog', { name: /none of them|chains?\?/ }).waitFor()
+    await page.locator('.refusals').waitFor()
+  }
+  testAppearance(
+    ui,
+    [
+      [
+        '/chains?label=study:seven',
+        async (page) => {
+          await rowOf(page, 'failed-one').waitFor()
+          await page.getByRole('button', { name: /Select all \d+ that match/ }).click()
+        },
+      ],
+      ['/chains?label=study:seven', resubmit],
+    ],
+    [1440, 360],
+  )
 })

@@ -1,9 +1,8 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { whyNoBrowser } from '../support/browser.ts'
+import { expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
 import { commandLine } from '../support/programs/command-line.ts'
-import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
+import { describeOwnUi } from '../support/ui-suite.ts'
 
 /**
  * A chain of attempts from its form to its end, in a real browser, on a real server whose agent runs real processes; and
@@ -14,16 +13,7 @@ import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 const SCRIPT = `[ $REPRISE_ATTEMPT = 1 ] && exit 3
   i=0; while :; do i=$((i+1)); printf '\\033[32mtick\\033[0m %s\\n' $i; sleep 0.05; done`
 
-describe.skipIf(whyNoBrowser() !== null)('a chain in the browser', () => {
-  let ui: UiServer
-
-  beforeAll(async () => {
-    ui = await startUiServer('chain-lifecycle')
-  })
-  afterAll(async () => {
-    await ui?.close()
-  })
-
+describeOwnUi('a chain in the browser', 'chain-lifecycle', (ui) => {
   const field = (page: Page, label: string) => page.getByLabel(label, { exact: true })
   const bar = (page: Page, attempt: number) => page.getByRole('option', { name: new RegExp(`^attempt ${attempt}, `) })
 

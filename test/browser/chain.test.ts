@@ -1,35 +1,18 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { timelineOf, waitingSeconds, type Segment } from '../../src/ui/timeline/bars.ts'
-import { whyNoBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
-import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
+import { describePages, describeUi, expectFit, testAppearance } from '../support/ui-suite.ts'
 
 /** The page of a chain, in a real browser, on a real server whose agent runs real processes. */
 
-const missing = whyNoBrowser()
-
-describe.skipIf(missing !== null)('the page of a chain', () => {
-  let ui: UiServer
-
-  beforeAll(async () => {
-    ui = await startUiServer('chain-page')
-  })
-  afterAll(async () => {
-    await ui?.close()
-  })
-
-  const create = (name: string, script: string, retryPolicy: object) => ui.create(name, script, retryPolicy)
-  const reached = (chainId: string, states: readonly string[], withinMs?: number) =>
-    ui.reached(chainId, states, withinMs)
-
-  const open = (options: Parameters<UiServer['open']>[0] = {}) => ui.open(options)
+describeUi('the page of a chain', { wholeServer: true }, (ui) => {
   const bar = (page: Page, attempt: number) => page.getByRole('option', { name: new RegExp(`^attempt ${attempt}, `) })
 
-  test('is read and walked through by keys alone, and by its address', async () => {
-    const chainId = await create('walked', 'echo no; exit $REPRISE_ATTEMPT', { maxRetries: 2, retryDelay: 0.1 })
-    await reached(chainId, ['FAILED'])
-    await using opened = await open()
+  test('can be used by keys alone, and its address keeps what is shown', async () => {
+    const chainId = await ui.create('walked', 'echo no; exit $REPRISE_ATTEMPT', { maxRetries: 2, retryDelay: 0.1 })
+    await ui.reached(chainId, ['FAILED'])
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto(`/chains/${chainId}?attempt=99`)
     await bar(page, 3).waitFor()
@@ -68,10 +51,10 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('draws as waiting what the chain waited, and no more than 300 elements for 100 attempts', async () => {
-    const chainId = await create('hundred', 'exit 1', { maxRetries: 99, retryDelay: 0.1, backoff: 'FIXED' })
+  test('draws exactly the time that the chain waited, and at most 300 elements for 100 attempts', async () => {
+    const chainId = await ui.create('hundred', 'exit 1', { maxRetries: 99, retryDelay: 0.1, backoff: 'FIXED' })
     // Each of a hundred processes takes a second where other tests keep the processors busy.
-    await reached(chainId, ['FAILED'], 600_000)
+    await ui.reached(chainId, ['FAILED'], 600_000)
     const { chain } = await ui.query(
       `query ($id: UUID!) { chain(id: $id) { attempts waitingSeconds timeline(last: 100) { edges { node {
         kind from to attempt epoch cause holdReason reason session { sessionId status result exitCode } } }
@@ -97,7 +80,7 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     }))
     expect(waitingSeconds(timelineOf(segments, Date.now()))).toBeCloseTo(chain.waitingSeconds, 1)
 
-    await using opened = await open()
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto(`/chains/${chainId}`)
     await bar(page, 100).waitFor()
@@ -111,12 +94,12 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     expect(opened.faults).toEqual([])
   }, 900_000)
 
-  test('marks the attempts that go on from what an earlier one has left', async () => {
+  test('marks attempts that continue from the checkpoint of an earlier one', async () => {
     const script = `[ $REPRISE_ATTEMPT = 1 ] && { echo 1 >"$REPRISE_CHAIN_DIR/steps"; exit 3; }
       [ $REPRISE_CHECKPOINT = here ]`
-    const chainId = await create('goes-on-from', script, { maxRetries: 1, retryDelay: 0.1 })
-    await reached(chainId, ['SUCCEEDED'])
-    await using opened = await open()
+    const chainId = await ui.create('goes-on-from', script, { maxRetries: 1, retryDelay: 0.1 })
+    await ui.reached(chainId, ['SUCCEEDED'])
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto(`/chains/${chainId}?attempt=2`)
     await page.getByRole('option', { name: /^attempt 2, .*, went on from attempt 1$/ }).waitFor()
@@ -129,15 +112,15 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
   })
 
   test('opens a log of a million lines at its end, reads all of it, and finds any line', async () => {
-    const chainId = await create('million', 'seq 1 1000000', { maxRetries: 0 })
-    await reached(chainId, ['SUCCEEDED'])
-    await using opened = await open()
+    const chainId = await ui.create('million', 'seq 1 1000000', { maxRetries: 0 })
+    await ui.reached(chainId, ['SUCCEEDED'])
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto(`/chains/${chainId}`)
     const line = (text: string) => page.locator('.log-line').filter({ hasText: new RegExp(`^${text}$`) })
     await line('1000000').waitFor()
     await page.getByRole('log').evaluate((element) => element.scrollTo(0, 0))
-    await page.getByRole('button', { name: 'Read all that came before' }).click()
+    await page.getByRole('button', { name: 'Read all earlier lines' }).click()
     await page.getByText('1\u202f000\u202f000 lines', { exact: true }).waitFor()
     await page.getByRole('log').focus()
     await page.keyboard.press('/')
@@ -156,9 +139,9 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
 
   test('reads the logs of all attempts as one, and goes on with the next attempt', async () => {
     const script = 'echo "said by $REPRISE_ATTEMPT"; exit 3'
-    const chainId = await create('as-one', script, { maxRetries: 4, retryDelay: 600 })
-    await reached(chainId, ['WAITING_RETRY'])
-    await using opened = await open()
+    const chainId = await ui.create('as-one', script, { maxRetries: 4, retryDelay: 600 })
+    await ui.reached(chainId, ['WAITING_RETRY'])
+    await using opened = await ui.open()
     const { page } = opened
     const lines = async () => (await page.locator('.log-text, .log-end').allInnerTexts()).map((each) => each.trim())
     const until = (number: number) => [
@@ -189,10 +172,10 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('resubmits with what somebody changed, and says so where the new epoch begins', async () => {
-    const chainId = await create('again', 'echo left >$REPRISE_CHAIN_DIR/left; exit 9', { maxRetries: 0 })
-    await reached(chainId, ['FAILED'])
-    await using opened = await open()
+  test('resubmits with changes, and names them where the new epoch begins', async () => {
+    const chainId = await ui.create('again', 'echo left >$REPRISE_CHAIN_DIR/left; exit 9', { maxRetries: 0 })
+    await ui.reached(chainId, ['FAILED'])
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto(`/chains/${chainId}`)
     await page.getByRole('button', { name: 'Resubmit…' }).click()
@@ -216,8 +199,8 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('is one page for what does not exist and for what is not yours', async () => {
-    await using opened = await open()
+  test('says that there is no such chain', async () => {
+    await using opened = await ui.open()
     await opened.page.goto('/chains/00000000-0000-7000-8000-000000000000')
     await opened.page.getByRole('heading', { name: 'There is no such chain' }).waitFor()
   })
@@ -227,21 +210,146 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     ['dark', 1440, 900],
     ['light', 360, 800],
     ['dark', 720, 450],
-  ] as const)(
-    'has no fault that axe finds, and nothing beside its edges: %s, %d × %d',
-    async (colorScheme, width, height) => {
-      const chainId = await create('seen', 'echo seen; exit 4', { maxRetries: 1, retryDelay: 0.1 })
-      await reached(chainId, ['FAILED'])
-      await using opened = await open({ colorScheme, width, height })
-      const { page } = opened
-      for (const tab of ['Logs', 'Decision', 'History', 'Spec', 'Kernels']) {
-        await page.goto(`/chains/${chainId}?tab=${tab.toLowerCase()}`)
-        await page.getByRole('tab', { name: tab, selected: true }).waitFor()
-        await page.locator('.skeleton').waitFor({ state: 'detached' })
-        expect(await opened.violations()).toEqual([])
-        expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
-      }
-      expect(opened.faults).toEqual([])
-    },
+  ] as const)('axe finds no fault, and the page fits: %s, %d × %d', async (colorScheme, width, height) => {
+    const chainId = await ui.create('seen', 'echo seen; exit 4', { maxRetries: 1, retryDelay: 0.1 })
+    await ui.reached(chainId, ['FAILED'])
+    await using opened = await ui.open({ colorScheme, width, height })
+    const { page } = opened
+    for (const tab of ['Logs', 'Decision', 'History', 'Spec', 'Kernels']) {
+      await page.goto(`/chains/${chainId}?tab=${tab.toLowerCase()}`)
+      await page.getByRole('tab', { name: tab, selected: true }).waitFor()
+      await page.locator('.skeleton').waitFor({ state: 'detached' })
+      await expectFit(opened, width)
+    }
+    expect(opened.faults).toEqual([])
+  })
+})
+
+const PATIENT = '/policy?retries=6&delay=30s&backoff=exponential&jitter=random'
+
+describePages('a policy that is tried', (server) => {
+  const rows = (page: Page) => page.locator('.policy-table tbody tr')
+  const cells = async (page: Page, row: number) =>
+    (await rows(page).nth(row).locator('th, td').allInnerTexts()).map((text) => text.replaceAll('\u00a0', ' '))
+
+  test('is drawn while it is typed, and its address shows the same on another page', async () => {
+    await using opened = await server.open()
+    const { page } = opened
+    await page.goto('/chains')
+    await page.getByRole('heading', { name: 'No chains yet' }).waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('p')
+    await page.getByText('maxRetries is 0').waitFor()
+    await page.getByLabel('Retries', { exact: true }).fill('3')
+    await rows(page).nth(2).waitFor()
+    await page.getByLabel('First delay').fill('2m')
+    await page.getByLabel('Backoff').selectOption('exponential')
+    await page.getByLabel('Jitter', { exact: true }).selectOption('random')
+    await page.getByText('8 m – 10 m').waitFor()
+    expect(await cells(page, 2)).toEqual(['3', '8 m – 10 m', '14 m – 17 m 30 s'])
+    expect(await page.locator('.schedule-chart .sure').count()).toBe(3)
+    expect(await page.locator('.schedule-chart .spread').count()).toBe(3)
+    await page.waitForURL('**/policy?retries=3&delay=2m&backoff=exponential&jitter=random')
+    await using other = await server.open()
+    await other.page.goto(page.url())
+    await rows(other.page).nth(2).waitFor()
+    expect(await cells(other.page, 2)).toEqual(['3', '8 m – 10 m', '14 m – 17 m 30 s'])
+    expect(await other.page.getByLabel('First delay').inputValue()).toBe('2m')
+    expect([...opened.faults, ...other.faults]).toEqual([])
+  })
+
+  test('shows the errors of the server at its fields, and keeps the last drawing', async () => {
+    await using opened = await server.open()
+    const { page } = opened
+    await page.goto(PATIENT)
+    await rows(page).nth(5).waitFor()
+    await page.getByLabel('Share of jitter').fill('1.5')
+    await page.getByRole('alert').filter({ hasText: 'Too big: expected number to be <=1' }).waitFor()
+    expect(await page.getByLabel('Share of jitter').getAttribute('aria-invalid')).toBe('true')
+    expect(await rows(page).count()).toBe(6)
+    expect(await page.getByRole('button', { name: 'Copy as JSON' }).isDisabled()).toBe(true)
+    await page.getByText('Which failures').click()
+    await page.getByLabel('Rules, as JSON').fill('[{"match": {"exitCodes": [3]}, "action": "FAIL", "delay": 5}]')
+    await page.getByRole('alert').filter({ hasText: '0.delay: Only for a rule that retries' }).waitFor()
+    await page.getByLabel('Rules, as JSON').fill('[{"match": {"exitCodes": [3]}, "action": "AGAIN"}]')
+    await page.getByRole('alert').filter({ hasText: 'does not exist in "RetryRuleAction" enum' }).waitFor()
+    await page.getByLabel('Rules, as JSON').fill('[{"match": {"exitCodes": [3]}, "action": "FAIL"}]')
+    await page.getByLabel('Share of jitter').fill('')
+    await page.getByRole('alert').first().waitFor({ state: 'detached' })
+    await page.getByText('Tried with').click()
+    await page.getByLabel('Exit code', { exact: true }).fill('3')
+    await page.getByText('Not retried').waitFor()
+    // The browser itself reports the answer to a value that is none of the type.
+    expect(opened.faults).toEqual([expect.stringContaining('status of 400')])
+  })
+
+  test('follows its address, and names the parameters that it ignores', async () => {
+    await using opened = await server.open()
+    const { page } = opened
+    await page.goto(`${PATIENT}&colour=red`)
+    await page.getByText('left out: colour').waitFor()
+    await rows(page).nth(5).waitFor()
+    await page.getByRole('link', { name: 'Policy' }).click()
+    await page.getByText('maxRetries is 0').waitFor()
+    expect(await page.getByLabel('Retries', { exact: true }).inputValue()).toBe('')
+    expect(opened.faults).toEqual([])
+  })
+
+  test('is copied as JSON and as a command', async () => {
+    await using opened = await server.open({ permissions: ['clipboard-read', 'clipboard-write'] })
+    const { page } = opened
+    await page.goto(PATIENT)
+    await rows(page).nth(5).waitFor()
+    await page.getByRole('button', { name: 'Copy as JSON' }).click()
+    await page.getByText('Copied').waitFor()
+    const copied = () => page.evaluate(() => navigator.clipboard.readText())
+    expect(JSON.parse(await copied())).toEqual({
+      maxRetries: 6,
+      retryDelay: 30,
+      backoff: 'EXPONENTIAL',
+      jitter: 'RANDOM',
+    })
+    await page.getByRole('button', { name: 'Copy as a command' }).click()
+    await expect.poll(copied).toMatch(/^npx reprise run/)
+    expect((await copied()).replaceAll(/\s+\\\s+/g, ' ')).toBe(
+      'npx reprise run --retries 6 --retry-delay 30s --backoff exponential --jitter random -- COMMAND',
+    )
+    expect(opened.faults).toEqual([])
+  })
+
+  test('is made from the settings of an Airflow operator, and compared with them', async () => {
+    await using opened = await server.open()
+    const { page } = opened
+    await page.goto('/policy?retries=4')
+    await rows(page).nth(3).waitFor()
+    await page.getByRole('button', { name: 'From Airflow' }).click()
+    await page.getByLabel('retry_exponential_backoff').fill('true')
+    await page.getByRole('heading', { name: 'Different' }).waitFor()
+    await page.locator('.schedule-chart .theirs').nth(3).waitFor({ state: 'attached' })
+    expect(await page.locator('.schedule-chart .theirs').count()).toBe(4)
+    await page.getByLabel('dag_id').waitFor({ state: 'hidden' })
+    await page.getByText('Its task, for the exact jitter').click()
+    await page.getByLabel('dag_id').fill('daily')
+    await page.getByRole('alert').filter({ hasText: 'dagId and taskId are given together' }).waitFor()
+    await page.getByLabel('task_id').fill('load')
+    await page.getByRole('alert').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Edit as a policy' }).click()
+    await expect.poll(() => page.getByLabel('Retries', { exact: true }).inputValue()).toBe('4')
+    expect(await page.getByLabel('First delay').inputValue()).toBe('300s')
+    expect(await page.getByLabel('Backoff').inputValue()).toBe('exponential')
+    expect(opened.faults).toEqual([])
+  })
+
+  const tried = async (page: Page) => {
+    await page.locator('.policy-figures, [role="alert"]').first().waitFor()
+    const inside = await page.evaluate(() => document.querySelector('main')!.scrollWidth)
+    expect(inside).toBeLessThanOrEqual(page.viewportSize()!.width)
+  }
+  testAppearance(
+    server,
+    [PATIENT, '/policy?share=2', '/policy?from=airflow&retries=5&exponential=true', '/policy'].map((path) => [
+      path,
+      tried,
+    ]),
   )
 })

@@ -1,26 +1,13 @@
-import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bundleUi } from '../../scripts/bundle-ui.ts'
-import { readUiFiles } from '../../src/http/ui-files.ts'
-import { ROOT } from '../guard/source-files.ts'
-import { whyNoBrowser } from '../support/browser.ts'
-import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
-import { visit } from '../support/visit.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { describePages, describeUi, rowOf, testAppearance, testUnreadable } from '../support/ui-suite.ts'
 
-const missing = whyNoBrowser()
 const LONG = `a-name-${'that-a-workflow-engine-made-'.repeat(6)}end`
 
-describe.skipIf(missing !== null)('the list of chains', () => {
-  let server: TestServer
-
+describePages('the list of chains', (server) => {
   beforeAll(async () => {
-    server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
     await create('steady', 'team', 'cms')
     await create('train-vision-812', 'team', 'atlas')
     await create(LONG, 'team', 'cms')
-  })
-  afterAll(async () => {
-    await server?.close()
   })
 
   async function create(name: string, key = 'team', value = 'none'): Promise<string> {
@@ -33,14 +20,8 @@ describe.skipIf(missing !== null)('the list of chains', () => {
     return data.createSession.session.sessionId as string
   }
 
-  const open = (options: { width?: number; height?: number; colorScheme?: 'light' | 'dark' } = {}) => {
-    const { width = 1440, height = 900, ...rest } = options
-    return visit({ url: server.url, token: server.adminToken, viewport: { width, height }, ...rest })
-  }
-  const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
-
   test('shows one row for each chain, and how many are in each state', async () => {
-    await using opened = await open()
+    await using opened = await server.open()
     const { page } = opened
     await page.goto('/chains')
     await rowOf(page, 'steady').waitFor()
@@ -50,8 +31,8 @@ describe.skipIf(missing !== null)('the list of chains', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('is narrowed by its address, and by what changes it', async () => {
-    await using opened = await open()
+  test('is filtered by its address, which each filter changes', async () => {
+    await using opened = await server.open()
     const { page } = opened
     await page.goto('/chains?label=team:cms&since=24h')
     await rowOf(page, 'steady').waitFor()
@@ -71,15 +52,15 @@ describe.skipIf(missing !== null)('the list of chains', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('names what it does not understand of its address', async () => {
-    await using opened = await open()
+  test('names the parameters of its address that it ignores', async () => {
+    await using opened = await server.open()
     await opened.page.goto('/chains?state=burning&colour=red')
     await opened.page.getByText('left out: state, colour').waitFor()
     await rowOf(opened.page, 'steady').waitFor()
   })
 
-  test('shows new chains by itself while nobody touches it, and behind a pill while somebody does', async () => {
-    await using opened = await open()
+  test('shows new chains at once while nobody uses it, and behind a pill while somebody does', async () => {
+    await using opened = await server.open()
     const { page } = opened
     await page.goto('/chains')
     await page.getByText('Live', { exact: true }).waitFor()
@@ -99,8 +80,8 @@ describe.skipIf(missing !== null)('the list of chains', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('is worked with by keys alone', async () => {
-    await using opened = await open()
+  test('can be used by keys alone', async () => {
+    await using opened = await server.open()
     const { page } = opened
     await page.goto('/chains?order=name')
     await rowOf(page, 'steady').waitFor()
@@ -125,8 +106,8 @@ describe.skipIf(missing !== null)('the list of chains', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('goes to a date, and narrows what it lists to that', async () => {
-    await using opened = await open()
+  test('goes to a date, and lists what was created before its end', async () => {
+    await using opened = await server.open()
     const { page } = opened
     await page.goto('/chains')
     await rowOf(page, 'steady').waitFor()
@@ -141,8 +122,8 @@ describe.skipIf(missing !== null)('the list of chains', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('has views with names, which stay, and are forgotten', async () => {
-    await using opened = await open()
+  test('saves views under names, and forgets them', async () => {
+    await using opened = await server.open()
     const { page } = opened
     await page.goto('/chains?label=team:cms&since=24h')
     await rowOf(page, 'steady').waitFor()
@@ -167,8 +148,8 @@ describe.skipIf(missing !== null)('the list of chains', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('has the columns that were chosen, also after a reload', async () => {
-    await using opened = await open()
+  test('keeps the chosen columns after a reload', async () => {
+    await using opened = await server.open()
     const { page } = opened
     await page.goto('/chains')
     await rowOf(page, 'steady').waitFor()
@@ -188,28 +169,11 @@ describe.skipIf(missing !== null)('the list of chains', () => {
     expect(opened.faults).toEqual([])
   })
 
-  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-    test.each([1440, 900, 360])('has no fault that axe finds, and nothing beside the page, at %i px', async (width) => {
-      await using opened = await open({ colorScheme, width })
-      const { page } = opened
-      await page.goto('/chains')
-      await rowOf(page, 'steady').waitFor()
-      expect(await opened.violations()).toEqual([])
-      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
-      expect(opened.faults).toEqual([])
-    })
-  })
+  testAppearance(server, [['/chains', (page) => rowOf(page, 'steady').waitFor()]])
 
-  test('at 200 % everything can be reached', async () => {
-    await using opened = await open({ width: 640, height: 400 })
-    await opened.page.goto('/chains')
-    await rowOf(opened.page, 'steady').waitFor()
-    expect(await opened.page.evaluate(() => document.documentElement.scrollWidth)).toBe(640)
-  })
-
-  describe('in the theme that was chosen', () => {
-    test('it is painted from the first moment', async () => {
-      await using opened = await open({ colorScheme: 'light' })
+  describe('the chosen theme', () => {
+    test('is there from the first paint', async () => {
+      await using opened = await server.open({ colorScheme: 'light' })
       const { page } = opened
       await page.goto('/chains')
       await page.getByRole('button', { name: /theme, times, keys, log out/ }).click()
@@ -223,9 +187,9 @@ describe.skipIf(missing !== null)('the list of chains', () => {
     })
   })
 
-  test('says that the token is gone over a page that stays readable, and goes on after a login', async () => {
+  test('asks for a new login over a page that stays readable, and goes on after it', async () => {
     const token = await server.factory.token({ role: 'ADMIN' })
-    await using opened = await visit({ url: server.url, token })
+    await using opened = await server.open({ token })
     const { page } = opened
     await page.goto('/chains')
     await rowOf(page, 'steady').waitFor()
@@ -243,17 +207,105 @@ describe.skipIf(missing !== null)('the list of chains', () => {
   })
 })
 
-describe.skipIf(missing !== null)('without any chain', () => {
+describePages('the list without any chain', (server) => {
   test('says how to make the first one', async () => {
-    const server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
-    try {
-      await using opened = await visit({ url: server.url, token: server.adminToken })
-      await opened.page.goto('/chains')
-      await opened.page.getByRole('heading', { name: 'No chains yet' }).waitFor()
-      expect(await opened.violations()).toEqual([])
-      expect(opened.faults).toEqual([])
-    } finally {
-      await server.close()
-    }
+    await using opened = await server.open()
+    await opened.page.goto('/chains')
+    await opened.page.getByRole('heading', { name: 'No chains yet' }).waitFor()
+    expect(await opened.violations()).toEqual([])
+    expect(opened.faults).toEqual([])
   })
+})
+
+/** The list of sessions of all types, that a real agent runs. */
+
+describeUi('the sessions', {}, (ui) => {
+  const running: string[] = []
+
+  async function create(name: string, script: string, sessionType = 'BATCH'): Promise<void> {
+    const resourceSlots = [{ slot: 'cpu', amount: '0.1' }]
+    running.push(await ui.create(name, script, {}, { sessionType, resourceSlots }))
+  }
+
+  test('sessions of every type appear by themselves, and their states change while the page is open', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/sessions')
+    await page.getByRole('heading', { name: 'No sessions yet' }).waitFor()
+    expect(await opened.violations()).toEqual([])
+    await create('notebook', 'exec sleep 600', 'INTERACTIVE')
+    await create('fails', 'exit 7')
+    await create(LONG, 'exec sleep 600')
+    await rowOf(page, 'fails').getByText('exit code 7').waitFor()
+    await rowOf(page, 'notebook').getByText('running').waitFor()
+    expect(await rowOf(page, 'notebook').innerText()).toContain('interactive')
+
+    await page.getByRole('button', { name: 'Interactive' }).click()
+    await rowOf(page, 'fails').waitFor({ state: 'detached' })
+    expect(new URL(page.url()).search).toBe('?type=interactive')
+    await page.getByLabel('Status').selectOption('failed')
+    await page.getByRole('heading', { name: 'No session fits' }).waitFor()
+    await page.getByRole('button', { name: 'type interactive' }).click()
+    await rowOf(page, 'fails').waitFor()
+    await page.goto('/sessions?q=note&agent=no-id')
+    await page.getByText('left out: agent').waitFor()
+    await rowOf(page, 'notebook').waitFor()
+    expect(await rowOf(page, 'fails').count()).toBe(0)
+    expect(opened.faults).toEqual([])
+  })
+
+  test('a row stays under the pointer while others come', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/sessions')
+    await rowOf(page, 'notebook').hover()
+    const before = await page.getByRole('link', { name: 'notebook' }).boundingBox()
+    const told = page.waitForResponse(
+      async (response) => response.url().endsWith('/graphql') && (await response.text()).includes('"newest"'),
+    )
+    await create('newest', 'true')
+    await told
+    expect(await page.getByRole('link', { name: 'notebook' }).boundingBox()).toEqual(before)
+    await page.mouse.move(5, 400)
+    await rowOf(page, 'newest').waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  test('the id of a session leads to its attempt in its chain; an unknown id says so', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    // Its first session has the id of its chain.
+    await page.goto(`/sessions/${running[0]}`)
+    await page.waitForURL(/\/chains\/[0-9a-f-]{36}\?attempt=1$/)
+    await page.getByRole('heading', { name: 'notebook' }).waitFor()
+    await page.goto('/sessions/00000000-0000-7000-8000-000000000000')
+    await page.getByRole('heading', { name: 'There is no such session' }).waitFor()
+    expect(await opened.violations()).toEqual([])
+    await page.getByRole('link', { name: 'To the sessions' }).click()
+    await rowOf(page, 'notebook').waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  test('times are shown in the chosen time zone, which is named', async () => {
+    await using opened = await ui.open({ timezoneId: 'Asia/Kolkata' })
+    const { page } = opened
+    await page.goto('/sessions')
+    const time = rowOf(page, 'notebook').locator('time').last()
+    expect(await time.getAttribute('title')).toMatch(/^created .* \+05:30$/)
+    await page.getByRole('button', { name: /admin-of.*times/ }).click()
+    await page.getByRole('menuitem', { name: 'Times in UTC' }).click()
+    expect(await time.getAttribute('title')).toMatch(/^created .* UTC$/)
+    await page.getByRole('link', { name: 'notebook' }).click()
+    await page.getByText('times in UTC').waitFor()
+    await page.reload()
+    await page.getByText('times in UTC').waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  testUnreadable(ui, {
+    table: 'resource_groups',
+    path: '/sessions',
+    shown: (page) => rowOf(page, 'notebook').waitFor(),
+  })
+  testAppearance(ui, [['/sessions', (page) => rowOf(page, LONG).waitFor()]])
 })

@@ -3,42 +3,38 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROOT } from '../guard/source-files.ts'
-import { whyNoBrowser } from '../support/browser.ts'
-import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 import { eventually } from '../support/eventually.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { describeUi, rowOf, testAppearance } from '../support/ui-suite.ts'
 
 /** Deployments of programs that serve HTTP, run and checked by a real server and its agent. */
 
-const missing = whyNoBrowser()
 const LONG = `a-service-${'that-somebody-named-'.repeat(2)}end`
-/** As text, since kernels have a `/tmp` of their own, below which the checkout may lie. */
+/** The program as text: the checkout may lie below `/tmp`, and kernels have a separate `/tmp`. */
 const PROGRAM = readFileSync(join(ROOT, 'test/support/programs/served.mjs'), 'utf8')
 const CREATE = `mutation ($input: CreateDeploymentInput!) { createDeployment(input: $input) {
   ... on CreateDeploymentPayload { deployment { deploymentId } } ... on Error { message } } }`
 
-describe.skipIf(missing !== null)('the deployments', () => {
-  let server: UiServer
+describeUi('the deployments', {}, (ui) => {
   let control: string
   let web: string
   const created: string[] = []
 
   beforeAll(async () => {
-    server = await startUiServer('deployments-page', { REPRISE_AGENT_ADDRESS: '127.0.0.1' })
     control = await temporaryDirectory('served')
   })
   afterAll(async () => {
     const destroy = `mutation ($id: UUID!) { destroyDeployment(input: { deploymentId: $id }) { __typename } }`
-    for (const id of created) await server.query(destroy, { id })
+    for (const id of created) await ui.query(destroy, { id })
     for (const id of created) await eventually(async () => (await look(id)).status === 'DESTROYED')
-    await server?.close()
   })
 
   async function deploy(name: string, command: string[], input: object = {}): Promise<string> {
-    const { createDeployment } = await server.query(CREATE, {
+    const { createDeployment } = await ui.query(CREATE, {
       input: {
         name,
         command,
+        project: ui.project,
         resourceSlots: [{ slot: 'cpu', amount: '0.1' }],
         healthCheck: { interval: 0.5, path: '/healthz' },
         drain: 0,
@@ -51,23 +47,20 @@ describe.skipIf(missing !== null)('the deployments', () => {
   }
   const look = async (id: string) =>
     (
-      await server.query(
+      await ui.query(
         'query ($id: UUID!) { deployment(id: $id) { status replicas healthyReplicas settled revision { number environ { name value } } } }',
         { id },
       )
     ).deployment
-  const open = (options: { width?: number; colorScheme?: 'light' | 'dark'; token?: string } = {}) =>
-    server.open(options)
-  const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
 
-  test('come by themselves, and say how many of their replicas are healthy', async () => {
-    await using opened = await open()
+  test('new deployments appear by themselves, with the number of healthy replicas', async () => {
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/retries')
     await page.getByRole('heading', { name: 'No retry waits' }).waitFor()
     await page.keyboard.press('g')
     await page.keyboard.press('d')
-    await page.getByRole('heading', { name: 'No deployment is there' }).waitFor()
+    await page.getByRole('heading', { name: 'No deployments yet' }).waitFor()
     expect(await opened.violations()).toEqual([])
     web = await deploy('web', [process.execPath, '--input-type=module', '--eval', PROGRAM, 'served', control, '1'], {
       replicas: 2,
@@ -91,8 +84,8 @@ describe.skipIf(missing !== null)('the deployments', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('one by itself shows its replicas as they come and go, and is scaled', async () => {
-    await using opened = await open()
+  test('the page of a deployment shows its replicas as they come and go, and scales it', async () => {
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/deployments')
     await page.getByRole('link', { name: 'web' }).click()
@@ -124,15 +117,15 @@ describe.skipIf(missing !== null)('the deployments', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('one goes back to an earlier revision, which says what changed', async () => {
-    await server.query(`mutation ($input: UpdateDeploymentInput!) { updateDeployment(input: $input) { __typename } }`, {
+  test('a deployment goes back to an earlier revision, and the changes are listed', async () => {
+    await ui.query(`mutation ($input: UpdateDeploymentInput!) { updateDeployment(input: $input) { __typename } }`, {
       input: {
         deploymentId: web,
         environ: [{ name: 'VERSION', value: '2' }],
         resourceSlots: [{ slot: 'cpu', amount: '0.2' }],
       },
     })
-    await using opened = await open()
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto(`/deployments/${web}`)
     const revisions = page.getByRole('region', { name: 'Revisions' }).getByRole('listitem')
@@ -141,7 +134,7 @@ describe.skipIf(missing !== null)('the deployments', () => {
     await page.getByRole('button', { name: 'Go back to revision 1' }).click()
     await page.getByRole('dialog', { name: 'Go back to revision 1?' }).waitFor()
     await page.getByRole('button', { name: 'Go back', exact: true }).click()
-    await page.getByText('web goes back to what revision 1 was.').waitFor()
+    await page.getByText('web goes back to revision 1.').waitFor()
     await revisions.filter({ hasText: 'VERSION: 2 to 1' }).getByText('in use').waitFor()
     const { revision } = await look(web)
     expect(revision).toEqual({
@@ -152,8 +145,8 @@ describe.skipIf(missing !== null)('the deployments', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('one that fails says why and when it is tried again, and is destroyed', async () => {
-    await using opened = await open()
+  test('a failing deployment says why and when it starts again, and can be destroyed', async () => {
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/deployments')
     await page.getByRole('link', { name: LONG }).click()
@@ -179,12 +172,9 @@ describe.skipIf(missing !== null)('the deployments', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('whoever may only read is told so, and what is not there is one page', async () => {
-    const { createToken } = await server.query(
-      `mutation { createToken(input: { name: "reader", role: VIEWER, project: "default" }) {
-        ... on CreateTokenPayload { secret } ... on Error { message } } }`,
-    )
-    await using opened = await open({ token: createToken.secret })
+  test('a viewer is told that it may not scale; an unknown id says so', async () => {
+    const viewer = await ui.tokenOf('VIEWER')
+    await using opened = await ui.open({ token: viewer })
     const { page } = opened
     await page.goto(`/deployments/${web}`)
     const scale = page.getByRole('button', { name: 'Scale…' })
@@ -199,24 +189,127 @@ describe.skipIf(missing !== null)('the deployments', () => {
     expect(opened.faults).toEqual([])
   })
 
-  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-    test.each([1440, 900, 360])(
-      'have no fault that axe finds, and nothing beside the page, at %i px',
-      async (width) => {
-        await using opened = await open({ colorScheme, width })
-        const { page } = opened
-        const check = async () => {
-          expect(await opened.violations()).toEqual([])
-          expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
-        }
-        await page.goto('/deployments?status=destroyed')
-        await rowOf(page, LONG).waitFor()
-        await check()
-        await page.goto(`/deployments/${web}`)
-        await page.getByRole('region', { name: 'History' }).waitFor()
-        await check()
-        expect(opened.faults).toEqual([])
-      },
+  testAppearance(ui, [
+    ['/deployments?status=destroyed', (page) => rowOf(page, LONG).waitFor()],
+    [() => `/deployments/${web}`, (page) => page.getByRole('region', { name: 'History' }).waitFor()],
+  ])
+})
+
+/** Schedules whose runs are real processes of a real server's agent. */
+
+const LONG_SCHEDULE = `nightly-${'of-somebody-who-names-things-'.repeat(3)}end`
+const CREATE_SCHEDULE = `mutation ($input: CreateScheduleInput!) { createSchedule(input: $input) {
+  ... on CreateSchedulePayload { schedule { scheduleId } } ... on Error { message } } }`
+
+describeUi('the schedules', {}, (ui) => {
+  const schedule = async (name: string, input: object, script = 'true'): Promise<string> => {
+    const { createSchedule } = await ui.query(CREATE_SCHEDULE, {
+      input: { name, ...input, session: { name, project: ui.project, command: ['sh', '-c', script] } },
+    })
+    return createSchedule.schedule.scheduleId
+  }
+
+  test('a schedule is created in a form that draws the next runs while one types', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/retries')
+    await page.getByRole('heading', { name: 'No retry waits' }).waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('h')
+    await page.getByRole('heading', { name: 'No schedules yet' }).waitFor()
+    await page.getByRole('link', { name: 'New schedule' }).click()
+    await page.getByRole('heading', { name: 'New schedule' }).waitFor()
+
+    await page.getByRole('button', { name: 'Create schedule' }).click()
+    await page.getByText('Say when it runs, or how often.').waitFor()
+    await page.getByText('Say what is to run.').waitFor()
+    await page.getByLabel('Cron expression').fill('30 2 * *')
+    await page.getByText('It has five fields').waitFor()
+    await page.getByLabel('Cron expression').fill('30 2 31 3 *')
+    await page.getByLabel('Time zone').fill('Europe/Berlin')
+    const runs = page.getByRole('list', { name: 'Next runs' }).getByRole('listitem')
+    expect(await runs.count()).toBe(5)
+    expect(await runs.first().innerText()).toMatch(/-03-31 00:30:00 UTC/)
+    expect(await page.locator('.run-line circle').count()).toBe(12)
+    await page.getByLabel('Command').fill('echo by-schedule')
+    await page.getByLabel('Name of the schedule').fill('yearly-report')
+    await page.getByText("--cron '30 2 31 3 *'").waitFor()
+    expect(await opened.violations()).toEqual([])
+    await page.getByRole('button', { name: 'Create schedule' }).click()
+    await page.getByRole('heading', { name: 'yearly-report' }).waitFor()
+    expect(await page.getByRole('list', { name: 'Next runs' }).getByRole('listitem').first().innerText()).toMatch(
+      /-03-31 00:30:00 UTC/,
     )
+    expect(opened.faults).toEqual([])
+  })
+
+  test('a schedule runs on demand, is paused and resumed, and leads to its chains', async () => {
+    await schedule('asked', { cron: '@yearly' }, 'exit 3')
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/schedules')
+    await page.getByRole('link', { name: 'asked' }).click()
+    await page.getByText('There was none yet.').waitFor()
+    await page.getByRole('button', { name: 'Run now' }).click()
+    await page.getByText('asked: a run has started.').waitFor()
+    const row = page.getByRole('table', { name: 'Runs' }).getByRole('row').nth(1)
+    await row.getByText('failed').waitFor()
+    await row.getByText('asked for by').waitFor()
+
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByRole('button', { name: 'Resume' }).waitFor()
+    await page.getByText(/^Paused .* by /).waitFor()
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await page.getByRole('button', { name: 'Pause' }).waitFor()
+
+    await row.getByRole('link', { name: 'asked' }).click()
+    await page.getByRole('option', { name: /^attempt 1, epoch 0, exit code 3/ }).waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  test('a schedule is deleted after a question', async () => {
+    const id = await schedule('goes', { every: 3600 })
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto(`/schedules/${id}`)
+    await page.getByRole('button', { name: 'Delete…' }).click()
+    await page.getByRole('dialog', { name: 'Delete 1 schedule?' }).getByRole('button', { name: 'Delete it' }).click()
+    await page.getByRole('link', { name: 'New schedule' }).waitFor()
+    await page.getByRole('link', { name: 'goes', exact: true }).waitFor({ state: 'detached' })
+    await page.goto(`/schedules/${id}`)
+    await page.getByRole('heading', { name: 'There is no such schedule' }).waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  test('schedules are filtered by name and by whether they are paused', async () => {
+    await schedule('sleeps', { every: 60, paused: true })
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/schedules')
+    await page
+      .getByRole('link', { name: /Paused/ })
+      .or(page.getByRole('button', { name: /Paused/ }))
+      .click()
+    await page.getByRole('link', { name: 'sleeps' }).waitFor()
+    expect(await page.getByRole('table', { name: 'Schedules' }).getByRole('row').count()).toBe(2)
+    await page.goto('/schedules?q=nothing-is-called-so')
+    await page.getByRole('heading', { name: 'No schedule fits' }).waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  describe('with a long name', () => {
+    let id: string
+    beforeAll(async () => {
+      id = await schedule(LONG_SCHEDULE, { cron: '*/15 * * * *', timeZone: 'America/St_Johns' })
+    })
+    const loaded = async (page: Page) => {
+      await page.locator('main h1').first().waitFor()
+      await page.waitForLoadState('networkidle')
+    }
+    testAppearance(ui, [
+      ['/schedules', loaded],
+      [() => `/schedules/${id}`, loaded],
+      ['/schedules/new', loaded],
+    ])
   })
 })

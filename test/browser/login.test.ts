@@ -1,32 +1,32 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bundleUi } from '../../scripts/bundle-ui.ts'
-import { readUiFiles } from '../../src/http/ui-files.ts'
-import { ROOT } from '../guard/source-files.ts'
-import { endLogin, whyNoBrowser } from '../support/browser.ts'
+import { expect, test } from 'vitest'
+import { endLogin } from '../support/browser.ts'
 import { insertRows } from '../support/database/insert-rows.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { logInBrowser, newBrowserKey } from '../support/servers/browser-login.ts'
-import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
 import { DEFAULT_PROJECT_ID } from '../support/sessions/factories.ts'
+import { describeOwnUi, describePages } from '../support/ui-suite.ts'
 import { visit } from '../support/visit.ts'
 
-const missing = whyNoBrowser()
 const LOG = 'what the program wrote\n'
 const PLANT = 'mutation { createToken(input: { name: "planted", role: ADMIN }) { __typename } }'
 
 interface KernelPage extends AsyncDisposable {
   url: string
-  /** What browsers have sent along. */
+  /** The cookies that browsers have sent. */
   cookies: string[]
   /** Sets these with what it answers from now on. */
   plant(cookies: string[]): void
 }
 
-/** What a program of a session serves on a port of its own, which may be anything. */
+/** Serves a page on another port, as the program of a session can. */
 async function startKernelPage(): Promise<KernelPage> {
   const cookies: string[] = []
   let planted: string[] = []
@@ -77,16 +77,7 @@ async function askFromPage(url: string) {
   }
 }
 
-describe.skipIf(missing !== null)('logging in, in a browser', () => {
-  let server: TestServer
-
-  beforeAll(async () => {
-    server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
-  })
-  afterAll(async () => {
-    await server?.close()
-  })
-
+describePages('logging in, in a browser', (server) => {
   const withoutRefusals = (faults: string[]) => faults.filter((fault) => !fault.includes('401'))
 
   async function logInOn(page: Page, token: string): Promise<void> {
@@ -109,7 +100,7 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     return rows.map(({ name }) => name)
   }
 
-  /** What the program of a kernel gets for the cookie alone, however it dresses the request. */
+  /** Sends the cookie alone in every kind of request; returns the status of each. */
   async function replay(cookie: string): Promise<[string, number][]> {
     const headers = { cookie, origin: server.url, 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' }
     const post = (query: string, more: Record<string, string> = {}) =>
@@ -131,7 +122,7 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     return answers.map(([what, { status }]) => [what, status])
   }
 
-  test('a pasted token leads to the page that was asked for, and no script can read what is kept of it', async () => {
+  test('a pasted token opens the requested page, and no script can read the token afterwards', async () => {
     await using opened = await visit({ url: server.url, isNew: true })
     const { page } = opened
     await page.goto('/chains?state=failed')
@@ -152,7 +143,7 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('a code logs in once, and is gone from the address at once', async () => {
+  test('a code logs in once, and leaves the address at once', async () => {
     const response = await fetch(`${server.url}/ui/code`, {
       method: 'POST',
       headers: { authorization: `Bearer ${server.adminToken}` },
@@ -171,7 +162,7 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     expect(second.page.url()).not.toContain(code)
   })
 
-  test('a link with a code changes no login unasked: any page can lead to one of its own', async () => {
+  test('a link with a code replaces a login only after a click, since any page can contain such a link', async () => {
     await using kernel = await startKernelPage()
     const own = await server.factory.token({ role: 'MEMBER', projectId: DEFAULT_PROJECT_ID, name: 'attacker' })
     const response = await fetch(`${server.url}/ui/code`, {
@@ -218,7 +209,7 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     expect(withoutRefusals(opened.faults)).toEqual([])
   })
 
-  test('another login in one tab is one in all of them', async () => {
+  test('a new login in one tab holds in all tabs', async () => {
     const { chainId } = await chainWithLog()
     await using opened = await visit({ url: server.url, token: server.adminToken, isNew: true })
     const { page, context } = opened
@@ -238,7 +229,7 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     }
   })
 
-  test('a browser that logged in before keys were asked for is told to log in again', async () => {
+  test('a browser with a cookie and no key is asked to log in again', async () => {
     await using opened = await visit({ url: server.url, isNew: true })
     const { page, context } = opened
     await context.addCookies([{ name: 'reprise_session', value: `rpr_${newBrowserKey()}`, url: server.url }])
@@ -298,7 +289,7 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     expect(await page.content()).not.toContain('attacker')
   })
 
-  test('somebody who logs out sees nothing any more', async () => {
+  test('after a logout nothing is shown any more', async () => {
     await using opened = await visit({ url: server.url, token: server.adminToken, isNew: true })
     const { page } = opened
     await page.goto('/chains')
@@ -311,7 +302,7 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     expect(withoutRefusals(opened.faults)).toEqual([])
   })
 
-  test.each(['light', 'dark'] as const)('the page has no fault that axe finds, %s', async (colorScheme) => {
+  test.each(['light', 'dark'] as const)('axe finds no fault: %s', async (colorScheme) => {
     await using opened = await visit({ url: server.url, colorScheme })
     await opened.page.goto('/login')
     await opened.page.getByLabel('Token').waitFor()
@@ -319,3 +310,56 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     expect(opened.faults).toEqual([])
   })
 })
+
+const TRUSTED = `mutation {
+  createSession(input: { name: "trusted", command: ["sh", "-c", "echo ran; exit 3"], retryPolicy: { maxRetries: 1, retryDelay: 900 } }) {
+    ... on CreateSessionPayload { session { chainId } }
+  }
+}`
+
+/** The settings of a server that executes this document, and no others but those of its web UI. */
+async function trusted(): Promise<Record<string, string>> {
+  const file = join(await temporaryDirectory('trusted'), 'documents.json')
+  await writeFile(file, JSON.stringify({ [createHash('sha256').update(TRUSTED).digest('hex')]: TRUSTED }))
+  return { REPRISE_TRUSTED_DOCUMENTS: file }
+}
+
+describeOwnUi(
+  'with trusted documents',
+  'trusted-documents',
+  (ui) => {
+    test('the web UI reads, follows and acts', async () => {
+      const { createSession } = await ui.query(TRUSTED)
+      await using opened = await ui.open()
+      const { page } = opened
+      await page.goto(`/chains/${createSession.session.chainId}`)
+      await page.getByText('waiting for retry 1 of 1').waitFor()
+      await page.locator('.log-line', { hasText: 'ran' }).waitFor()
+      await page.getByText('Live', { exact: true }).waitFor()
+      await page.getByRole('button', { name: 'Retry now' }).click()
+      await page.getByRole('option', { name: /^attempt 2, / }).waitFor()
+      const paths = await page
+        .getByRole('navigation', { name: 'Pages' })
+        .locator('a')
+        .evaluateAll((links) => links.map((link) => link.getAttribute('href')!))
+      expect(paths.length).toBeGreaterThanOrEqual(3)
+      for (const path of paths) {
+        await page.goto(path)
+        await page.locator('main h1').first().waitFor()
+        await page.waitForLoadState('networkidle')
+        expect(await page.getByText(/trusted documents only/).count(), path).toBe(0)
+      }
+      expect(opened.faults).toEqual([])
+    })
+
+    test('other documents are refused', async () => {
+      const response = await fetch(`${ui.url}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${ui.token}` },
+        body: JSON.stringify({ query: '{ viewer { name } }' }),
+      })
+      expect(await response.json()).toMatchObject({ errors: [{ extensions: { code: 'DOCUMENT_NOT_TRUSTED' } }] })
+    })
+  },
+  trusted,
+)

@@ -1,40 +1,31 @@
 import { spawnSync } from 'node:child_process'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { fakeAgent } from '../support/agents/fake-agent.ts'
 import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
-import { whyNoBrowser } from '../support/browser.ts'
-import { playedAgent } from '../support/agents/played-agent.ts'
 import { testServer } from '../support/servers/test-server.ts'
-import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
+import { describeUi, testAppearance } from '../support/ui-suite.ts'
 
 /** A session from a form, which a real agent then runs. */
 
-const missing = whyNoBrowser()
-
-describe.skipIf(missing !== null)('a session from a form', () => {
-  let ui: UiServer
-
+describeUi('a session from a form', { wholeServer: true }, (ui) => {
   beforeAll(async () => {
-    ui = await startUiServer('new-session-page')
     await ui.query('mutation { createProject(input: { name: "research" }) { __typename } }')
     await ui.query(
       `mutation { setRetryDefaults(input: { scope: PROJECT, name: "research", policy: { maxRetries: 4, retryDelay: 45, backoff: EXPONENTIAL, jitter: NONE } }) {
         __typename } }`,
     )
   })
-  afterAll(async () => {
-    await ui?.close()
-  })
 
   const field = (page: Page, label: string) => page.getByLabel(label, { exact: true })
-  /** What is said at a field. */
+  /** Returns the note at a field. */
   const noteAt = async (page: Page, label: string) => {
     const id = await field(page, label).getAttribute('aria-describedby')
     return page.locator(`[id="${id}"]`).innerText()
   }
   const copied = (page: Page) => page.locator('.new-session-copies pre').innerText()
 
-  test('is created with all that was typed, and its chain is opened', async () => {
+  test('is created with every typed value, and its chain opens', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains')
@@ -89,7 +80,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('has secrets, a time before which it does not start and others that it waits for; what was typed survives', async () => {
+  test('has secrets, a start time and dependencies; typed values survive a reload, secrets do not', async () => {
     const first = await ui.create('goes-first', 'sleep 600')
     await using opened = await ui.open()
     const { page } = opened
@@ -139,13 +130,13 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('has volumes that agents offer, where it wants them, and its page says so', async () => {
+  test('mounts volumes that agents offer at chosen paths, and its page lists them', async () => {
     await ui.query('mutation { createResourceGroup(input: { name: "boxes" }) { __typename } }')
     const volumes = [
       { name: 'data', readOnly: true, projects: null },
       { name: 'models', readOnly: false, projects: ['default'] },
     ]
-    const agent = playedAgent(testServer(ui.database.db).gateway, { resourceGroup: 'boxes', says: { volumes } })
+    const agent = fakeAgent(testServer(ui.database.db).gateway, { resourceGroup: 'boxes', says: { volumes } })
     await agent.register()
     await using opened = await ui.open()
     const { page } = opened
@@ -182,7 +173,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('the project is chosen above the page, too, and what was typed stays', async () => {
+  test('the project can also be chosen above the page, and typed values stay', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains/new')
@@ -197,7 +188,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     expect(await field(page, 'Project').inputValue()).toBe('research')
   })
 
-  test('the defaults of its project stand where nothing is typed, and are drawn', async () => {
+  test('empty fields show the defaults of the project, which are drawn', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains/new')
@@ -205,7 +196,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     expect(await field(page, 'Retries').getAttribute('placeholder')).toBe('0')
     await field(page, 'Project').selectOption('research')
     await page.getByRole('img', { name: /^Reprise: 45.s, 1.m 30.s, 3.m, 6.m$/ }).waitFor()
-    await page.getByText('What is not typed is set by project research.').waitFor()
+    await page.getByText('Empty fields are set by project research.').waitFor()
     expect(await field(page, 'Retries').getAttribute('placeholder')).toBe('4')
     expect(await field(page, 'First delay').getAttribute('placeholder')).toBe('45s')
     await field(page, 'Retries').fill('2')
@@ -220,7 +211,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('what is wrong is said at its field: by the page, and by the server', async () => {
+  test('errors of the page and of the server appear at their fields', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains/new?project=nowhere&colour=red')
@@ -261,7 +252,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('the command that stands beside it creates the same session', async () => {
+  test('the command shown beside the form creates the same session', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains/new')
@@ -299,12 +290,9 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('whoever may only read is told that', async () => {
-    const { createToken } = await ui.query(
-      `mutation { createToken(input: { name: "reader", role: VIEWER, project: "research" }) {
-        ... on CreateTokenPayload { secret } ... on Error { message } } }`,
-    )
-    await using opened = await ui.open({ token: createToken.secret })
+  test('a viewer is told that it may not create sessions', async () => {
+    const viewer = await ui.tokenOf('VIEWER', 'research')
+    await using opened = await ui.open({ token: viewer })
     const { page } = opened
     await page.goto('/chains/new')
     await field(page, 'Command').fill('true')
@@ -317,17 +305,14 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     expect(opened.faults).toEqual([])
   })
 
-  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-    test.each([1440, 900, 360])('has no fault that axe finds, and nothing beside the page, at %i px', async (width) => {
-      await using opened = await ui.open({ colorScheme, width })
-      const { page } = opened
-      await page.goto('/chains/new?project=research')
-      await page.getByRole('img', { name: /^Reprise: 45.s/ }).waitFor()
-      await field(page, 'Command').fill(`python train.py ${'--a-long-option-that-nobody-typed '.repeat(6)}`)
-      await page.locator('.new-session-copies pre').waitFor()
-      expect(await opened.violations()).toEqual([])
-      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
-      expect(opened.faults).toEqual([])
-    })
-  })
+  testAppearance(ui, [
+    [
+      '/chains/new?project=research',
+      async (page) => {
+        await page.getByRole('img', { name: /^Reprise: 45.s/ }).waitFor()
+        await field(page, 'Command').fill(`python train.py ${'--a-long-option-that-nobody-typed '.repeat(6)}`)
+        await page.locator('.new-session-copies pre').waitFor()
+      },
+    ],
+  ])
 })

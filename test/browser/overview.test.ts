@@ -1,35 +1,24 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { whyNoBrowser } from '../support/browser.ts'
-import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { describeOwnUi, describeUi, testAppearance, testUnreadable } from '../support/ui-suite.ts'
 
 /** The overview, of sessions that a real agent ran: some failed, one was saved by its retry, one is held by a switch. */
 
-const missing = whyNoBrowser()
 const LONG = `a-name-${'that-a-workflow-engine-made-'.repeat(6)}end`
 
-describe.skipIf(missing !== null)('the overview', () => {
-  let ui: UiServer
+describeOwnUi('the overview', 'overview-page', (ui) => {
   let running: string
-
-  beforeAll(async () => {
-    ui = await startUiServer('overview-page')
-  })
-  afterAll(async () => {
-    await ui?.close()
-  })
 
   const create = (name: string, script: string, retries: number, more: { policy?: object; input?: object } = {}) =>
     ui.create(name, script, { maxRetries: retries, retryDelay: 0.1, ...more.policy }, more.input)
   const reached = (chainId: string, state: string) => ui.reached(chainId, [state])
 
-  const open = (options: Parameters<UiServer['open']>[0] = {}) => ui.open(options)
   const tile = (page: Page, name: string) => page.locator('.tile').filter({ hasText: name })
   const value = (page: Page, name: string) => tile(page, name).locator('.tile-value')
   const panel = (page: Page, name: string) => page.getByRole('region', { name })
 
-  test('without any chain says so in each part, and is where the address without a path leads', async () => {
-    await using opened = await open()
+  test('says in each part that there is no chain yet, and is the page of the bare address', async () => {
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/')
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
@@ -43,15 +32,12 @@ describe.skipIf(missing !== null)('the overview', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('counts by itself what becomes of chains, and each figure leads to the list of what it counts', async () => {
-    await using opened = await open()
+  test('updates its figures by itself, and each figure leads to the list that it counts', async () => {
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/')
     await panel(page, 'Latest').getByText('There is no chain yet.').waitFor()
-    await ui.query('mutation { createProject(input: { name: "stopped" }) { __typename } }')
-    await ui.query(
-      'mutation { setRetrySwitch(input: { scope: PROJECT, name: "stopped", disabled: true }) { __typename } }',
-    )
+    await ui.createStoppedProject('stopped')
     const waits = { policy: { retryDelay: 900 } }
     await Promise.all([
       create('saved', 'test $REPRISE_ATTEMPT -ge 2', 2).then((id) => reached(id, 'SUCCEEDED')),
@@ -106,8 +92,8 @@ describe.skipIf(missing !== null)('the overview', () => {
     await reached(running, 'CANCELLED')
   })
 
-  test('is worked with by keys: bars by arrows, each leading to the chains of its time', async () => {
-    await using opened = await open()
+  test('can be used by keys: arrows choose a bar, which leads to the chains of its time', async () => {
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/policy')
     await page.getByRole('heading', { name: 'Try a policy' }).waitFor()
@@ -130,19 +116,16 @@ describe.skipIf(missing !== null)('the overview', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('is of one project where that is chosen, also for a viewer', async () => {
-    const { createToken } = await ui.query(
-      `mutation { createToken(input: { name: "reader", role: VIEWER, project: "stopped" }) {
-        ... on CreateTokenPayload { secret } ... on Error { message } } }`,
-    )
-    await using opened = await open({ token: createToken.secret })
+  test('shows one project if that is chosen, or if the token sees no other', async () => {
+    const viewer = await ui.tokenOf('VIEWER', 'stopped')
+    await using opened = await ui.open({ token: viewer })
     await opened.page.goto('/')
     await value(opened.page, 'Held').getByText('1', { exact: true }).waitFor()
     expect(await value(opened.page, 'Running').innerText()).toBe('0')
     expect(await opened.page.getByRole('list', { name: 'Switches in force' }).innerText()).toMatch(
       /^Retries of project stopped are switched off since .+ by .+\.\s+Switch on…$/,
     )
-    await using chosen = await open()
+    await using chosen = await ui.open()
     await chosen.page.goto('/?project=stopped&colour=red')
     await chosen.page.getByText('left out: colour').waitFor()
     await value(chosen.page, 'Held').getByText('1', { exact: true }).waitFor()
@@ -152,32 +135,162 @@ describe.skipIf(missing !== null)('the overview', () => {
     expect([...opened.faults, ...chosen.faults]).toEqual([])
   })
 
-  test('a refusal to read takes the place of the figures, and is tried again', async () => {
-    await using opened = await open()
-    const { page } = opened
-    await ui.database.db.query('ALTER TABLE retry_decisions RENAME TO mislaid')
-    try {
-      await page.goto('/')
-      await page.getByRole('alert').getByText('INTERNAL').waitFor()
-      expect(await opened.violations()).toEqual([])
-    } finally {
-      await ui.database.db.query('ALTER TABLE mislaid RENAME TO retry_decisions')
-    }
-    await page.getByRole('button', { name: 'Try again' }).click()
-    await value(page, 'Waiting').getByText('1', { exact: true }).waitFor()
+  testUnreadable(ui, {
+    table: 'retry_decisions',
+    path: '/',
+    shown: (page) => value(page, 'Waiting').getByText('1', { exact: true }).waitFor(),
   })
 
-  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-    test.each([1440, 900, 360])('has no fault that axe finds, and nothing beside the page, at %i px', async (width) => {
+  describe('with a long name', () => {
+    beforeAll(async () => {
       await reached(await create(LONG, 'exit 3', 3, { policy: { retryDelay: 700 } }), 'WAITING_RETRY')
-      await using opened = await open({ colorScheme, width })
-      const { page } = opened
-      await page.goto('/')
-      await panel(page, 'Latest').getByRole('link', { name: LONG }).first().waitFor()
-      await page.locator('.cause-bar').first().waitFor()
-      expect(await opened.violations()).toEqual([])
-      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
-      expect(opened.faults).toEqual([])
     })
+    testAppearance(ui, [
+      [
+        '/',
+        async (page) => {
+          await panel(page, 'Latest').getByRole('link', { name: LONG }).first().waitFor()
+          await page.locator('.cause-bar').first().waitFor()
+        },
+      ],
+    ])
+  })
+})
+
+/** Failures of sessions that a real agent ran: with two exit codes, and for want of an image. */
+
+describeUi('the page of failures', {}, (ui) => {
+  const create = (name: string, input: { exit?: number; retries?: number; image?: string; team?: string }) => {
+    const { exit = 0, retries = 0, image, team = 'cms' } = input
+    return ui.create(
+      name,
+      `test $REPRISE_ATTEMPT -ge 2 || exit ${exit}`,
+      { maxRetries: retries, retryDelay: 0.1 },
+      { labels: [{ key: 'team', value: team }], ...(image !== undefined && { image }) },
+    )
+  }
+  const reached = (chainId: string, state: string) => ui.reached(chainId, [state])
+  const group = (page: Page, name: string | RegExp) =>
+    page
+      .getByRole('table', { name: /^Failed attempts by/ })
+      .getByRole('row')
+      .filter({ hasText: name })
+
+  test('says that there is no failure', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/failures')
+    await page.getByText('No attempt has failed in the last 24 hours.').first().waitFor()
+    expect(await opened.violations()).toEqual([])
+    expect(opened.faults).toEqual([])
+  })
+
+  test('counts failures by cause, and each number leads to the chains that it counts', async () => {
+    await Promise.all([
+      create('broken', { exit: 7 }).then((id) => reached(id, 'FAILED')),
+      create('broken', { exit: 7, team: 'nlp' }).then((id) => reached(id, 'FAILED')),
+      create('saved', { exit: 9, retries: 2 }).then((id) => reached(id, 'SUCCEEDED')),
+      create('without-image', { image: 'no-such-image' }).then((id) => reached(id, 'FAILED')),
+    ])
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/chains')
+    await page.getByRole('row').filter({ hasText: 'broken' }).first().waitFor()
+    for (const key of ['g', 'f']) await page.keyboard.press(key)
+    await page.getByRole('heading', { name: 'Failures' }).waitFor()
+    await page.getByText(/^4 of 5 attempts that ended failed/).waitFor()
+    const cells = async (name: string | RegExp) =>
+      (await group(page, name).getByRole('cell').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' ').trim())
+    expect((await cells('exit code')).slice(1, -1)).toEqual(['3', '3', '2', '100 % of 1'])
+    expect((await cells('image not pulled')).slice(1, -1)).toEqual(['1', '1', '1', '–'])
+
+    const rows = async () => {
+      await page.waitForURL((url) => url.pathname === '/chains')
+      await page.getByRole('table', { name: 'Chains' }).locator('.table-link').first().waitFor()
+      return (await page.locator('.table-link').allInnerTexts()).toSorted()
+    }
+    await group(page, 'exit code').getByRole('link', { name: '3 chains', exact: true }).click()
+    // Also the one that has succeeded since.
+    expect(await rows()).toEqual(['broken', 'broken', 'saved'])
+    expect(await page.getByRole('button', { name: 'Remove an attempt failed: exit code' }).isVisible()).toBe(true)
+    await page.goBack()
+    await group(page, 'exit code').getByRole('link', { name: '2 chains that failed for good' }).click()
+    expect(await rows()).toEqual(['broken', 'broken'])
+    await page.goBack()
+    await page.getByRole('link', { name: /4 failed attempts: exit code 3, image not pulled 1$/ }).click()
+    expect(await rows()).toEqual(['broken', 'broken', 'saved', 'without-image'])
+
+    for (const [tab, what, by, names] of [
+      ['Exit code', 'exit code 9', 'exit', ['saved']],
+      ['Name', 'broken', 'name', ['broken', 'broken']],
+      ['Label', 'team=nlp', 'label', ['broken']],
+    ] as const) {
+      await page.goto('/failures')
+      await page.getByRole('button', { name: tab, exact: true }).click()
+      await group(page, what).getByRole('link').first().click()
+      expect(await rows()).toEqual(names)
+      await page.goBack()
+      expect(new URL(page.url()).search).toBe(`?by=${by}`)
+    }
+    await page.goto('/failures?by=agent')
+    await page.getByRole('table', { name: 'Failed attempts by agent' }).getByRole('link').first().click()
+    expect(await rows()).toEqual(['broken', 'broken', 'saved', 'without-image'])
+    expect(opened.faults).toEqual([])
+  })
+
+  test('filters by cause and by time, and shows numbers or shares', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/failures?colour=red')
+    await page.getByText('left out: colour').waitFor()
+    await page
+      .getByRole('list', { name: 'Causes' })
+      .getByRole('link', { name: /image not pulled/ })
+      .click()
+    await page.getByRole('link', { name: /1 failed attempt: image not pulled 1$/ }).waitFor()
+    await group(page, 'exit code').waitFor({ state: 'detached' })
+    await page.getByLabel('Bars of').selectOption('shares')
+    await page.getByLabel('Time').selectOption('last hour')
+    await page.waitForURL(/range=1h/)
+    expect(new URL(page.url()).search).toMatch(/^\?(?!.*colour)(?=.*cause=image)(?=.*view=share)/)
+    await page.getByText('100%').waitFor()
+    await page.getByText('As a table').click()
+    expect(await page.locator('.cause-table tbody tr').innerText()).toMatch(/to \d\d:\d\d\t1$/)
+    await page
+      .getByRole('list', { name: 'Causes' })
+      .getByRole('link', { name: /image not pulled/ })
+      .click()
+    await group(page, 'exit code').waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  test('shows no failures of another project', async () => {
+    await ui.cluster.query('mutation { createProject(input: { name: "empty" }) { __typename } }')
+    const viewer = await ui.cluster.tokenOf('VIEWER', 'empty')
+    await using opened = await ui.open({ token: viewer })
+    await opened.page.goto('/failures')
+    await opened.page.getByText('No attempt has failed in the last 24 hours.').first().waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  testUnreadable(ui, {
+    table: 'retry_decisions',
+    path: '/failures',
+    shown: (page) => group(page, 'exit code').waitFor(),
+  })
+
+  describe('with a long name', () => {
+    beforeAll(async () => {
+      await reached(await create(LONG, { exit: 3 }), 'FAILED')
+    })
+    testAppearance(ui, [
+      [
+        '/failures?by=name',
+        async (page) => {
+          await group(page, LONG).waitFor()
+          await page.locator('.cause-bar').first().waitFor()
+        },
+      ],
+    ])
   })
 })

@@ -1,17 +1,15 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { endLogin, whyNoBrowser } from '../support/browser.ts'
+import { expect, test } from 'vitest'
+import { endLogin } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
-import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
+import { describeOwnUi, rowOf } from '../support/ui-suite.ts'
 import { visit } from '../support/visit.ts'
 
 /** Whole ways through the web UI, and what happens to an open page when its server or its token goes. */
 
-const missing = whyNoBrowser()
-
-/** Of what is to be pointed at (WCAG 2.5.8). */
+/** Least size of a pointer target (WCAG 2.5.8). */
 const TARGET_PX = 24
 
 /** The first attempt fails once it is let, the second one goes on. Each line has its own number in it. */
@@ -21,19 +19,9 @@ const FOLLOWED = `i=0
     [ $REPRISE_ATTEMPT = 1 ] && [ -e "$REPRISE_CHAIN_DIR/fail" ] && exit 3
   done`
 
-describe.skipIf(missing !== null)('somebody', () => {
-  let server: UiServer
-
-  beforeAll(async () => {
-    server = await startUiServer('paths')
-  })
-  afterAll(async () => {
-    await server?.close()
-  })
-
+describeOwnUi('somebody', 'paths', (ui) => {
   const bar = (page: Page, attempt: number) => page.getByRole('option', { name: new RegExp(`^attempt ${attempt}, `) })
-  const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
-  const fail = (chainId: string) => writeFile(join(server.chainDirectory(chainId), 'fail'), '')
+  const fail = (chainId: string) => writeFile(join(ui.chainDirectory(chainId), 'fail'), '')
   const writes = (page: Page) => page.locator('.log-line', { hasText: /^tick \d/ }).first()
   /** The number that the newest line on screen has in its text. */
   const newest = async (page: Page) =>
@@ -52,14 +40,14 @@ describe.skipIf(missing !== null)('somebody', () => {
 
   /** A token of its own, which can be revoked. */
   async function newToken(): Promise<{ token: string; revoke(): Promise<unknown> }> {
-    const { createToken } = await server.query(
+    const { createToken } = await ui.query(
       'mutation { createToken(input: { name: "revoked", role: ADMIN }) { ... on CreateTokenPayload { secret token { tokenId } } ... on Error { message } } }',
     )
     const { secret, token } = createToken
     return {
       token: secret,
       revoke: () =>
-        server.query('mutation ($id: UUID!) { revokeToken(input: { tokenId: $id }) { __typename } }', {
+        ui.query('mutation ($id: UUID!) { revokeToken(input: { tokenId: $id }) { __typename } }', {
           id: token.tokenId,
         }),
     }
@@ -67,22 +55,22 @@ describe.skipIf(missing !== null)('somebody', () => {
 
   async function logInAgain(page: Page): Promise<void> {
     await page.getByRole('dialog', { name: 'You are no longer logged in' }).waitFor()
-    await page.getByLabel('Token').fill(server.token)
+    await page.getByLabel('Token').fill(ui.token)
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
   }
 
-  /** Whether the page is still the one that was marked: a reload begins a new one. */
+  /** Marks the page; a reload removes the mark. */
   const mark = (page: Page) => page.evaluate(() => void Object.assign(globalThis, { isMarked: true }))
   const isMarked = (page: Page) => page.evaluate(() => 'isMarked' in globalThis)
 
   test('logs in, finds a chain, sees its next attempt come, retries it now, follows its log and terminates it', async () => {
-    const chainId = await server.create('reco-skim', FOLLOWED, { maxRetries: 3, retryDelay: 900 })
-    await server.create('merge-other', 'exit 0')
-    await using opened = await visit({ url: server.url })
+    const chainId = await ui.create('reco-skim', FOLLOWED, { maxRetries: 3, retryDelay: 900 })
+    await ui.create('merge-other', 'exit 0')
+    await using opened = await visit({ url: ui.url })
     const { page } = opened
     await page.goto('/')
-    await page.getByLabel('Token').fill(server.token)
+    await page.getByLabel('Token').fill(ui.token)
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.locator('h1').first().waitFor()
     await page
@@ -116,16 +104,16 @@ describe.skipIf(missing !== null)('somebody', () => {
     expect(opened.faults.filter((fault) => !fault.includes('401'))).toEqual([])
   })
 
-  test('keeps what is on screen while the server is dead, and is told what happened in between', async () => {
-    const chainId = await server.create('outlives', FOLLOWED, { maxRetries: 3, retryDelay: 0.1 })
-    await using opened = await server.open()
+  test('keeps the page while the server is down, and then sees what happened meanwhile', async () => {
+    const chainId = await ui.create('outlives', FOLLOWED, { maxRetries: 3, retryDelay: 0.1 })
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto(`/chains/${chainId}`)
     await writes(page).waitFor()
     await follows(page)
     await mark(page)
 
-    await server.kill()
+    await ui.kill()
     await page.getByText('Reconnecting', { exact: true }).waitFor()
     await page.getByText(/^Not live since \d\d:\d\d:\d\d, reconnecting$/).waitFor()
     const seen = await newest(page)
@@ -133,7 +121,7 @@ describe.skipIf(missing !== null)('somebody', () => {
     await bar(page, 1).waitFor()
     // Nobody tells the page of it.
     await fail(chainId)
-    await server.startAgain()
+    await ui.startAgain()
 
     await page.getByText('Caught up').waitFor()
     await page.getByRole('option', { name: /^attempt 1, epoch 0, exit code 3/ }).waitFor()
@@ -149,11 +137,11 @@ describe.skipIf(missing !== null)('somebody', () => {
   })
 
   test.each(['revoked', 'logged out elsewhere'])(
-    'whose token is %s reads on, logs in again over the page, and is where they were',
+    'whose token is %s keeps reading, logs in again over the page, and stays there',
     async (how) => {
-      const chainId = await server.create('token-gone', FOLLOWED, { maxRetries: 1, retryDelay: 0.1 })
+      const chainId = await ui.create('token-gone', FOLLOWED, { maxRetries: 1, retryDelay: 0.1 })
       const { token, revoke } = await newToken()
-      await using opened = await server.open({ token })
+      await using opened = await ui.open({ token })
       const { page } = opened
       await page.goto(`/chains/${chainId}`)
       await writes(page).waitFor()
@@ -176,9 +164,9 @@ describe.skipIf(missing !== null)('somebody', () => {
     },
   )
 
-  test('whose token is revoked on a page that follows nothing is asked at the next thing that they do', async () => {
+  test('whose token is revoked on a page without live data is asked to log in at the next request', async () => {
     const { token, revoke } = await newToken()
-    await using opened = await server.open({ token })
+    await using opened = await ui.open({ token })
     const { page } = opened
     await page.goto('/policy')
     await page.getByRole('heading', { level: 1 }).waitFor()
@@ -199,15 +187,15 @@ describe.skipIf(missing !== null)('somebody', () => {
       .waitFor()
   })
 
-  test('does all of it by keys alone', async () => {
-    const chainId = await server.create('by-keys', FOLLOWED, { maxRetries: 3, retryDelay: 900 })
-    await using opened = await visit({ url: server.url })
+  test('does the same by keys alone', async () => {
+    const chainId = await ui.create('by-keys', FOLLOWED, { maxRetries: 3, retryDelay: 900 })
+    await using opened = await visit({ url: ui.url })
     const { page } = opened
     const { keyboard } = page
     await page.goto('/chains')
     await page.getByLabel('Token').waitFor()
     await tabTo(page, page.getByLabel('Token'))
-    await keyboard.type(server.token)
+    await keyboard.type(ui.token)
     await keyboard.press('Enter')
     await rowOf(page, 'by-keys').waitFor()
     await keyboard.press('/')
@@ -246,10 +234,10 @@ describe.skipIf(missing !== null)('somebody', () => {
     expect(opened.faults.filter((fault) => !fault.includes('401'))).toEqual([])
   })
 
-  test('goes to a chain and to a page, and does what the page does, by ctrl k', async () => {
-    const chainId = await server.create('palette-chain', 'exit 3', { maxRetries: 1, retryDelay: 0.1 })
-    await server.reached(chainId, ['FAILED'])
-    await using opened = await server.open()
+  test('opens chains and pages, and runs actions of the page, by Ctrl-K', async () => {
+    const chainId = await ui.create('palette-chain', 'exit 3', { maxRetries: 1, retryDelay: 0.1 })
+    await ui.reached(chainId, ['FAILED'])
+    await using opened = await ui.open()
     const { page } = opened
     const { keyboard } = page
     const palette = page.getByRole('dialog', { name: 'Go to or do' })
@@ -280,7 +268,7 @@ describe.skipIf(missing !== null)('somebody', () => {
     await page.getByRole('button', { name: 'True time', pressed: true }).waitFor()
     await keyboard.press('Control+k')
     await keyboard.type('no such thing at all')
-    await palette.getByText('Nothing has these words.').waitFor()
+    await palette.getByText('Nothing matches these words.').waitFor()
     await keyboard.press('Escape')
     await palette.waitFor({ state: 'detached' })
     await keyboard.press('Control+k')
@@ -290,10 +278,10 @@ describe.skipIf(missing !== null)('somebody', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('can turn the keys of one letter off, those of the timeline, too', async () => {
-    const chainId = await server.create('keys-off', 'exit 3', { maxRetries: 1, retryDelay: 0.1 })
-    await server.reached(chainId, ['FAILED'])
-    await using opened = await server.open()
+  test('can turn off all one-letter keys, including those of the timeline', async () => {
+    const chainId = await ui.create('keys-off', 'exit 3', { maxRetries: 1, retryDelay: 0.1 })
+    await ui.reached(chainId, ['FAILED'])
+    await using opened = await ui.open()
     const { page } = opened
     const { keyboard } = page
     await page.goto(`/chains/${chainId}`)
@@ -321,11 +309,11 @@ describe.skipIf(missing !== null)('somebody', () => {
     ['at 200 %', { width: 720, height: 450, deviceScaleFactor: 2 }],
     ['on 360 px', { width: 360, height: 740 }],
   ])(
-    '%s reaches everything on every page, and nothing is beside it',
+    '%s reaches every control of every page, and every page fits',
     async (_how, options) => {
-      const chainId = await server.create('reached', 'echo no; exit 3', { maxRetries: 2, retryDelay: 0.1 })
-      await server.reached(chainId, ['FAILED'])
-      await using opened = await server.open(options)
+      const chainId = await ui.create('reached', 'echo no; exit 3', { maxRetries: 2, retryDelay: 0.1 })
+      await ui.reached(chainId, ['FAILED'])
+      await using opened = await ui.open(options)
       const { page } = opened
       await page.goto('/chains')
       const rail = page.getByRole('navigation', { name: 'Pages', includeHidden: true })
@@ -353,7 +341,7 @@ describe.skipIf(missing !== null)('somebody', () => {
     throw new Error(`80 tabs do not lead to ${String(target)}`)
   }
 
-  /** What takes the focus without being on screen, or has another thing over its middle. */
+  /** Returns the elements that take the focus while they are off screen, too small or covered. */
   async function unreachable(page: Page): Promise<string[]> {
     const found: string[] = []
     for (let stops = 0; stops < 60; stops++) {
@@ -377,7 +365,7 @@ describe.skipIf(missing !== null)('somebody', () => {
     return found
   }
 
-  /** In a log that says of each line which one it is, where a line is missing or comes twice. */
+  /** Returns the lines that are missing or doubled, in a log whose lines contain their numbers. */
   function linesOutOfPlace(page: Page): Promise<string[]> {
     return page.locator('.log-line', { hasText: /^tick \d/ }).evaluateAll((lines) =>
       lines.flatMap((line) => {

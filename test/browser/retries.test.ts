@@ -1,57 +1,32 @@
-import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { whyNoBrowser } from '../support/browser.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
-import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
+import { describeOwnUi, describeUi, rowOf, testAppearance } from '../support/ui-suite.ts'
 
 /** The queue of retries, of sessions that a real agent ran and that failed, some of them held by a real switch. */
 
-const missing = whyNoBrowser()
 const LONG = `a-name-${'that-a-workflow-engine-made-'.repeat(6)}end`
 
-describe.skipIf(missing !== null)('the queue of retries', () => {
-  let ui: UiServer
-
-  beforeAll(async () => {
-    ui = await startUiServer('retries-page')
-  })
-  afterAll(async () => {
-    await ui?.close()
-  })
-
+describeOwnUi('the queue of retries', 'retries-page', (ui) => {
   const create = (name: string, input: { project?: string; exit?: number; delay?: number } = {}) => {
     const { project = 'default', exit = 3, delay = 900 } = input
     return ui.create(name, `exit ${exit}`, { maxRetries: 3, retryDelay: delay }, { project })
   }
   const reached = (chainId: string, state: string) => ui.reached(chainId, [state])
 
-  async function switchOff(name: string): Promise<void> {
-    await ui.query(`mutation ($name: String!) { createProject(input: { name: $name }) { __typename } }`, { name })
-    const { setRetrySwitch } = await ui.query(
-      `mutation ($name: String!) { setRetrySwitch(input: { scope: PROJECT, name: $name, disabled: true, reason: "a test of it" }) { __typename } }`,
-      { name },
-    )
-    expect(setRetrySwitch.__typename).toBe('SetRetrySwitchPayload')
-  }
-
-  const open = (options: Parameters<UiServer['open']>[0] = {}) => ui.open(options)
-  const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
-
-  test('without any retry says what would be here', async () => {
-    await using opened = await open()
+  test('an empty queue says so', async () => {
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains')
     await page.getByRole('heading', { name: 'No chains yet' }).waitFor()
-    await page.keyboard.press('g')
-    await page.keyboard.press('r')
+    for (const key of ['g', 'r']) await page.keyboard.press(key)
     await page.getByRole('heading', { name: 'No retry waits' }).waitFor()
     expect(new URL(page.url()).pathname).toBe('/retries')
     expect(await opened.violations()).toEqual([])
     expect(opened.faults).toEqual([])
   })
 
-  test('comes by itself, counts down, is retried now and cancelled from its row', async () => {
-    await using opened = await open()
+  test('a retry appears by itself, counts down, and is started or cancelled from its row', async () => {
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/retries')
     await page.getByRole('heading', { name: 'No retry waits' }).waitFor()
@@ -88,10 +63,10 @@ describe.skipIf(missing !== null)('the queue of retries', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('a row does not move under the pointer, and says when it has left', async () => {
+  test('a row stays under the pointer, and says when its retry has left the queue', async () => {
     const chainId = await create('pointed-at', { delay: 1_200 })
     await reached(chainId, 'WAITING_RETRY')
-    await using opened = await open()
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/retries')
     await rowOf(page, 'pointed-at').hover()
@@ -108,12 +83,12 @@ describe.skipIf(missing !== null)('the queue of retries', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('shows by what retries are held, since when, and who switched them off', async () => {
-    await switchOff('stopped')
+  test('shows why retries are held, since when, and who switched them off', async () => {
+    await ui.createStoppedProject('stopped', 'a test of it')
     const held = await create('held-one', { project: 'stopped', delay: 0.1 })
     const waiting = await create('waiting-one', { exit: 9 })
     await Promise.all([reached(held, 'HELD'), reached(waiting, 'WAITING_RETRY')])
-    await using opened = await open()
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/retries')
     await rowOf(page, 'held-one')
@@ -150,12 +125,9 @@ describe.skipIf(missing !== null)('the queue of retries', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('whoever may only read has no buttons', async () => {
-    const { createToken } = await ui.query(
-      `mutation { createToken(input: { name: "reader", role: VIEWER, project: "stopped" }) {
-        ... on CreateTokenPayload { secret } ... on Error { message } } }`,
-    )
-    await using opened = await open({ token: createToken.secret })
+  test('a viewer has no buttons', async () => {
+    const viewer = await ui.tokenOf('VIEWER', 'stopped')
+    await using opened = await ui.open({ token: viewer })
     const { page } = opened
     await page.goto('/retries')
     await rowOf(page, 'held-one').waitFor()
@@ -166,7 +138,7 @@ describe.skipIf(missing !== null)('the queue of retries', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('what somebody may no longer do is refused by the server, in its words', async () => {
+  test('a right that was taken away meanwhile is refused with the message of the server', async () => {
     await ui.query('mutation { createUser(input: { name: "ben" }) { __typename } }')
     const member = (role: string) =>
       ui.query(
@@ -179,7 +151,7 @@ describe.skipIf(missing !== null)('the queue of retries', () => {
       `mutation { createToken(input: { name: "ben-laptop", role: MEMBER, project: "stopped", user: "ben" }) {
         ... on CreateTokenPayload { secret } ... on Error { message } } }`,
     )
-    await using opened = await open({ token: createToken.secret })
+    await using opened = await ui.open({ token: createToken.secret })
     const { page } = opened
     await page.goto('/retries')
     await page.getByRole('button', { name: 'Retry now: held-one' }).waitFor()
@@ -204,8 +176,8 @@ describe.skipIf(missing !== null)('the queue of retries', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('an error takes the place of the queue, and is tried again', async () => {
-    await using opened = await open()
+  test('an error takes the place of the queue, and the page tries again', async () => {
+    await using opened = await ui.open()
     const { page } = opened
     await ui.database.db.query('ALTER TABLE retry_decisions RENAME TO mislaid')
     try {
@@ -224,17 +196,200 @@ describe.skipIf(missing !== null)('the queue of retries', () => {
     await row.waitFor()
   })
 
-  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-    test.each([1440, 900, 360])('has no fault that axe finds, and nothing beside the page, at %i px', async (width) => {
-      const chainId = await create(LONG, { delay: 700 })
-      await reached(chainId, 'WAITING_RETRY')
-      await using opened = await open({ colorScheme, width })
-      const { page } = opened
-      await page.goto('/retries')
-      await rowOf(page, 'held-one').waitFor()
-      expect(await opened.violations()).toEqual([])
-      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
-      expect(opened.faults).toEqual([])
+  describe('with a long name', () => {
+    beforeAll(async () => {
+      await reached(await create(LONG, { delay: 700 }), 'WAITING_RETRY')
     })
+    testAppearance(ui, [['/retries', (page) => rowOf(page, 'held-one').waitFor()]])
   })
+})
+
+/** The record of actions on many chains, of sessions that a real agent ran or that wait for their time. */
+
+const MANY = 1_100
+
+describeUi('the record of actions on many chains', {}, (ui) => {
+  let resubmission: string
+
+  /** Sessions that wait for their time, so that they can be acted on. */
+  async function createMany(study: string, count: number): Promise<void> {
+    const sessions = Array.from({ length: count }, (_, n) => ({
+      name: `${study}-${n}`,
+      project: ui.project,
+      command: ['true'],
+      labels: [{ key: 'study', value: study }],
+      startsAt: '2090-01-01T00:00:00Z',
+    }))
+    for (let from = 0; from < count; from += 1_000) {
+      await ui.query(
+        'mutation ($sessions: [CreateSessionInput!]!) { createSessions(input: { sessions: $sessions }) { __typename } }',
+        { sessions: sessions.slice(from, from + 1_000) },
+      )
+    }
+  }
+
+  async function act(field: string, study: string, more = ''): Promise<string> {
+    const name = `${field[0]!.toUpperCase()}${field.slice(1)}`
+    const data = await ui.query(
+      `mutation ($filter: ChainFilter) { ${field}(input: { chainFilter: $filter${more} }) {
+        ... on ${name}Payload { resubmission { resubmissionId } } ... on Error { message } } }`,
+      { filter: { label: { key: 'study', value: study } } },
+    )
+    return data[field].resubmission.resubmissionId as string
+  }
+
+  /** Locks a session, which keeps an action on many sessions from its end. */
+  async function hold(name: string): Promise<{ waiters(count: number): Promise<unknown>; release(): Promise<void> }> {
+    const [holder, witness] = [await ui.database.connect(), await ui.database.connect()]
+    await holder.query('SET transaction_timeout = 0')
+    await holder.query('BEGIN')
+    const { rowCount } = await holder.query('SELECT FROM sessions WHERE name = $1 FOR UPDATE', [name])
+    expect(rowCount).toBe(1)
+    // Within one transaction it would be read once only.
+    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+    return {
+      waiters: (count) => eventually(async () => (await witness.query(waiting)).rowCount! >= count),
+      async release() {
+        await holder.query('COMMIT')
+        await Promise.all([holder.end(), witness.end()])
+      },
+    }
+  }
+
+  test('an empty list says so', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/chains')
+    await page.getByRole('heading', { name: 'No chains yet' }).waitFor()
+    for (const key of ['g', 'b']) await page.keyboard.press(key)
+    await page.getByRole('heading', { name: 'No action on many chains yet' }).waitFor()
+    expect(new URL(page.url()).pathname).toBe('/resubmissions')
+    expect(await opened.violations()).toEqual([])
+    expect(opened.faults).toEqual([])
+  })
+
+  test('an action appears by itself with its filter and its results, and opens by keys', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/resubmissions')
+    await page.getByRole('heading', { name: 'No action on many chains yet' }).waitFor()
+    const ids = await Promise.all([
+      ui.create('broken', 'exit 3', {}, { labels: [{ key: 'study', value: 'mixed' }] }),
+      ui.create('well', 'true', {}, { labels: [{ key: 'study', value: 'mixed' }] }),
+    ])
+    await Promise.all(ids.map((id) => ui.reached(id, ['FAILED', 'SUCCEEDED'])))
+    resubmission = await act(
+      'resubmitSessions',
+      'mixed',
+      ', overrides: { priority: 7, resourceSlots: [{ slot: "mem", amount: "1g" }] }',
+    )
+    await act('retryNowMany', 'mixed')
+    const resubmitted = rowOf(page, /Resubmission of 2.chains/)
+    await resubmitted.waitFor()
+    expect(await resubmitted.innerText()).toContain('study=mixed')
+    expect(await resubmitted.innerText()).toContain('1 done, 1 refused')
+    expect(await rowOf(page, /Retry now of 2.chains/).innerText()).toContain('0 done, 2 refused')
+    await page.getByLabel('Action').selectOption('Resubmission')
+    await rowOf(page, /Retry now of/).waitFor({ state: 'detached' })
+    // Until the other answer is there, no row is, and keys select none.
+    await resubmitted.waitFor()
+    expect(new URL(page.url()).search).toBe('?action=resubmit')
+    await page.getByRole('heading', { name: 'Resubmissions', exact: true }).click()
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: /Resubmission of 2.chains/ }).waitFor()
+    expect(await page.locator('.resubmission-facts').innerText()).toContain('with priority 7, mem 1g')
+    expect(await page.locator('.refusals').innerText()).toMatch(/Why not\s+1\s+succeeded/)
+    await rowOf(page, 'well').getByText('includeSucceeded').waitFor()
+    await page.getByRole('button', { name: /^Done/ }).click()
+    await rowOf(page, 'well').waitFor({ state: 'detached' })
+    expect(new URL(page.url()).search).toBe('?show=done')
+    await rowOf(page, 'broken').getByRole('link').click()
+    await page.waitForURL(new RegExp(`/chains/${ids[0]}`))
+    expect(opened.faults).toEqual([])
+  })
+
+  test('a running action is followed to its end batch by batch, and all its chains are listed', async () => {
+    await createMany('followed', MANY)
+    await using opened = await ui.open({ isNew: true })
+    const { page } = opened
+    const seen: string[] = []
+    await page.exposeFunction('seen', (text: string) => seen.push(text))
+    const held = await hold(`followed-${MANY - 1}`)
+    const id = await act('terminateSessions', 'followed')
+    await page.goto(`/resubmissions/${id}`)
+    await page.getByRole('heading', { name: /Termination of 1.100.chains/ }).waitFor()
+    await page.evaluate(() => {
+      const bar = document.querySelector('[role=progressbar]')!
+      const say = () => void (globalThis as any).seen(bar.getAttribute('aria-valuenow'))
+      new MutationObserver(say).observe(bar, { attributes: true })
+      say()
+    })
+    await held.release()
+    await page
+      .locator('.bulk-figures')
+      .getByText(/^1.100$/)
+      .nth(1)
+      .waitFor()
+    await page.getByRole('img', { name: 'completed' }).waitFor()
+    expect(seen.length).toBeGreaterThan(1)
+    expect(seen.at(-1)).toBe(String(MANY))
+    await page.getByRole('button', { name: 'Show more' }).click()
+    await page.getByText('200 shown').waitFor()
+    expect(await rowOf(page, 'terminated').count()).toBe(200)
+    await page.getByRole('button', { name: /^Left/ }).click()
+    await page.getByText('None is left.').waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  test('a running action is stopped, and shows by whom and what was left undone', async () => {
+    await createMany('stopped', 2_000)
+    await using opened = await ui.open()
+    const { page } = opened
+    const held = await hold('stopped-0')
+    const id = await act('terminateSessions', 'stopped')
+    await page.goto(`/resubmissions/${id}`)
+    await page.getByRole('button', { name: 'Stop here' }).click()
+    await held.waiters(2)
+    await held.release()
+    await page.getByRole('img', { name: 'stopped' }).waitFor()
+    await page.getByText(/stopped by admin-of/).waitFor()
+    await page.getByRole('button', { name: /^Left undone/ }).waitFor()
+    expect(await opened.violations()).toEqual([])
+  })
+
+  test('an unknown action and one of another project have the same page', async () => {
+    const viewer = await ui.cluster.tokenOf('VIEWER')
+    const id = await act('retryNowMany', 'mixed')
+    await using opened = await ui.open({ token: viewer })
+    const { page } = opened
+    for (const path of [id, '00000000-0000-7000-8000-000000000000', 'nonsense']) {
+      await page.goto(`/resubmissions/${path}`)
+      await page.getByRole('heading', { name: 'Nothing here' }).waitFor()
+    }
+    expect(opened.faults).toEqual([])
+  })
+
+  test('an error takes the place of the list, and the page tries again', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    await ui.database.db.query('ALTER TABLE resubmissions RENAME TO mislaid')
+    try {
+      await page.goto('/resubmissions?colour=red')
+      await page.getByRole('alert').getByText('INTERNAL').waitFor()
+      await page.getByText('left out: colour').waitFor()
+      expect(await opened.violations()).toEqual([])
+    } finally {
+      await ui.database.db.query('ALTER TABLE mislaid RENAME TO resubmissions')
+    }
+    // An event may have the page ask before anyone presses the button.
+    const row = rowOf(page, /Resubmission of 2.chains/)
+    await page.getByRole('button', { name: 'Try again' }).or(row).first().click()
+    await row.waitFor()
+  })
+
+  testAppearance(ui, [
+    ['/resubmissions', (page) => page.getByRole('link', { name: /Resubmission of 2.chains/ }).waitFor()],
+    [() => `/resubmissions/${resubmission}`, (page) => rowOf(page, 'well').waitFor()],
+  ])
 })

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { dirname, extname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContextOptions, Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundleUi } from '../../scripts/bundle-ui.ts'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
@@ -10,11 +10,142 @@ import { ROOT } from '../guard/source-files.ts'
 import { isPackaged, whyNoBrowser, type WatchedPage } from '../support/browser.ts'
 import { testDatabase, type TestDatabase } from '../support/database/database.ts'
 import { skipReason } from '../support/distribution.ts'
-import { PICTURED_AT, pictureWork, type PicturedWork } from '../support/pictures/pictured-work.ts'
+import { SCREENSHOT_TIME, createScreenshotWork, type ScreenshotWork } from '../support/pictures/screenshot-work.ts'
 import { differenceOf, reduced } from '../support/pictures/pictures.ts'
 import { stopClock } from '../support/pictures/stopped-clock.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { visit } from '../support/visit.ts'
+import { GRAPHIQL_FILES } from '../../src/http/ui-files.ts'
+import { UI_PATHS } from '../../src/ui/paths.ts'
+import { describePages, rowOf } from '../support/ui-suite.ts'
+
+/** Limits on what a browser loads of the web UI, compressed as it is served, and on the size of the bundle. */
+
+const FIRST_PAGE_SCRIPT_BYTES_MAX = 150_000
+const LATER_PAGE_SCRIPT_BYTES_MAX = 30_000
+const STYLE_BYTES_MAX = 12_000
+const FONT_BYTES_MAX = 90_000
+/** Scripts and styles that a page begins with: a browser loads many small ones more slowly than a few. */
+const FILES_MAX = 20
+const BUNDLE_BYTES_MAX = 2_500_000
+/** The page of GraphiQL lies beside the web UI, which never loads it. */
+const GRAPHIQL_BYTES_MAX = 2_600_000
+
+const NOBODY = '00000000-0000-7000-8000-000000000000'
+const FIRST = '/'
+const LATER = Object.keys(UI_PATHS)
+  .filter((path) => path !== FIRST && path !== '/login')
+  .map((path) => path.replaceAll(/\$\w+/g, NOBODY))
+
+interface Load {
+  /** Bytes of the files that the page loaded, by name. */
+  files: Map<string, number>
+  /** Bodies of requests that were sent again before they were answered. */
+  askedTwice: string[]
+}
+
+describe('the bundle', () => {
+  async function bytesOf(endings: readonly string[]): Promise<number> {
+    const directory = await bundleUi(ROOT)
+    const names = (await readdir(directory, { recursive: true })).filter((name) => endings.includes(extname(name)))
+    expect(names.length).toBeGreaterThan(0)
+    const sizes = await Promise.all(names.map(async (name) => (await stat(join(directory, name))).size))
+    return sizes.reduce((sum, size) => sum + size, 0)
+  }
+
+  test('stays within its limit on disk, fonts included', async () => {
+    const all = await bytesOf(['.js', '.css', '.woff2', '.svg', '.html', '.json', '.br', '.gz'])
+    const { size: graphiql } = await stat(join(await bundleUi(ROOT), GRAPHIQL_FILES.gzip))
+    expect(graphiql).toBeLessThanOrEqual(GRAPHIQL_BYTES_MAX)
+    expect(all - graphiql).toBeLessThanOrEqual(BUNDLE_BYTES_MAX)
+    const fonts = await bytesOf(['.woff2'])
+    expect(fonts).toBeGreaterThan(50_000)
+    expect(fonts).toBeLessThanOrEqual(FONT_BYTES_MAX)
+  })
+})
+
+describePages('a browser', (server) => {
+  let first: Map<string, number>
+  /** Loads by path: each page is loaded once. */
+  const loads = new Map<string, Promise<Load>>()
+
+  beforeAll(async () => {
+    first = (await loadOf(FIRST)).files
+  })
+
+  function loadOf(path: string): Promise<Load> {
+    const load = loads.get(path) ?? loadAnew(path)
+    loads.set(path, load)
+    return load
+  }
+
+  /** In a browser that has nothing cached. */
+  async function loadAnew(path: string): Promise<Load> {
+    await using opened = await server.open({ isNew: true })
+    const { page } = opened
+    const asked: string[] = []
+    const askedTwice: string[] = []
+    page.on('request', (request) => {
+      const body = request.postData()
+      if (body === null) return
+      if (asked.includes(body)) askedTwice.push(body)
+      asked.push(body)
+    })
+    const told = (request: Request) => {
+      const at = asked.indexOf(request.postData() ?? '')
+      if (at >= 0) asked.splice(at, 1)
+    }
+    page.on('requestfinished', told)
+    page.on('requestfailed', told)
+    await page.goto(path)
+    await page.locator('main h1').first().waitFor()
+    await page.waitForLoadState('networkidle')
+    const files = await page.evaluate(() =>
+      (performance.getEntriesByType('resource') as PerformanceResourceTiming[])
+        .filter(({ name }) => name.includes('/assets/'))
+        .map(({ name, encodedBodySize }): [string, number] => [new URL(name).pathname, encodedBodySize]),
+    )
+    return { files: new Map(files), askedTwice }
+  }
+
+  const sum = (loaded: Map<string, number>, ending: string) =>
+    [...loaded].reduce((total, [name, bytes]) => (name.endsWith(ending) ? total + bytes : total), 0)
+
+  test('loads the first page within its limits', () => {
+    expect(sum(first, '.js')).toBeGreaterThan(50_000)
+    expect(sum(first, '.js')).toBeLessThanOrEqual(FIRST_PAGE_SCRIPT_BYTES_MAX)
+    expect(sum(first, '.css')).toBeLessThanOrEqual(STYLE_BYTES_MAX)
+    expect(sum(first, '.woff2')).toBeLessThanOrEqual(FONT_BYTES_MAX)
+  })
+
+  test.each(LATER)('loads %s within its limits', async (path) => {
+    const { files: loaded } = await loadOf(path)
+    const more = new Map([...loaded].filter(([name]) => !first.has(name)))
+    expect(sum(more, '.js')).toBeGreaterThan(0)
+    expect(sum(more, '.js')).toBeLessThanOrEqual(LATER_PAGE_SCRIPT_BYTES_MAX)
+    expect(sum(loaded, '.css')).toBeLessThanOrEqual(STYLE_BYTES_MAX)
+    expect([...loaded.keys()].filter((name) => /\.(js|css)$/.test(name)).length).toBeLessThanOrEqual(FILES_MAX)
+  })
+
+  test('compiles each initial script while it loads, as the script asks', async () => {
+    const scripts = [...(await loadOf('/chains')).files.keys()].filter((name) => name.endsWith('.js'))
+    const texts = await Promise.all(
+      scripts.map(async (name) => (await (await fetch(`${server.url}${name}`)).text()).split('\n', 1)[0]),
+    )
+    expect(new Set(texts)).toEqual(new Set(['//# allFunctionsCalledOnLoad']))
+  })
+
+  test.each([FIRST, ...LATER])('sends no request of %s twice before it is answered', async (path) => {
+    expect((await loadOf(path)).askedTwice).toEqual([])
+  })
+
+  test.each([FIRST, ...LATER])('loads the page of %s beside the program, not after it', async (path) => {
+    const named = await (await fetch(`${server.url}${path}`)).text()
+    const pages = [...(await loadOf(path)).files.keys()].filter((name) => /-(page|section)-[^/]*\.(js|css)$/.test(name))
+    expect(pages.length).toBeGreaterThan(0)
+    expect(pages.filter((name) => !named.includes(`="${name}"`))).toEqual([])
+  })
+})
 
 /**
  * Pictures of pages in twelve states, light and dark, of work whose times are always the same; and those of the
@@ -33,7 +164,7 @@ const isRenewed = process.env['TEST_SCREENSHOTS'] === 'renew'
 interface State {
   path: string
   size?: { width: number; height: number }
-  /** Until it shows what is pictured. */
+  /** Waits until the page shows its content. */
   ready: (page: Page) => Promise<unknown>
   isStranger?: true
 }
@@ -42,7 +173,7 @@ const NARROW = { width: 360, height: 740 }
 const WIDE = { width: 1280, height: 760 }
 const line = (text: string) => (page: Page) => page.locator('.log-line', { hasText: text }).first().waitFor()
 const drawn = (page: Page) => page.locator('.schedule-chart .sure').first().waitFor()
-const row = (name: string) => (page: Page) => page.getByRole('row').filter({ hasText: name }).waitFor()
+const row = (name: string) => (page: Page) => rowOf(page, name).waitFor()
 
 /** `{name}` is the id of that chain. */
 const STATES: Readonly<Record<string, State>> = {
@@ -79,7 +210,7 @@ const missing = whyNoBrowser() ?? skipReason('browser', isPackaged() ? null : 'o
 
 describe.skipIf(missing !== null)('screenshots', () => {
   let database: TestDatabase
-  let work: PicturedWork
+  let work: ScreenshotWork
   let server: ServerProcess
   let token: string
   /** Reads pictures. */
@@ -88,8 +219,8 @@ describe.skipIf(missing !== null)('screenshots', () => {
   beforeAll(async () => {
     await bundleUi(ROOT)
     database = await testDatabase()
-    await stopClock(database, PICTURED_AT)
-    work = await pictureWork(database.connectionString)
+    await stopClock(database, SCREENSHOT_TIME)
+    work = await createScreenshotWork(database.connectionString)
     const dataDir = await temporaryDirectory('screenshots')
     const clock = pathToFileURL(join(ROOT, 'test/support/programs/stopped-clock-program.ts'))
     server = await startServer({
@@ -100,7 +231,7 @@ describe.skipIf(missing !== null)('screenshots', () => {
         REPRISE_DATABASE_URL: database.connectionString,
         REPRISE_ROLES: 'api',
         NODE_OPTIONS: `--import=${String(clock)}`,
-        PICTURED_AT: PICTURED_AT.toISOString(),
+        SCREENSHOT_TIME: SCREENSHOT_TIME.toISOString(),
       },
     })
     token = await readAdminToken(dataDir)
@@ -122,7 +253,7 @@ describe.skipIf(missing !== null)('screenshots', () => {
       ...(!state.isStranger && { token }),
     })
     const { page } = opened
-    await page.clock.setFixedTime(PICTURED_AT)
+    await page.clock.setFixedTime(SCREENSHOT_TIME)
     const path = state.path.replace(/\{(.+)\}/, (_, name: string) => work.chains.get(name)!)
     await page.goto(path)
     await state.ready(page)

@@ -1,44 +1,26 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
-import { whyNoBrowser } from '../support/browser.ts'
-import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
+import { describeOwnUi, rowOf, testAppearance, testUnreadable } from '../support/ui-suite.ts'
 
 /** The settings, in a real browser: what is set there is so on a real server, and what is refused it refuses. */
 
-const missing = whyNoBrowser()
 const LONG = 'a-name-that-a-workflow-engine-made-'.repeat(6).slice(0, 200)
 
-describe.skipIf(missing !== null)('the settings', () => {
-  let ui: UiServer
+describeOwnUi('the settings', 'settings-page', (ui) => {
   let viewer: string
   let member: string
 
   beforeAll(async () => {
-    ui = await startUiServer('settings-page')
     await ui.query('mutation { createProject(input: { name: "research" }) { __typename } }')
-    viewer = await tokenOf('VIEWER')
-    member = await tokenOf('MEMBER')
-  })
-  afterAll(async () => {
-    await ui?.close()
+    viewer = await ui.tokenOf('VIEWER', 'research')
+    member = await ui.tokenOf('MEMBER', 'research')
   })
 
-  async function tokenOf(role: string): Promise<string> {
-    const { createToken } = await ui.query(
-      `mutation ($input: CreateTokenInput!) { createToken(input: $input) {
-        ... on CreateTokenPayload { secret } ... on Error { message } } }`,
-      { input: { name: `${role.toLowerCase()}-of-research`, role, project: 'research' } },
-    )
-    return createToken.secret
-  }
-
-  const open = (options: Parameters<UiServer['open']>[0] = {}) => ui.open(options)
-  const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
   const dialog = (page: Page) => page.getByRole('dialog')
 
   test('begin with the switches, and each section has an address', async () => {
-    await using opened = await open()
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains')
     await page.getByRole('heading', { name: 'No chains yet' }).waitFor()
@@ -70,7 +52,7 @@ describe.skipIf(missing !== null)('the settings', () => {
   })
 
   test('a token is made, its secret shown once and copied, and revoked', async () => {
-    await using opened = await open({ permissions: ['clipboard-read', 'clipboard-write'] })
+    await using opened = await ui.open({ permissions: ['clipboard-read', 'clipboard-write'] })
     const { page } = opened
     await page.goto('/settings/tokens')
     await page.getByRole('button', { name: 'New token…' }).click()
@@ -123,7 +105,7 @@ describe.skipIf(missing !== null)('the settings', () => {
     await dialog(page).getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('grafana is revoked.').waitFor()
     await rowOf(page, 'grafana').waitFor({ state: 'detached' })
-    await page.getByRole('button', { name: 'Revoked and expired, too' }).click()
+    await page.getByRole('button', { name: 'Also revoked and expired' }).click()
     await rowOf(page, 'grafana').getByText('revoked').waitFor()
     expect(new URL(page.url()).search).toBe('?show=all')
     expect(opened.faults).toEqual([])
@@ -132,7 +114,7 @@ describe.skipIf(missing !== null)('the settings', () => {
   test('retries are switched off with a reason, limited, and on again', async () => {
     const held = await ui.create('waits', 'exit 3', { maxRetries: 1, retryDelay: 3_600 })
     await ui.reached(held, ['WAITING_RETRY'])
-    await using opened = await open()
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/settings/switches')
     await page.getByRole('button', { name: 'Switch retries…' }).click()
@@ -179,7 +161,7 @@ describe.skipIf(missing !== null)('the settings', () => {
     expect(opened.faults.filter((fault) => !fault.includes('400 (Bad Request)'))).toEqual([])
   })
 
-  test('what holds more than a hundred retries is switched off only if their number is typed', async () => {
+  test('switching off more than a hundred retries needs their number typed', async () => {
     await ui.query('mutation { createProject(input: { name: "crowded" }) { __typename } }')
     const sessions = Array.from({ length: 101 }, (_, n) => ({
       name: `crowd-${n}`,
@@ -194,7 +176,7 @@ describe.skipIf(missing !== null)('the settings', () => {
     )
     const waiting = '{ retryDecisions(first: 1, filter: { project: "crowded", phase: [SCHEDULED] }) { totalCount } }'
     await eventually(async () => (await ui.query(waiting)).retryDecisions.totalCount === 101, { withinMs: 120_000 })
-    await using opened = await open()
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/settings/switches')
     await page.getByRole('button', { name: 'Switch retries…' }).click()
@@ -219,7 +201,7 @@ describe.skipIf(missing !== null)('the settings', () => {
   })
 
   test('retry defaults are set in a form, shown, changed and cleared', async () => {
-    await using opened = await open()
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/settings/defaults')
     await page.getByRole('button', { name: 'Set defaults…' }).click()
@@ -254,7 +236,7 @@ describe.skipIf(missing !== null)('the settings', () => {
   })
 
   test('quotas are set, shown with their use, and removed', async () => {
-    await using opened = await open()
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/settings/quotas')
     await page.getByRole('button', { name: 'Set a quota…' }).click()
@@ -283,8 +265,8 @@ describe.skipIf(missing !== null)('the settings', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('users, projects and domains are made, and become members with roles', async () => {
-    await using opened = await open()
+  test('users, projects and domains are created, and users become members with roles', async () => {
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/settings/members')
     const make = async (what: string, name: string) => {
@@ -324,7 +306,7 @@ describe.skipIf(missing !== null)('the settings', () => {
   })
 
   test('the audit log says who did what, and what was refused', async () => {
-    await using opened = await open()
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/settings/audit')
     await page.getByLabel('Action, like token.revoke').fill('token.revoke')
@@ -341,9 +323,9 @@ describe.skipIf(missing !== null)('the settings', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test.each(['VIEWER', 'MEMBER'] as const)('what a %s may not see or do says so, and why', async (role) => {
+  test.each(['VIEWER', 'MEMBER'] as const)('a %s is told what it may not see or do, and why', async (role) => {
     await ui.query('mutation { setQuota(input: { scope: PROJECT, name: "research", maxRunning: 5 }) { __typename } }')
-    await using opened = await open({ token: role === 'VIEWER' ? viewer : member })
+    await using opened = await ui.open({ token: role === 'VIEWER' ? viewer : member })
     const { page } = opened
     for (const section of ['tokens', 'audit']) {
       await page.goto(`/settings/${section}`)
@@ -368,35 +350,16 @@ describe.skipIf(missing !== null)('the settings', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('an error takes the place of what was to be read, and is tried again', async () => {
-    await using opened = await open()
-    const { page } = opened
-    await ui.database.db.query('ALTER TABLE resource_policies RENAME TO mislaid')
-    try {
-      await page.goto('/settings/quotas')
-      await page.getByRole('alert').getByText('INTERNAL').waitFor()
-    } finally {
-      await ui.database.db.query('ALTER TABLE mislaid RENAME TO resource_policies')
-    }
-    await page.getByRole('button', { name: 'Try again' }).click()
-    await rowOf(page, 'research').waitFor()
+  testUnreadable(ui, {
+    table: 'resource_policies',
+    path: '/settings/quotas',
+    shown: (page) => rowOf(page, 'research').waitFor(),
   })
-
-  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-    test.each([1440, 900, 360])(
-      'no section has a fault, nor anything beside the page, at %i px',
-      async (width) => {
-        await using opened = await open({ colorScheme, width })
-        const { page } = opened
-        for (const section of ['switches', 'defaults', 'quotas', 'webhooks', 'members', 'tokens', 'audit']) {
-          await page.goto(`/settings/${section}`)
-          await page.locator('.settings-table, .empty').first().waitFor()
-          expect(await opened.violations()).toEqual([])
-          expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
-        }
-        expect(opened.faults).toEqual([])
-      },
-      60_000,
-    )
-  })
+  testAppearance(
+    ui,
+    ['switches', 'defaults', 'quotas', 'webhooks', 'members', 'tokens', 'audit'].map((section) => [
+      `/settings/${section}`,
+      (page) => page.locator('.settings-table, .empty').first().waitFor(),
+    ]),
+  )
 })

@@ -1,31 +1,23 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Webhook } from 'standardwebhooks'
-import { whyNoBrowser } from '../support/browser.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
-import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 import { webhookReceiver, type WebhookReceiver } from '../support/servers/webhook-receiver.ts'
+import { describeUi, expectFit, rowOf } from '../support/ui-suite.ts'
 
 /** Webhooks in the settings, with a real endpoint that checks signatures, fails and answers again. */
 
-const missing = whyNoBrowser()
-
-describe.skipIf(missing !== null)('webhooks in the settings', () => {
-  let ui: UiServer
+describeUi('webhooks in the settings', {}, (ui) => {
   let endpoint: WebhookReceiver
 
   beforeAll(async () => {
     endpoint = await webhookReceiver()
-    ui = await startUiServer('webhooks-page', { REPRISE_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8' })
   })
   afterAll(async () => {
-    await ui?.close()
     await endpoint?.close()
   })
 
-  const open = (options: Parameters<UiServer['open']>[0] = {}) => ui.open(options)
   const dialog = (page: Page) => page.getByRole('dialog')
-  const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
   const verified = (secret: string) => {
     const { body, headers } = endpoint.received.at(-1)!
     return new Webhook(secret).verify(body, headers as Record<string, string>) as { type: string }
@@ -39,8 +31,8 @@ describe.skipIf(missing !== null)('webhooks in the settings', () => {
     return secret
   }
 
-  test('one is made, tested, fails, is replayed, gets another secret, is switched off and on, and deleted', async () => {
-    await using opened = await open()
+  test('a webhook is created, tested, fails, is replayed, gets a new secret, is switched off and on, and deleted', async () => {
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/settings/webhooks')
     await page.getByRole('button', { name: 'New webhook…' }).click()
@@ -124,15 +116,12 @@ describe.skipIf(missing !== null)('webhooks in the settings', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('a viewer sees its deliveries, and why nothing of it can be changed', async () => {
-    const { createToken } = await ui.query(
-      `mutation { createToken(input: { name: "reader", role: VIEWER, project: "default" }) {
-        ... on CreateTokenPayload { secret } ... on Error { message } } }`,
-    )
+  test('a viewer sees the deliveries, and why it cannot change anything', async () => {
+    const viewer = await ui.tokenOf('VIEWER')
     const { createWebhook } = await ui.query(
-      `mutation ($url: String!) { createWebhook(input: { url: $url, project: "default", eventTypes: ["chain.*"] }) {
+      `mutation ($url: String!, $project: String!) { createWebhook(input: { url: $url, project: $project, eventTypes: ["chain.*"] }) {
         ... on CreateWebhookPayload { webhook { webhookId } } ... on Error { message } } }`,
-      { url: endpoint.url },
+      { url: endpoint.url, project: ui.project },
     )
     const { webhookId } = createWebhook.webhook
     await ui.query(`mutation ($webhookId: UUID!) { sendTestEvent(input: { webhookId: $webhookId }) { __typename } }`, {
@@ -145,15 +134,14 @@ describe.skipIf(missing !== null)('webhooks in the settings', () => {
       ['light', 360],
       ['dark', 360],
     ] as const) {
-      await using opened = await open({ token: createToken.secret, colorScheme, width })
+      await using opened = await ui.open({ token: viewer, colorScheme, width })
       const { page } = opened
       await page.goto(`/settings/webhooks/${webhookId}`)
       await rowOf(page, 'webhook.test').getByText('delivered').waitFor()
       const why = 'Your token has the role VIEWER, which may not change anything.'
       for (const name of ['Send a test', 'Delete…', 'Send again: webhook.test'])
         expect(await page.getByRole('button', { name }).getAttribute('title')).toBe(why)
-      expect(await opened.violations()).toEqual([])
-      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
+      await expectFit(opened, width)
       expect(opened.faults).toEqual([])
     }
   })

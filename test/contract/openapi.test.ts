@@ -21,7 +21,7 @@ test('is valid OpenAPI 3.1', async () => {
   expect(result).toMatchObject({ valid: true })
 })
 
-test('describes each operation, under a name of its own', () => {
+test('describes each operation, under a unique name', () => {
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path as object))
   expect(operations.length).toBeGreaterThanOrEqual(5)
   for (const { summary, operationId } of operations)
@@ -99,7 +99,7 @@ describe('is true', () => {
     }
   })
 
-  test('of the example about a retry, and of what becomes of it', async () => {
+  test('of the example about a retry, and of its outcome', async () => {
     const { id } = await server.factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 } })
     const template = '/v2/sessions/{id}/retry'
     const { schema, example } = document.paths[template].patch.requestBody.content['application/json']
@@ -118,7 +118,7 @@ describe('is true', () => {
     }
   })
 
-  test('of the examples about resubmission, and of what they do', async () => {
+  test('of the examples about resubmission, and of their results', async () => {
     const [one, another] = [
       await server.factory.session({ status: 'ERROR' }),
       await server.factory.session({ status: 'ERROR', phase: 'SCHEDULED', retryPolicy: { maxRetries: 1 } }),
@@ -237,7 +237,7 @@ describe('is true', () => {
     assertAsDocumented(template, method, response, answer)
   })
 
-  test('of what the service reads: the document refuses what it refuses', () => {
+  test('of the inputs of the service: the document refuses the same', () => {
     const { schema } = document.paths['/v2/sessions'].post.requestBody.content['application/json']
     for (const wrong of [
       {},

@@ -32,7 +32,7 @@ let database: Awaited<ReturnType<typeof emptyDatabase>>
 /** Between server and database. */
 let network: PartitionProxy
 let server: ServerProcess
-/** What the page says in each state of the server. */
+/** The metrics page in each state of the server. */
 const pages = { idle: '', waiting: '', away: '' }
 let alerts: string[]
 
@@ -88,7 +88,7 @@ function seriesOf(page: string, changed: Readonly<Record<string, string>> = {}):
   return [...series.filter(({ series: name }) => !given.some((each) => each.series === name)), ...given]
 }
 
-/** As Prometheus stores it. */
+/** A series in the notation of promtool. */
 function labelled(name: string): string {
   const [metric, labels = '}'] = name.split(/\{(.*)/s) as [string, string?]
   const own = labels.slice(0, -1)
@@ -143,15 +143,15 @@ const SEEN: [alert: string, changed: Record<string, string>][] = [
 ]
 
 describe.skipIf(missing)(`alerts${missing ? `: ${missing}` : ''}`, () => {
-  test('are silent where all is well', async () => {
+  test('are silent while all is well', async () => {
     expect(await firing(seriesOf(pages.idle))).toEqual([])
   })
 
-  test('RepriseNoAgents fires where sessions wait and there is none', async () => {
+  test('RepriseNoAgents fires if sessions wait and there is no agent', async () => {
     expect(await firing(seriesOf(pages.waiting))).toEqual(['RepriseNoAgents'])
   })
 
-  test('RepriseDatabaseAway fires: the server goes on telling it, to whom it told before', async () => {
+  test('RepriseDatabaseAway fires: the server still answers the token that it knew', async () => {
     expect(await firing(seriesOf(pages.away))).toEqual(['RepriseDatabaseAway'])
   })
 
@@ -167,7 +167,7 @@ describe.skipIf(missing)(`alerts${missing ? `: ${missing}` : ''}`, () => {
     expect(await firing(seriesOf(pages.idle, changed))).toEqual([alert])
   })
 
-  test('the configuration that docs/operation.md shows is one', async () => {
+  test('Prometheus accepts the configuration of docs/operation.md', async () => {
     const shown = (await documentBlocks()).find(
       ({ page, language }) => page === 'docs/operation.md' && language === 'yaml',
     )
@@ -181,7 +181,7 @@ describe.skipIf(missing)(`alerts${missing ? `: ${missing}` : ''}`, () => {
     expect((await checked).stdout).toContain('is valid prometheus config file syntax')
   })
 
-  test('each is tried here', () => {
+  test('every alert has a test here', () => {
     const tried = [...SEEN.map(([alert]) => alert), 'RepriseNoAgents', 'RepriseDatabaseAway', 'RepriseServerGone']
     expect(alerts.toSorted()).toEqual(tried.toSorted())
   })

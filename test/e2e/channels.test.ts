@@ -100,7 +100,7 @@ afterAll(async () => {
   await database.close()
 })
 
-test('a command has its input, its output and its status, and is written down', async () => {
+test('a command has its input, output and exit status, and is in the audit log', async () => {
   const sessionId = await create('sleep', '1000')
   const { status, stdout, stderr } = await startCommand(
     ['exec', sessionId, '--', 'sh', '-c', 'cat; echo aside >&2; exit 42'],
@@ -116,12 +116,12 @@ test('a command has its input, its output and its status, and is written down', 
   expect(await ended()).toMatchObject([{ details: { exitCode: 42, bytesIn: 10, bytesOut: 16 } }])
 })
 
-test('a terminal of this machine is one there: keys, Ctrl-C and its size, and it is given back', async () => {
+test('a local terminal works in the session: keys, Ctrl-C, size; it is restored afterwards', async () => {
   const sessionId = await create('sleep', '1000')
   await walkTerminal(sessionId, environment, directory)
 })
 
-test('who may not enter is told so at once, by each of the two commands', async () => {
+test('both commands refuse a token that may not enter at once', async () => {
   const sessionId = await create('sleep', '1000')
   await reprise('projects', 'create', 'theirs')
   const refusals = {
@@ -154,7 +154,7 @@ test('who may not enter is told so at once, by each of the two commands', async 
   })
 })
 
-test('a token that is revoked loses what it has open', async () => {
+test('a revoked token loses its open connections', async () => {
   const echo =
     'const s=require("net").createServer(c=>c.pipe(c)).listen(0,"127.0.0.1",()=>console.log("port "+s.address().port+"!"))'
   const sessionId = await create(process.execPath, '-e', echo)
@@ -214,7 +214,7 @@ test('connections lead to a port of the session, and to no other port of the mac
   expect((await audited(sessionId, 'session.connect')).length).toBe(4)
 })
 
-test('who may not change a session may not enter it, and a cookie counts for nothing', async () => {
+test('a token that may not change a session may not enter it, and cookies are ignored', async () => {
   const sessionId = await create('sleep', '1000')
   const viewer = await tokenOf('--role', 'viewer', '--project', 'default')
   await reprise('projects', 'create', 'elsewhere')
@@ -243,7 +243,7 @@ async function statusOf(sessionId: string, headers: Record<string, string>): Pro
   return status
 }
 
-test('a command ends with its session, with its agent and with its server, and it is said why', async () => {
+test('a command ends with its session, its agent or its server, and says why', async () => {
   const sessionId = await create('sleep', '1000')
   const stubborn = ['--no-stdin', '--', 'sh', '-c', 'trap "" HUP TERM; echo ready; while :; do sleep 0.1; done']
   const start = async (id: string) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
-import { lastingPort } from '../support/agents/lasting-port.ts'
+import { fixedPort } from '../support/agents/fixed-port.ts'
 import { describeEngines } from '../support/containers/describe-engines.ts'
 import { BASE_IMAGE, type ContainerEngine, whyNoEngine } from '../support/containers/engines.ts'
 import { sharedEngine } from '../support/containers/shared-engine.ts'
@@ -47,7 +47,7 @@ describeEngines('into a container of %s', (name) => {
     root = await temporaryDirectory(`entry-${name}`)
     engine = await sharedEngine(name)
     await start()
-    port = await lastingPort()
+    port = await fixedPort()
     const program = ['sh', '-c', `ip link set lo up 2>/dev/null; exec nc -ll -p ${port} -e cat`]
     const words = ['create', '--type', 'interactive', '--env', 'SECRET=swordfish', '--image', BASE_IMAGE, '--']
     sessionId = (await reprise(...words, ...program)).stdout.trim()
@@ -60,9 +60,13 @@ describeEngines('into a container of %s', (name) => {
     await server?.stop()
   })
 
-  test.skipIf(missing !== null)('a terminal of this machine is one there, and is given back', TEST_MS, async () => {
-    await walkTerminal(sessionId, environment, root)
-  })
+  test.skipIf(missing !== null)(
+    'a local terminal works in the container, and is restored afterwards',
+    TEST_MS,
+    async () => {
+      await walkTerminal(sessionId, environment, root)
+    },
+  )
 
   test.skipIf(missing !== null)('much output is whole, and a closed reader ends the command', TEST_MS, async () => {
     const large = ['sh', '-c', `yes | head -c ${LARGE_BYTES}; exit 3`]
@@ -83,7 +87,7 @@ describeEngines('into a container of %s', (name) => {
     'connections are passed on, each by itself and in both directions',
     TEST_MS,
     async () => {
-      const unserved = await lastingPort()
+      const unserved = await fixedPort()
       const forward = startCommand(['port-forward', sessionId, `0:${port}`, `0:${unserved}`], environment)
       const [, here, nowhere] = await eventually(() => /:(\d+) leads[^]*:(\d+) leads/.exec(forward.output.stdout), {
         withinMs: SLOWLY_MS,
@@ -108,41 +112,49 @@ describeEngines('into a container of %s', (name) => {
     },
   )
 
-  test.skipIf(missing !== null)('who may not enter is told so; who did what is on record', TEST_MS, async () => {
-    await reprise('projects', 'create', 'elsewhere')
-    const refusals = {
-      FORBIDDEN: await makeToken(reprise, '--role', 'viewer', '--project', 'default'),
-      SESSION_NOT_FOUND: await makeToken(reprise, '--role', 'member', '--project', 'elsewhere'),
-    }
-    const command = ['sh', '-c', 'echo $SECRET']
-    for (const [code, { secret }] of Object.entries(refusals)) {
-      const as = commandLine({ ...environment, REPRISE_TOKEN: secret })
-      for (const words of [
-        ['exec', '--no-stdin', sessionId, '--', ...command],
-        ['port-forward', sessionId, `0:${port}`],
-      ]) {
-        const { status, stdout, stderr } = await as(...words)
-        expect({ stdout, code: stderr.includes(code), isOk: status === 0 }).toEqual({
-          stdout: '',
-          code: true,
-          isOk: false,
-        })
+  test.skipIf(missing !== null)(
+    'a token that may not enter is refused; the audit log has who did what',
+    TEST_MS,
+    async () => {
+      await reprise('projects', 'create', 'elsewhere')
+      const refusals = {
+        FORBIDDEN: await makeToken(reprise, '--role', 'viewer', '--project', 'default'),
+        SESSION_NOT_FOUND: await makeToken(reprise, '--role', 'member', '--project', 'elsewhere'),
       }
-    }
-    expect((await reprise('exec', '--no-stdin', sessionId, '--', ...command)).stdout).toBe('swordfish\n')
-    const recorded = await eventually(async () => {
-      const found = await audited()
-      return found.some(({ action, details }) => action === 'session.exec.ended' && details['exitCode'] === 0) && found
-    })
-    const last = (action: string) => recorded.find((entry) => entry.action === action)
-    expect(last('session.exec')).toMatchObject({
-      actor: 'admin',
-      details: { kernel: 'main1', command: command.join(' ') },
-    })
-    expect(last('session.connect')).toMatchObject({ details: { kernel: 'main1', port: expect.any(Number) as number } })
-  })
+      const command = ['sh', '-c', 'echo $SECRET']
+      for (const [code, { secret }] of Object.entries(refusals)) {
+        const as = commandLine({ ...environment, REPRISE_TOKEN: secret })
+        for (const words of [
+          ['exec', '--no-stdin', sessionId, '--', ...command],
+          ['port-forward', sessionId, `0:${port}`],
+        ]) {
+          const { status, stdout, stderr } = await as(...words)
+          expect({ stdout, code: stderr.includes(code), isOk: status === 0 }).toEqual({
+            stdout: '',
+            code: true,
+            isOk: false,
+          })
+        }
+      }
+      expect((await reprise('exec', '--no-stdin', sessionId, '--', ...command)).stdout).toBe('swordfish\n')
+      const recorded = await eventually(async () => {
+        const found = await audited()
+        return (
+          found.some(({ action, details }) => action === 'session.exec.ended' && details['exitCode'] === 0) && found
+        )
+      })
+      const last = (action: string) => recorded.find((entry) => entry.action === action)
+      expect(last('session.exec')).toMatchObject({
+        actor: 'admin',
+        details: { kernel: 'main1', command: command.join(' ') },
+      })
+      expect(last('session.connect')).toMatchObject({
+        details: { kernel: 'main1', port: expect.any(Number) as number },
+      })
+    },
+  )
 
-  test.skipIf(missing !== null)('a token that is revoked loses its terminal and its connections', TEST_MS, async () => {
+  test.skipIf(missing !== null)('a revoked token loses its terminal and its connections', TEST_MS, async () => {
     const { secret, tokenId } = await makeToken(reprise, '--role', 'member', '--project', 'default')
     const theirs = { ...environment, REPRISE_TOKEN: secret }
     const mark = `: ${tokenId}; `

@@ -167,7 +167,7 @@ describeEngines('a volume that only the agent of %s has', (name) => {
     },
   )
 
-  test.skipIf(missing !== null)('is not for another project, which is told that there is none', async () => {
+  test.skipIf(missing !== null)('is not for another project, which sees no such volume', async () => {
     const asked = words(`create --name asks --project theirs --mount of-${name}:/mnt/left`, 'echo >/mnt/left/taken')
     const sessionId = (await cli(theirToken)(...asked)).stdout.trim()
     expect(await reasonOf(sessionId)).toBe(
@@ -182,7 +182,7 @@ describeEngines('a volume that only the agent of %s has', (name) => {
   })
 })
 
-test.skipIf(present.length === 0)('each project is told of its own', async () => {
+test.skipIf(present.length === 0)('each project sees its own volumes', async () => {
   const all = { resourceGroups: ['default'], readOnly: false }
   const agents = present.length
   const data = { ...all, name: 'data', readOnly: true, agents }
@@ -200,7 +200,7 @@ test.skipIf(present.length === 0)('each project is told of its own', async () =>
   ])
 })
 
-test.skipIf(present.length === 0)('places that kernels have themselves are refused at every door', async () => {
+test.skipIf(present.length === 0)('paths that kernels use themselves are refused by every interface', async () => {
   for (const [path, message] of [
     ['/mnt/../etc', 'without . and ..'],
     ['/proc/1', '/proc is used by the kernel itself'],

@@ -17,7 +17,7 @@ import { commandLine, MAIN } from '../support/programs/command-line.ts'
 import { spawnProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
-/** Who a server is in its embedded database, and on the machine. */
+/** The rights of a server in its embedded database and on the machine. */
 
 let dataDir: string
 
@@ -268,7 +268,7 @@ describe('a database of one’s own', () => {
     await administer(`DROP ROLE ${name}`)
   })
 
-  /** What the start logs, and what the doctor and the probe find of a running server. */
+  /** Returns what the start logs, and what the doctor and the probe report about the running server. */
   async function warned(
     meanwhile = async () => {},
   ): Promise<{ log: string[]; ready: string[]; doctor: string[]; end: string }> {

@@ -336,7 +336,7 @@ test('what whoever starts a server has open would be found', async () => {
   expect(output).toBe('LEAK descriptor of whoever started the server\n')
 })
 
-/** Its pid; 0 if there is none. */
+/** Returns the pid; 0 if there is none. */
 function findProcess(commandLine: string, environment: string): number {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   return Number(

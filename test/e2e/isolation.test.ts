@@ -44,7 +44,7 @@ describe.each(['namespaces', 'user'])('a configured isolation that does not work
   })
 })
 
-/** As a client without the command line would. */
+/** Sends the request as a client without the command line. */
 async function send(server: SpawnedProgram, query: string): Promise<any> {
   const response = await fetch(`${server.ready}/graphql`, {
     method: 'POST',
@@ -58,7 +58,7 @@ async function send(server: SpawnedProgram, query: string): Promise<any> {
 
 const adminToken = () => readAdminToken(environment['REPRISE_DATA_DIR']!)
 
-/** What whoever runs this server is told of isolation, where and how. */
+/** Returns what the start, the doctor and the probe say about isolation. */
 async function warnings(server: SpawnedProgram) {
   const { warnings: ready = [] } = (await (await fetch(`${server.ready}/readyz`)).json()) as { warnings?: string[] }
   const { PATH: _, ...rest } = environment

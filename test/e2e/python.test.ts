@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { webhookReceiver, type WebhookReceiver } from '../support/servers/webhook-receiver.ts'
 
-/** What docs/python.md and docs/webhooks.md show, with the distribution's Python, against a server and its agent. */
+/** Runs the programs of docs/python.md and docs/webhooks.md with the distribution's Python against a server and its agent. */
 
 const PYTHON = whyNotInstalled('python3')
 const REQUESTS = PYTHON ?? whyNoRequests()

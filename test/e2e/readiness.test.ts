@@ -6,14 +6,14 @@ import { readAdminToken } from '../../src/cli/demo/server-process.ts'
 import { createClient } from '../../src/client/node/index.ts'
 import { emptyDatabase, testDatabase } from '../support/database/database.ts'
 import { eventually, pause } from '../support/eventually.ts'
-import { lastingPort } from '../support/agents/lasting-port.ts'
+import { fixedPort } from '../support/agents/fixed-port.ts'
 import { spawnProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { MAIN } from '../support/programs/command-line.ts'
 
-/** What a server process answers before it is ready, and after it was told to stop. */
+/** Answers of a server process before it is ready, and after it was told to stop. */
 
-/** Of src/store/postgres/migrate.ts. */
+/** The key in src/store/postgres/migrate.ts. */
 const MIGRATION_LOCK_KEY = 7_265_707_270
 const WITHIN = { withinMs: 120_000 }
 
@@ -23,7 +23,7 @@ let url: string
 
 beforeEach(async () => {
   dataDir = await temporaryDirectory('readiness')
-  port = await lastingPort()
+  port = await fixedPort()
   url = `http://127.0.0.1:${port}`
 })
 
@@ -69,7 +69,7 @@ describe('while another server migrates', () => {
     await database.drop()
   })
 
-  test('it is healthy and not ready, turns everybody away, and clients get through as it is ready', async () => {
+  test('a server is healthy but not ready and refuses requests; clients get through once it is ready', async () => {
     let waiting: Promise<unknown> | undefined
     await using client = createClient({
       url,
@@ -111,7 +111,7 @@ describe('while another server migrates', () => {
     expect(await server.stop()).toBe(0)
   })
 
-  test('it stops when it is told to', async () => {
+  test('a server stops on SIGTERM', async () => {
     const started = start(database.connectionString, {
       async spawned(pid) {
         await eventually(isReason('migrating'), { ...WITHIN, what: 'it migrates' })
@@ -122,7 +122,7 @@ describe('while another server migrates', () => {
   })
 })
 
-test('a server that drains is not ready and serves on, then refuses what is new and ends what is under way', async () => {
+test('a draining server is not ready but serves, then refuses new requests and finishes running ones', async () => {
   const database = await testDatabase()
   const server = await start(database.connectionString, { environment: { REPRISE_DRAIN_SECONDS: '8' } })
   const token = await readAdminToken(dataDir)

@@ -63,7 +63,7 @@ const RESUBMIT = `mutation { resubmitSessions(input: { filter: { retryPhase: [EX
   ... on ResubmitSessionsPayload { resubmission { resubmissionId state total } } ... on Error { message } } }`
 const PROGRESS = `query ($id: UUID!) { resubmission(id: $id) { state total done refusedCount pending } }`
 
-test('a crash in the middle goes on after the restart, and doubles nothing', async () => {
+test('a resubmission cut off by a crash goes on after the restart, and does nothing twice', async () => {
   server = await start()
   const token = await readAdminToken(dataDir)
   interface Resubmitted {
@@ -105,7 +105,7 @@ test('a crash in the middle goes on after the restart, and doubles nothing', asy
   expect(rows[0]).toEqual({ children: each, parents: each, right: each, recorded: each, created: each })
 })
 
-test('so do other actions on many sessions', async () => {
+test('other actions on many sessions go on after a crash, too', async () => {
   const count = 4_000
   await database.db.query(`UPDATE retry_decisions SET phase = 'SCHEDULED', due_at = now() + interval '1 day',
     ready_at = now() + interval '1 day' WHERE session_id IN (

@@ -104,7 +104,7 @@ test('the example of the documentation works', async () => {
 test('the command line takes no value from its arguments', async () => {
   const { status, stderr } = await reprise(['create', '--secret', `TOKEN=${SECRET}`, '--', 'true'])
   expect(status).toBe(2)
-  expect(stderr).toContain('export TOKEN and say --secret TOKEN')
+  expect(stderr).toContain('export TOKEN and use --secret TOKEN')
 })
 
 test('the first start makes a key that only its owner reads', async () => {

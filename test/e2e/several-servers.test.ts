@@ -14,7 +14,7 @@ import { connectionString, openCluster, type Address, type Cluster } from '../..
 import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
 import { eventually, pause } from '../support/eventually.ts'
-import { lastingPort } from '../support/agents/lasting-port.ts'
+import { fixedPort } from '../support/agents/fixed-port.ts'
 import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
 import { misbookedSlots } from '../support/database/session-rows.ts'
 import { spawnProgram, type SpawnedProgram } from '../support/programs/spawned-program.ts'
@@ -32,7 +32,7 @@ const SESSIONS = 60
 const KILLS = 4
 const KILL_PAUSE_MS = 2_000
 const OUTAGE_MS = 5_000
-/** Nothing moved for longer than this: a server has to start, on a machine that does other things besides. */
+/** The longest standstill: a server has to start, on a busy machine. */
 const GAP_MAX_MS = 15_000
 const START_OF_TIME = btoa('0:0').replaceAll('=', '')
 
@@ -79,7 +79,7 @@ beforeAll(async () => {
   cluster = await openCluster(join(directory, 'postgres'))
   address = (await ensureRunning(cluster, TEST_SETTINGS)).address
   db = openDatabase({ connectionString: databaseUrl(), connectionsMax: 3, onError: () => {} })
-  servers.push(...(await Promise.all(ROLES.map(async (_, index) => serve(index, await lastingPort())))))
+  servers.push(...(await Promise.all(ROLES.map(async (_, index) => serve(index, await fixedPort())))))
   const urls = servers.map(({ url }) => url).filter((url) => url !== '')
   client = createClient({ urls, token: await readAdminToken(join(directory, 'servers')) })
   const token = await agentToken()
@@ -122,7 +122,7 @@ async function agentToken(): Promise<string> {
   return createToken.secret
 }
 
-test('whatever server dies, and when the database is away for a while, every promise holds and work goes on', async () => {
+test('every promise holds and work goes on when any server dies or the database is away', async () => {
   const ended = new AbortController()
   const seen: { cursor: string; sessionId: string }[] = []
   const following = follow(seen, ended.signal)
@@ -185,7 +185,7 @@ async function submitAll(): Promise<string[]> {
   return ids
 }
 
-/** How long nothing moved at the most, while the database was there and there was something to do. */
+/** Returns the longest standstill while the database was there and work was left. */
 function watchProgress() {
   let last = -1
   let movedAt = performance.now()
@@ -240,7 +240,7 @@ async function expectChains(chainIds: readonly string[]): Promise<void> {
   )
 }
 
-/** By what the programs themselves say: each attempt ran once, to its end, and before the next began. */
+/** Checks the notes of the programs: each attempt ran once, to its end, before the next began. */
 async function expectNotes(chainIds: readonly string[]): Promise<void> {
   const notes = join(directory, 'notes')
   expect((await readdir(notes)).toSorted()).toEqual(chainIds.toSorted())

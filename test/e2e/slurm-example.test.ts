@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createClient } from '../../src/client/node/index.ts'
 import { readAdminToken } from '../../src/cli/demo/server-process.ts'
-import { lastingPort } from '../support/agents/lasting-port.ts'
+import { fixedPort } from '../support/agents/fixed-port.ts'
 import { blocksOfTest, type DocumentBlock } from '../support/document-blocks.ts'
 import { eventually } from '../support/eventually.ts'
 import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
@@ -60,7 +60,7 @@ describe.skipIf(missing !== null)(`the example of the documentation${missing ===
   beforeAll(async () => {
     root = await temporaryDirectory('slurm-example')
     cluster = await startSlurmCluster(join(root, 'cluster'))
-    url = `http://127.0.0.1:${await lastingPort()}`
+    url = `http://127.0.0.1:${await fixedPort()}`
     const bin = join(root, 'bin')
     await mkdir(bin)
     await writeFile(join(bin, 'npx'), `#!/bin/sh\nshift\nexec ${process.execPath} ${MAIN} "$@"\n`)

@@ -27,7 +27,7 @@ const serverEnvironment = (name: string, more: Record<string, string>) => ({
   ...more,
 })
 
-/** As Kubernetes mounts a secret: files are links through a link to a directory. */
+/** Writes the files as Kubernetes mounts a secret: links through a link to a directory. */
 async function mount(version: string, pair: string): Promise<void> {
   const directory = join(root, 'certs')
   await mkdir(join(directory, version), { recursive: true })
@@ -89,7 +89,7 @@ test('the command line and an agent work over it, subscriptions and logs include
   }
 })
 
-test('whoever does not know the authority, or speaks no TLS, gets nothing', async () => {
+test('clients that do not know the authority, or speak no TLS, get nothing', async () => {
   const stranger = startCommand(['list'], { REPRISE_URL: url, REPRISE_DATA_DIR: join(root, 'data') }).ended
   expect((await stranger).status).not.toBe(0)
   await expect(fetch(url.replace('https:', 'http:'))).rejects.toThrow('fetch failed')

@@ -2,12 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { createClient as createSocketClient } from 'graphql-ws'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
-import { createClient, type Client } from '../../src/client/node/index.ts'
+import { readAdminToken, type ServerProcess, startServer } from '../../src/cli/demo/server-process.ts'
+import { type Client, createClient } from '../../src/client/node/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database/database.ts'
-import { startOtlpReceiver } from '../support/servers/otlp-receiver.ts'
 import { eventually } from '../support/eventually.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
 
 /** One chain with a retry on a real server: what a collector gets of it, and what the log says of it. */
 
@@ -220,3 +223,74 @@ describe('the log has', () => {
     expect(about({ chainId, sessionId: childId, attempt: 2, msg: 'the chain has succeeded' })).toHaveLength(1)
   })
 })
+
+interface Attribute {
+  key: string
+  value: { stringValue?: string; intValue?: number | string; arrayValue?: { values: { stringValue?: string }[] } }
+}
+
+interface SentSpan {
+  traceId: string
+  spanId: string
+  parentSpanId?: string
+  name: string
+  kind: number
+  startTimeUnixNano: string
+  endTimeUnixNano: string
+  attributes: Attribute[]
+  links?: { traceId: string; spanId: string; attributes?: Attribute[] }[]
+}
+
+/** A span as a collector stores it. */
+interface ReceivedSpan extends Omit<SentSpan, 'attributes' | 'links'> {
+  attributes: Record<string, unknown>
+  links: { traceId: string; spanId: string; attributes: Record<string, unknown> }[]
+  service: unknown
+}
+
+/** The part of an OpenTelemetry collector that receives traces over OTLP/HTTP as JSON. */
+async function startOtlpReceiver() {
+  const spans: ReceivedSpan[] = []
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const accepted = request.url === '/v1/traces' && request.headers['content-type'] === 'application/json'
+    if (accepted) spans.push(...spansOf(await json(request)))
+    response.writeHead(accepted ? 200 : 404, { 'content-type': 'application/json' }).end('{}')
+  }
+  const http = createServer((request, response) => void receive(request, response)).listen(0, '127.0.0.1')
+  await once(http, 'listening')
+  return {
+    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`,
+    spans,
+    async close() {
+      http.close()
+      http.closeAllConnections()
+      await once(http, 'close')
+    },
+  }
+}
+
+function spansOf(body: unknown): ReceivedSpan[] {
+  const { resourceSpans } = body as {
+    resourceSpans: { resource: { attributes: Attribute[] }; scopeSpans: { spans: SentSpan[] }[] }[]
+  }
+  return resourceSpans.flatMap(({ resource, scopeSpans }) =>
+    scopeSpans.flatMap(({ spans }) =>
+      spans.map((span) => ({
+        ...span,
+        attributes: plain(span.attributes),
+        links: (span.links ?? []).map((link) => ({ ...link, attributes: plain(link.attributes ?? []) })),
+        service: plain(resource.attributes)['service.name'],
+      })),
+    ),
+  )
+}
+
+function plain(attributes: readonly Attribute[]): Record<string, unknown> {
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => {
+      const { stringValue, intValue, arrayValue } = value
+      if (arrayValue) return [key, arrayValue.values.map((each) => each.stringValue)]
+      return [key, stringValue ?? (intValue === undefined ? value : Number(intValue))]
+    }),
+  )
+}

@@ -19,7 +19,7 @@ export async function proseOf(page: string): Promise<string> {
   return (await readFile(join(ROOT, page), 'utf8')).replaceAll(/^ *```.*?^ *```$/gms, '')
 }
 
-/** What a text names as code. */
+/** The names that a text shows as code. */
 export function codeIn(text: string): string[] {
   return [...text.matchAll(/`([^`\n]+)`/g)].map(([, code]) => code!)
 }

@@ -9,7 +9,7 @@ export interface SourceFile {
   path: string
   text: string
   comments: Comment[]
-  /** What it imports, re-exports or names in an import type; for a dynamic import of something computed, null. */
+  /** Imported, re-exported and type-imported modules; null for a dynamic import of a computed name. */
   imports: (string | null)[]
 }
 

@@ -7,7 +7,7 @@ import { migrate } from '../../src/store/postgres/migrate.ts'
 import { isPostgres } from '../../src/store/postgres/run-as.ts'
 import { EMBEDDED_SETTINGS } from '../../src/store/postgres/binaries.ts'
 import { KEEP_CLOCK } from '../support/database/test-clock.ts'
-import { lastingPort } from '../support/agents/lasting-port.ts'
+import { fixedPort } from '../support/agents/fixed-port.ts'
 import { eventually } from '../support/eventually.ts'
 
 const NAME = 'reprise'
@@ -40,7 +40,7 @@ export interface StormDatabase {
 /** Makes it in `directory`, with a database that is migrated, and starts it. */
 export async function startStormDatabase(directory: string): Promise<StormDatabase> {
   const { dataDirectory, logFile, password, binaries, runAs } = await openCluster(directory)
-  const port = await lastingPort()
+  const port = await fixedPort()
   const settings = {
     ...EMBEDDED_SETTINGS,
     // Lines to it can be disturbed.

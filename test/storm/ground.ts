@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createClient } from '../../src/client/node/index.ts'
 import { openDatabase, type Database } from '../../src/store/database.ts'
-import { lastingPort } from '../support/agents/lasting-port.ts'
+import { fixedPort } from '../support/agents/fixed-port.ts'
 import { startPartitionProxy, type PartitionProxy } from '../support/agents/partition-proxy.ts'
 import { eventually } from '../support/eventually.ts'
 import { MAIN } from '../support/programs/command-line.ts'
@@ -104,7 +104,7 @@ export async function layGround(directory: string, terms: Terms, progress: (line
   for (let index = 1; index <= SERVERS; index++) {
     const line = await openLine(databaseUrl)
     const name = `server-${index}`
-    const httpPort = String(await lastingPort())
+    const httpPort = String(await fixedPort())
     const made = supervise({
       name,
       command: [...node, SERVER, JSON.stringify(terms.lease)],

@@ -20,7 +20,7 @@ const PACKAGE = join(ROOT, 'node_modules/@sparticuz/chromium')
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none', '--force-color-profile=srgb']
 const ALLOWED_BY_AXE = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
-/** Of a subscription that is no longer wanted before its socket is open. */
+/** The warning of a subscription that ends before its socket is open. */
 const NO_FAULT = /^WebSocket connection to \S+ failed: WebSocket is closed before the connection is established/
 
 /** Why there is no browser for tests; null where there is one. @throws in CI, which skips none */
@@ -40,7 +40,7 @@ export function isPackaged(): boolean {
   return process.platform === 'linux' && process.arch === 'x64' && existsSync(PACKAGE)
 }
 
-/** Named by TEST_BROWSER, or that of the package, or an installed one. */
+/** Launches the browser in TEST_BROWSER, or that of the package, or an installed one. */
 export async function launchBrowser(environment: Record<string, string> = {}): Promise<Browser> {
   const env = { ...process.env, ...environment }
   const given = process.env['TEST_BROWSER']
@@ -90,7 +90,7 @@ async function unpack(): Promise<string> {
   return directory
 }
 
-/** What pages have unless a test says otherwise. */
+/** Default options of pages. */
 export const USUAL = {
   viewport: { width: 1440, height: 900 },
   colorScheme: 'light',
@@ -105,13 +105,13 @@ export interface WatchedPage extends AsyncDisposable {
   context: BrowserContext
   /** Errors of scripts, of the console, and of the policy of what the page may load. */
   faults: string[]
-  /** What axe finds, as one line each. */
+  /** Returns the faults that axe finds, one line each. */
   violations(): Promise<string[]>
 }
 
 export interface PageOptions extends BrowserContextOptions {
   url: string
-  /** With which it is logged in. */
+  /** The token that the page is logged in with. */
   token?: string
 }
 
@@ -191,7 +191,7 @@ export async function endLogin(page: Page): Promise<void> {
   if (response.status() !== 204) throw new Error(`the login has not ended: ${response.status()}`)
 }
 
-/** Under which the web UI keeps the key of a login. */
+/** The key of local storage under which the web UI keeps a login. */
 const KEPT_KEY = 'reprise-browser-key'
 
 async function newLogin(url: string, token: string) {

@@ -47,7 +47,7 @@ export async function runInChromium(options: {
   bundle: string
   story: (url: string) => string
   target: string
-  /** For the browser's profile. */
+  /** Directory of the browser's profile. */
   directory: string
 }): Promise<string> {
   const outcome = Promise.withResolvers<string>()

@@ -17,10 +17,10 @@ const PROGRAMS = {
   systemd: { program: 'systemd-analyze', debian: 'systemd' },
 }
 
-/** What images are built and run with, and what makes an image to begin with where none can be pulled. */
+/** Programs that build and run images, and that make a first image where none can be pulled. */
 const PODMAN = { podman: 'podman', runc: 'runc', catatonit: 'catatonit', mmdebstrap: 'mmdebstrap' }
 
-/** Where Debian keeps programs that are not on an ordinary user's path. */
+/** Directories in which Debian keeps programs that are not on an ordinary user's path. */
 const SYSTEM_PATHS = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin']
 
 /** Absolute path of an installed program; null where there is none. */

@@ -15,18 +15,17 @@ export interface DocumentBlock {
 
 type Place = Partial<Pick<DocumentBlock, 'page' | 'heading' | 'language'>>
 
-/** Which test runs which blocks. A block without a test, or with two, fails test/guard/document-blocks.test.ts. */
+/** Which test runs which blocks. A block without a test, or with two, fails test/guard/documentation.test.ts. */
 export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
-  'test/e2e/backup.test.ts': [{ page: 'docs/operation.md', heading: 'Of the embedded database' }],
-  'test/e2e/database-user.test.ts': [{ page: 'docs/operation.md', heading: 'Database' }],
-  'test/e2e/restored-database.test.ts': [{ page: 'docs/operation.md', heading: 'Of a database of your own' }],
-  'test/contract/graphql/documented-operations.test.ts': [
-    { language: 'graphql' },
-    { page: 'docs/errors.md', language: 'json' },
+  'test/e2e/backup.test.ts': [
+    { page: 'docs/operation.md', heading: 'Of the embedded database' },
+    { page: 'docs/operation.md', heading: 'Of a database of your own' },
   ],
+  'test/e2e/database-user.test.ts': [{ page: 'docs/operation.md', heading: 'Database' }],
+  'test/contract/graphql/relay.test.ts': [{ language: 'graphql' }, { page: 'docs/errors.md', language: 'json' }],
   'test/e2e/remote/checkpoints.test.ts': [{ page: 'docs/checkpoints.md' }],
   'test/e2e/remote/upload.test.ts': [{ page: 'docs/uploads.md' }],
-  'test/e2e/client-package.test.ts': [{ page: 'docs/client.md', language: 'js' }],
+  'test/e2e/installed.test.ts': [{ page: 'docs/client.md', language: 'js' }],
   'test/e2e/python.test.ts': [
     { page: 'docs/python.md', language: 'python' },
     { page: 'docs/webhooks.md', language: 'python' },
@@ -50,7 +49,7 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
     { page: 'docs/agents.md', language: 'ini' },
   ],
   'test/e2e/containers.test.ts': [{ page: 'docs/containers.md' }],
-  'test/e2e/container-image.test.ts': [{ page: 'docs/installation.md', heading: 'Containers' }],
+  'test/e2e/container-images.test.ts': [{ page: 'docs/installation.md', heading: 'Containers' }],
   'test/e2e/slurm.test.ts': [{ page: 'docs/slurm.md', heading: 'Partition, account, QOS and constraint' }],
   'test/e2e/slurm-example.test.ts': [
     { page: 'docs/slurm.md', heading: 'Set-up' },
@@ -70,8 +69,8 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
     { page: 'docs/configuration.md', language: 'ini' },
   ],
   'test/guard/operation.test.ts': [{ page: 'docs/operation.md', language: 'yaml' }],
-  'test/guard/policy-reference.test.ts': [{ page: 'docs/retry-policy.md', language: 'json' }],
-  'test/integration/agent/program-verdicts.test.ts': [{ page: 'docs/retry-policy.md', language: 'sh' }],
+  'test/guard/retries.test.ts': [{ page: 'docs/retry-policy.md', language: 'json' }],
+  'test/integration/agent/agent-program.test.ts': [{ page: 'docs/retry-policy.md', language: 'sh' }],
   'test/guard/security.test.ts': [{ page: 'docs/security.md', language: 'mermaid' }],
   'test/integration/webhook/deliver.test.ts': [{ page: 'docs/webhooks.md', language: 'json' }],
 }

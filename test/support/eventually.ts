@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const PAUSE_MIN_MS = 5
 const PAUSE_MAX_MS = 100
 
-/** What this process has waited so far by `eventually` and `pause`, in ms; waits that overlap are all counted. */
+/** The time that this process has waited in `eventually` and `pause`, in ms; overlapping waits all count. */
 export const waited = { ms: 0 }
 
 /**

@@ -19,7 +19,7 @@ async function sharedBrowser(): Promise<Browser> {
   return launched
 }
 
-/** Small, and of the same origin as the web UI, so that the page stays in its process. */
+/** A small page of the same origin as the web UI, so that the browser keeps the process. */
 const PLACE_BETWEEN = '/healthz'
 
 interface Kept {

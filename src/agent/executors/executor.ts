@@ -27,10 +27,10 @@ export interface Executor {
    * Finds the running and ended kernels of earlier instances and starts watching them. Called once, before all else.
    */
   recover(): Promise<void>
-  /** All kernels, in no particular order. Synchronous and cheap: called for each sync. */
+  /** Returns all kernels, in no particular order. Synchronous and cheap: called for each sync. */
   observe(): ObservedKernel[]
   prepare(spec: KernelSpec, assignment: number): void
-  /** Prepares the kernel first if necessary. */
+  /** Starts the kernel, and prepares it first if necessary. */
   start(spec: KernelSpec, assignment: number): void
   /**
    * Asks the kernel to end, and kills it after `graceMs`. A kernel that never ran becomes EXITED at once.
@@ -50,10 +50,13 @@ export interface Executor {
     offset: number,
     maxBytes: number,
   ): Promise<{ text: string; bytes: number; end: boolean }>
-  /** What has been written so far; `final` once the kernel has ended and nothing can follow. Synchronous and cheap. */
+  /**
+   * Returns what has been written so far. `final` is true once the kernel has ended and nothing can follow. Synchronous
+   * and cheap.
+   */
   logSizes(kernelId: string): Record<LogStreamName, number> & { final: boolean }
   /**
-   * The fence has been renewed for this long. Missing: it has no use for it.
+   * Called when the fence has been renewed for this long. If missing, the executor does not need it.
    *
    * @param heedsGone see RegisterAnswer
    */
@@ -66,51 +69,56 @@ export interface Executor {
    */
   exec?(kernelId: string, assignment: number, request: ExecRequest): Promise<KernelChannel>
   /**
-   * Connects to a port on which a program of this very kernel listens.
+   * Connects to a port on which a program of this kernel listens.
    *
    * @throws RepriseError SESSION_NOT_RUNNING, PORT_NOT_SERVED
    */
   connect?(kernelId: string, assignment: number, port: number): Promise<KernelChannel>
-  /** Missing: it keeps nothing for chains. */
+  /** If missing, the executor keeps nothing for chains. */
   readonly chains?: ChainDirectories
-  /** The agent's disk was full, and is not any more. Missing: the executor takes its kernels' output from elsewhere. */
+  /**
+   * Called when the agent's disk is no longer full. If missing, the output of its kernels does not depend on that disk.
+   */
   spaceIsBack?(): void
   /** Stops watching but leaves the kernels running; the next instance recovers them. */
   close(): Promise<void>
 }
 
-/** A command, or a connection, in a kernel. */
+/** A command or a connection in a kernel. */
 export interface KernelChannel {
   readonly stdin: Writable
   readonly stdout: Readable
-  /** Null of a terminal and of a connection. */
+  /** Null for a terminal and for a connection. */
   readonly stderr: Readable | null
-  /** When it has ended; its output may still be on the way. Never rejects. */
+  /** Resolves when the command or connection has ended. Its output may still be on the way. Never rejects. */
   readonly ended: Promise<{ exitCode: number | null; message?: string }>
-  /** Of a terminal. */
+  /** Resizes the terminal. */
   resize?(columns: number, rows: number): void
-  /** Of a command. */
+  /** Sends a signal to the command. */
   signal?(signal: ChannelSignal): void
-  /** Nobody is there any more. Resolves when it has ended; what does not end by itself is killed. */
+  /** Called when the client has gone. Kills what does not end by itself, and resolves when all has ended. */
   hangUp(): Promise<void>
 }
 
-/** What attempts of a chain have stored for each other. */
+/** Directories in which the attempts of a chain store data for each other. */
 export interface ChainDirectories {
-  /** Identifies the place where they are, whatever its path. */
+  /** Identifies the place of the directories, even if agents know it by different paths. */
   readonly store: string
-  /** The chains that have a directory, in the order of their ids, with the oldest generation of theirs. */
+  /** Lists the chains that have a directory, ordered by id, with the oldest generation of each. */
   list(): Promise<StoredChain[]>
   /**
-   * Removes a chain's directories, or those of the generations before one, unless a kernel here needs them. What takes
-   * time is done later.
+   * Removes a chain's directories, or those of the generations before `before`, unless a kernel here needs them. They
+   * are renamed at once, and deleted later.
    *
-   * @returns whether there was one, and it is out of the way
+   * @returns whether there was a directory, and its name is free now
    */
   drop(chainId: string, before?: number): boolean
   /** Whether there are directories that were too large to be counted when their kernels ended. */
   readonly isUncounted: boolean
-  /** What these directories take, and, of `all`, those that grow, too. With low priority: may take minutes. */
+  /**
+   * Measures the directories that could not be counted, and with `all` also those that grow. Runs with low priority,
+   * and may take minutes.
+   */
   measure(all: boolean): Promise<ChainSize[]>
 }
 
@@ -119,34 +127,37 @@ export interface StoredChain {
   oldest: number
 }
 
-/** What an executor has found that it offers; see RegisterRequest. */
+/** Resources that an executor has found to offer; see RegisterRequest. */
 export interface ExecutorOffer {
   slots: Record<string, string>
   slotsPerKernelMax: Record<string, string>
 }
 
 export interface ExecutorHooks {
-  /** Why no new kernel may begin now, for people; null if it may. Missing: always. */
+  /**
+   * Returns why no new kernel may start now, as text for people, or null if one may. If missing, kernels may always
+   * start.
+   */
   refusal?(): string | null
-  /** Whether the agent's disk is full: what kernels write is lost. Missing: it is not. */
+  /** Whether the agent's disk is full, so that output of kernels is lost. If missing, it is not. */
   diskIsFull?(): boolean
-  /** The result of `observe()` or a log has changed. */
+  /** Called when the result of `observe()` or a log has changed. */
   changed(): void
-  /** It offers something else than before; missing: nobody wants to know. */
+  /** Called when the executor offers other resources than before. If missing, nobody needs to know. */
   offers?(offer: ExecutorOffer): void
-  /** What the agent's labels are to say of it now, beside the operator's; missing: nobody wants to know. */
+  /** Called with labels that the agent adds to the configured ones. If missing, nobody needs to know. */
   labelled?(labels: Record<string, string>): void
   /**
-   * From the server; missing where there is none, and then no kernel has code.
+   * Fetches uploaded code from the server. If missing, there is no server, and no kernel has code.
    *
-   * @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND; anything else may pass
+   * @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND; any other error may be temporary
    */
   fetchCode?(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<CodeAnswer>
-  /** Missing where there is no server: checkpoints stay where they are. */
+  /** If missing, there is no server, and checkpoints stay on this agent. */
   relay?: CheckpointRelay
 }
 
-/** The way of checkpoints through the servers; see Gateway. */
+/** Sends checkpoints to the servers and fetches them from there; see Gateway. */
 export interface CheckpointRelay {
   offer(request: Omit<CheckpointRequest, 'agentId'>, signal: AbortSignal): Promise<CheckpointWish>
   send(
@@ -156,3 +167,24 @@ export interface CheckpointRelay {
   ): Promise<{ recorded: boolean }>
   fetch(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<CheckpointAnswer>
 }
+
+/** Exit codes of processes that a signal ended, as a shell reports them. */
+export const SIGKILLED = 137
+export const SIGTERMED = 143
+
+/**
+ * Error of kernels that their agent stopped because its fence expired. It is part of a shell script, so it contains no
+ * quotation marks.
+ */
+export const FENCED: FailureError = {
+  name: 'agent-fenced',
+  message: 'fenced: its agent stopped it because no server had answered for too long',
+}
+
+/** Whether the kernel has ended or will never run. */
+export function isOver({ status }: Pick<ObservedKernel, 'status'>): boolean {
+  return status === 'EXITED' || status === 'FAILED'
+}
+
+/** The configured cluster or container engine cannot be used from here. The message is for people. */
+export class ExecutorSetupError extends Error {}

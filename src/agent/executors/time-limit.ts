@@ -2,25 +2,32 @@ import type { KernelSpec } from '../../domain/agent/protocol.ts'
 import { uptimeSeconds } from './process/proc-stat.ts'
 
 /**
- * Whether a program ended within the time that its session's batch timeout gives it. The agent decides this: the server
- * orders the stop, but may be late, away, or unable to reach the agent meanwhile. Times are uptimes of the machine, in
- * seconds, which nobody can set and which go on while the agent stands still or is not there.
+ * Decides whether a program ended within the batch timeout of its session. The agent decides this because the server,
+ * which orders the stop, may be late, stopped, or unable to reach the agent. Times are machine uptimes in seconds.
+ * Nobody can set that clock, and it continues while the agent is suspended or not running.
  */
 
-/** Uptime and start times of processes count hundredths of a second: a difference may be too great by two of them. */
+/**
+ * Uptime and start times of processes have a resolution of 0.01 seconds, so a difference may be 0.02 seconds too large.
+ */
 const RESOLUTION_SECONDS = 0.02
 
 export interface TimedKernel {
   spec: Pick<KernelSpec, 'batchTimeoutMs'>
-  /** When its program began; null if nobody knows. */
+  /** Time at which the program began; null if unknown. */
   beganAt: number | null
-  /** When its stop was first ordered; null if it was not, or an agent of an older version has noted it. */
+  /**
+   * Time at which the stop was first ordered; null if there was none, or if an agent of an older version recorded it.
+   */
   stopAt: number | null
-  /** How long its program ran, once it has ended; null if nobody knows. */
+  /** How long the program ran, once it has ended; null if unknown. */
   ranSeconds: number | null
 }
 
-/** Undefined while it is not decided, or cannot be known. One that runs is asked about only when it is to stop. */
+/**
+ * Returns undefined while this is undecided or cannot be known. A running program is judged only if it is being
+ * stopped.
+ */
 export function endedInTime({ spec, beganAt, stopAt, ranSeconds }: TimedKernel, runs: boolean): boolean | undefined {
   const { batchTimeoutMs } = spec
   if (batchTimeoutMs == null) return undefined
@@ -30,12 +37,12 @@ export function endedInTime({ spec, beganAt, stopAt, ranSeconds }: TimedKernel, 
   return false
 }
 
-/** Whether its program had ended before its stop was ordered: an agent that stood still may learn of both at once. */
+/** Whether the program ended before its stop was ordered. An agent that was suspended may learn of both at once. */
 export function endedBeforeStop({ stopAt }: Pick<TimedKernel, 'stopAt'>, endedAt: number | null): boolean {
   return stopAt !== null && endedAt !== null && endedAt < stopAt
 }
 
-/** What two clocks said at the same moment: the machine's uptime in seconds, and the wall clock in milliseconds. */
+/** Two clocks read at the same moment: the machine's uptime in seconds, and the wall clock in milliseconds. */
 export interface ClockReading {
   uptime: number
   wallMs: number
@@ -46,10 +53,10 @@ export function readClocks(): ClockReading {
 }
 
 /**
- * The uptime at a moment of which only the wall clock is known. Where that clock was set between the two readings, it is
- * the latest moment that can be meant: a program is not taken to have ended before it did.
+ * Converts a wall-clock time into an uptime. If the wall clock was set between the two readings, returns the latest
+ * possible moment, so that a program is never taken to have ended too early.
  *
- * @param noticed when it was known to be over
+ * @param noticed reading taken when the end was known
  */
 export function uptimeAt(wallMs: number, began: ClockReading, noticed: ClockReading): number {
   const [first, last] = [began, noticed].map((at) => at.uptime + (wallMs - at.wallMs) / 1000) as [number, number]

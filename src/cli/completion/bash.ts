@@ -1,8 +1,9 @@
 import type { CompletedCommand, CompletedValue } from './tree.ts'
 
 /**
- * Words are looked up in tables: subcommands and options by the path of the command, values by option, and by the place
- * of an argument. In a table `@session` stands for what a server has of that kind.
+ * Creates the completion script for bash. It looks words up in tables: subcommands and options by the path of the
+ * command, values by option, and arguments by position. In a table `@session` stands for the objects of that kind on
+ * the server.
  */
 export function bashCompletion(commands: readonly CompletedCommand[]): string {
   const entry = (key: string, words: readonly string[]) => `    '${key}') echo '${words.join(' ')}' ;;`
@@ -65,7 +66,10 @@ function wordsOf({ values, kind }: CompletedValue): readonly string[] {
   return kind === undefined ? values : [`@${kind}`]
 }
 
-/** Bash takes \`=\` for a word of its own; that of \`--option=value\` is left out. It runs from 3.2 on. */
+/**
+ * Functions of the script. Bash treats \`=\` as a separate word; the one of \`--option=value\` is left out. The script
+ * runs in bash 3.2 and later.
+ */
 const FUNCTIONS = String.raw`
 _reprise_offer() {
   [[ -n $program ]] && "$program" complete -- "$1" "$2" "${'$'}{words[@]:1}" 2>/dev/null

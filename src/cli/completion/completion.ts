@@ -8,7 +8,7 @@ import process from 'node:process'
 import { type Client, createClient, profilesPath, readProfiles } from '../../client/node/index.ts'
 
 export function completionCommand(): Command {
-  const command = describedCommand('completion', 'print a script with which a shell completes commands and options', [
+  const command = describedCommand('completion', 'print a script that lets a shell complete commands and options', [
     'source <(reprise completion bash)',
     'reprise completion zsh > "${fpath[1]}/_reprise"',
     'reprise completion fish > ~/.config/fish/completions/reprise.fish',
@@ -19,15 +19,18 @@ export function completionCommand(): Command {
   })
 }
 
-/** The script of each shell, for the commands of a program. It completes `reprise` and `npx reprise`. */
+/**
+ * Functions that create the script of each shell, for the commands of a program. The script completes `reprise` and
+ * `npx reprise`.
+ */
 export const SHELLS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion }
 
-/** Short, because somebody waits at a prompt. */
+/** Time limit for a server, short because a person waits at a prompt. */
 const ANSWER_WITHIN_MS = 1_500
 
 /**
- * Prints names and ids of a kind with this beginning, one per line, for the scripts of the shells. It prints nothing if no
- * server answers in time. The words of the line may name another server than the usual one.
+ * Prints names and ids of a kind with this beginning, one per line, for the scripts of the shells. It prints nothing if
+ * no server responds in time. The words of the line may name another server than the usual one.
  */
 export function offerCommand(): Command {
   const command = new Command('complete').argument('<kind>').argument('<beginning>').argument('[words...]')
@@ -49,20 +52,20 @@ async function offered(kind: Kind, beginning: string, words: readonly string[]):
   const signal = AbortSignal.timeout(ANSWER_WITHIN_MS)
   const all = (await LOOKS[kind](client, beginning, signal)).flatMap(({ name, id }) => [
     ...(name ? [name] : []),
-    // Ids of named things are offered only once somebody has begun to type one.
+    // Ids of objects with names are offered only after the user has typed a character.
     ...(id && (!name || beginning !== '') ? [id] : []),
   ])
   return matching(all, beginning)
 }
 
-/** Other texts would have to be quoted, differently in each shell. */
+/** Matches texts that need no quoting; other texts would have to be quoted, differently in each shell. */
 const PLAIN = /^[\w@%+.,/-]+$/
 
 function matching(all: readonly string[], beginning: string): string[] {
   return [...new Set(all)].filter((text) => text.startsWith(beginning) && PLAIN.test(text))
 }
 
-/** The connection that a command line names; the rest of it is for its own command. */
+/** Reads the connection options of a command line; its other options are for its own command. */
 function connectionOf(words: readonly string[]): { url?: string[]; token?: string; profile?: string } {
   const reader = new Command().allowUnknownOption().allowExcessArguments().exitOverride()
   reader.option('--url <url>', '', collect).option('--token <token>').option('--profile <profile>')
@@ -79,7 +82,10 @@ interface Found {
 
 type Look = (client: Client, beginning: string, signal: AbortSignal) => Promise<Found[]>
 
-/** A query whose lists have the names and ids; `variables` of the beginning that has been typed. */
+/**
+ * Creates a lookup from a query whose lists have the names and ids. `variables` creates its variables from the
+ * beginning that the user has typed.
+ */
 function look(query: string, variables: (beginning: string) => object = () => ({})): Look {
   return async (client, beginning, signal) => {
     const data = await client.request<Record<string, Listed>>(query, { ...variables(beginning) }, { signal })

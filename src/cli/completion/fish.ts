@@ -1,6 +1,9 @@
 import type { CompletedCommand, CompletedOption, CompletedValue } from './tree.ts'
 
-/** One line per word, with the condition that the preceding words are its command's path. */
+/**
+ * Creates the completion script for fish: one line per word, with the condition that the preceding words are the path
+ * of its command.
+ */
 export function fishCompletion(commands: readonly CompletedCommand[]): string {
   const lines = commands.flatMap(({ path, subcommands, options, arguments: places }) => {
     const at = `-n '__reprise_at "${path}"'`
@@ -40,7 +43,10 @@ function valuesOf({ values, kind }: CompletedValue): string {
   return kind === undefined ? values.join(' ') : `(__reprise_offer ${kind})`
 }
 
-/** `__reprise_at PATH [PLACE]`: whether the words before are this command, and that many arguments of it. */
+/**
+ * Functions of the script. `__reprise_at PATH [PLACE]`: whether the words before are this command, and that many of its
+ * arguments.
+ */
 const FUNCTIONS = String.raw`
 function __reprise_at
   set -l path

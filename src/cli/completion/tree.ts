@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander'
 
 /**
- * The completions of a place: fixed words, or the objects of a kind on the server. With neither, nothing is offered.
+ * Completions at one position: fixed words, or the objects of a kind on the server. With neither, nothing is offered.
  */
 export interface CompletedValue {
   values: readonly string[]
@@ -11,17 +11,17 @@ export interface CompletedValue {
 export interface CompletedOption extends CompletedValue {
   flags: string[]
   description: string
-  /** A value follows. */
+  /** Whether a value follows. */
   takesValue: boolean
 }
 
 export interface CompletedArgument extends CompletedValue {
-  /** It takes all arguments that follow. */
+  /** Whether it takes all arguments that follow. */
   variadic: boolean
 }
 
 export interface CompletedCommand {
-  /** Separated by spaces: `retry now`. Empty for the program itself. */
+  /** Words of the command, separated by spaces: `retry now`. Empty for the program itself. */
   path: string
   description: string
   subcommands: { name: string; description: string }[]
@@ -29,7 +29,7 @@ export interface CompletedCommand {
   arguments: CompletedArgument[]
 }
 
-/** The program and all its commands, as a flat list. */
+/** Lists the program and all its commands, without nesting. */
 export function commandTree(program: Command, path: readonly string[] = []): CompletedCommand[] {
   const visible = program.commands.filter((command) => command.name() !== 'help')
   const own: CompletedCommand = {
@@ -88,13 +88,13 @@ export function isKind(word: string): word is Kind {
   return KNOWN.has(word)
 }
 
-/** `agent` for `--on-agent <agent>`. */
+/** Returns the kind of an option: `agent` for `--on-agent <agent>`. */
 function kindOfOption({ flags }: Pick<Option, 'flags'>): Kind | undefined {
   const [, word = ''] = /[<[]([a-z]+)(?:\.{3})?[\]>]/.exec(flags) ?? []
   return isKind(word) ? word : undefined
 }
 
-/** `session` for `<session>` and `[sessions...]`. */
+/** Returns the kind of an argument: `session` for `<session>` and `[sessions...]`. */
 function kindOfArgument(argument: Command['registeredArguments'][number]): Kind | undefined {
   const word = argument.variadic ? argument.name().replace(/s$/, '') : argument.name()
   return isKind(word) ? word : undefined

@@ -1,6 +1,9 @@
 import type { CompletedCommand, CompletedOption, CompletedValue } from './tree.ts'
 
-/** One function per command, which completes its options and calls those of its subcommands. */
+/**
+ * Creates the completion script for zsh: one function per command, which completes its options and calls the functions
+ * of its subcommands.
+ */
 export function zshCompletion(commands: readonly CompletedCommand[]): string {
   return `#compdef reprise npx
 ${commands.map(functionOf).join('\n')}
@@ -34,9 +37,7 @@ ${branches.join('\n')}
 }`
 }
 
-/**
- * Keeps the program and the whole line for the functions below, in which `words` has only the words of their command.
- */
+/** Keeps the program and the whole line for the functions below, where `words` has only the words of their command. */
 const PROGRAM = `
   local reprise_program=\${reprise_program:-\${(Q)words[1]}}
   local -a reprise_line=(\${(Q)words[2,CURRENT-1]})`
@@ -49,7 +50,10 @@ function specsOf(option: CompletedOption): string[] {
   return flags.map((flag) => `'*${name(flag)}[${description}]${value}'`)
 }
 
-/** A space before a function: it is called without what `_arguments` adds. */
+/**
+ * Creates the action of a value. With a space before it, a function is called without the arguments that `_arguments`
+ * adds.
+ */
 function actionOf({ values, kind }: CompletedValue): string {
   if (kind !== undefined) return ` _reprise_offer ${kind}`
   return values.length > 0 ? `(${values.join(' ')})` : '_files'

@@ -18,11 +18,11 @@ export interface DemoCase {
   /** Explanation in the output. */
   about: string
   input: Omit<CreateSessionInput, 'name'>
-  /** Oldest first. */
+  /** Expected attempts, oldest first. */
   expected: ExpectedAttempt[]
-  /** Printed by the last attempt. */
+  /** Text that the last attempt must print. */
   prints?: RegExp
-  /** Terminated by a person as soon as it runs. */
+  /** Whether a person terminates it as soon as it runs. */
   cancelled?: boolean
 }
 
@@ -37,7 +37,7 @@ const succeeded: ExpectedAttempt = { status: 'TERMINATED', failureCause: null, p
 export const CASES: readonly DemoCase[] = [
   {
     name: 'primes',
-    about: 'exits with 3, then eats more memory than its slot, then goes on from its checkpoint and succeeds',
+    about: 'exits with 3, then uses more memory than its slot allows, then continues from its checkpoint and succeeds',
     input: {
       command: [process.execPath, COUNT_PRIMES, '30', '1:8:exit', '2:20:memory'],
       resourceSlots: [
@@ -74,14 +74,14 @@ export const CASES: readonly DemoCase[] = [
   },
   {
     name: 'cancelled',
-    about: 'is ended by a person, and so not retried',
+    about: 'is cancelled by a person, so it is not retried',
     input: { command: ['sleep', '600'], retryPolicy: { maxRetries: 5, retryDelay: 1 } },
     expected: [{ status: 'TERMINATED', failureCause: 'USER_CANCELLED', phase: 'NOT_ELIGIBLE' }],
     cancelled: true,
   },
   {
     name: 'survivor',
-    about: 'runs while the server is killed and comes back, and notices nothing',
+    about: 'runs on undisturbed while the server is killed and restarted',
     input: {
       command: ['sh', '-c', 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo "tick $i"; sleep 1; done'],
       retryPolicy: { maxRetries: 5, retryDelay: 1 },
@@ -106,7 +106,7 @@ const CHAIN_QUERY = `query Chain($id: UUID!) { session(id: $id) { retryChain {
   sessionId attempt status result exitCode failureCause retryState { phase reason scheduledAt }
   kernels { oomKilled logs(first: 100) { edges { node { text } } } } } } }`
 
-/** All attempts of the chain that this session belongs to, oldest first. */
+/** Reads all attempts of the chain that this session belongs to, oldest first. */
 export async function readChain(client: Client, sessionId: string): Promise<Attempt[]> {
   const data = await client.request<{ session: { retryChain: Attempt[] } | null }>(CHAIN_QUERY, { id: sessionId })
   if (!data.session) throw new Error(`session ${sessionId} is gone`)
@@ -117,7 +117,7 @@ function logOf(attempt: Attempt): string {
   return attempt.kernels.flatMap(({ logs }) => logs.edges.map(({ node }) => node.text)).join('')
 }
 
-/** One line per attempt, indented below the previous one. */
+/** Draws one line per attempt, indented below the previous one. */
 export function drawChain(name: string, chain: readonly Attempt[]): string {
   const lines = chain.map((attempt, depth) => {
     const branch = depth === 0 ? '' : `${'   '.repeat(depth - 1)}└─ `
@@ -147,7 +147,7 @@ function hasEndedStatus(status: string): boolean {
   return ['TERMINATED', 'ERROR', 'CANCELLED'].includes(status)
 }
 
-/** Describes all deviations of a case's chain from the expected one. */
+/** Lists all deviations of a case's chain from the expected one. */
 export function checkCase(demoCase: DemoCase, chain: readonly Attempt[]): string[] {
   const faults: string[] = []
   if (chain.length !== demoCase.expected.length) {

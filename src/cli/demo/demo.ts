@@ -43,12 +43,12 @@ export async function runDemo(options: { verbose: boolean; stay: boolean }): Pro
   faults.push(...(signal.aborted ? await clearAway(stage) : await cleanUp(stage)))
   stopListening()
   if (signal.aborted && !stage.stayed) {
-    print('interrupted: all has been stopped and removed')
+    print('interrupted: everything has been stopped and removed')
     return exitStatus('INTERRUPTED')
   }
   for (const fault of faults) console.error(styleText('red', wrapped(`demo failed: ${fault}`, 2)))
   if (faults.length > 0) return 1
-  print(styleText('green', `all as it should be, in ${seconds(performance.now() - began)}`))
+  print(styleText('green', `everything as expected, in ${seconds(performance.now() - began)}`))
   if (!options.stay) for (const line of NEXT) console.log(line)
   return 0
 }
@@ -59,15 +59,15 @@ const NEXT = [
   '  npm start                   a server of your own; then, in another terminal:',
   '  npx reprise run --retries 3 -- ~/work.sh',
   '  npx reprise ui              the web UI, in a browser',
-  '  npm run demo -- --stay      this again, and its server stays to be looked at',
-  'README.md has the tour, docs/ the rest.',
+  '  npm run demo -- --stay      the demo again; its server stays, so that you can look at it',
+  'README.md has a tour, and docs/ has everything else.',
 ]
 
 /** Resources of the demo that have to be removed. */
 interface Stage {
   readonly dataDir: string
   server: ServerProcess | undefined
-  /** The demo has ended, and its server stays to be looked at. */
+  /** Whether the demo has ended and its server stays, so that the user can look at it. */
   stayed: boolean
 }
 
@@ -82,7 +82,7 @@ async function aborted(signal: AbortSignal): Promise<string[]> {
   return []
 }
 
-/** Returns what was not as it should be. */
+/** Plays the demo; returns the deviations from the expected results. */
 async function play(stage: Stage, { stay: stays, onLog, signal }: Direction): Promise<string[]> {
   const { dataDir } = stage
   const faults: string[] = []
@@ -126,7 +126,7 @@ async function play(stage: Stage, { stay: stays, onLog, signal }: Direction): Pr
   return faults
 }
 
-/** A server without a web UI has no address for it, and is shown here alone. */
+/** Prints where to find the results. A server without a web UI has no address for it, and only the server is shown. */
 async function printWhereToLook(access: { urls: URL[]; token: string }): Promise<void> {
   const address = await loginAddress(access).catch(() => null)
   if (address !== null) {
@@ -138,7 +138,7 @@ async function printWhereToLook(access: { urls: URL[]; token: string }): Promise
 async function stay(access: { urls: URL[]; token: string }, dataDir: string, signal: AbortSignal): Promise<void> {
   await printWhereToLook(access)
   const { href } = access.urls[0]!
-  print('the server stays until Ctrl-C; for another address:')
+  print('the server stays until you press Ctrl-C; to get another address:')
   console.log(`  REPRISE_DATA_DIR=${dataDir} npx reprise ui --url ${href}`)
   await aborted(signal)
 }
@@ -166,7 +166,9 @@ async function printEvents({ client, sessions }: Running, after: string, signal:
   }
 }
 
-/** Plays the people: one cancels a session, another kills the server. Returns the chains when all have ended. */
+/**
+ * Plays the parts of people: one cancels a session, another kills the server. Returns the chains when all have ended.
+ */
 async function act(
   { client, sessions }: Running,
   signal: AbortSignal,
@@ -203,7 +205,7 @@ async function act(
 
 async function cancel(client: Client, sessionId: string): Promise<void> {
   await client.terminateSession(sessionId, { reason: 'somebody changed their mind' })
-  print('a person ended the session `cancelled`')
+  print('a person cancelled the session `cancelled`')
 }
 
 function summarise(chains: ReadonlyMap<string, Attempt[]>): void {
@@ -211,7 +213,7 @@ function summarise(chains: ReadonlyMap<string, Attempt[]>): void {
   for (const [name, chain] of chains) console.log(drawChain(name, chain))
 }
 
-/** Removes the demo's data; returns what a clean end should not have left behind. */
+/** Removes the demo's data; returns processes and files that a clean end should not have left behind. */
 async function cleanUp({ server, dataDir }: Stage): Promise<string[]> {
   const faults: string[] = []
   const status = await server?.stop()
@@ -223,10 +225,10 @@ async function cleanUp({ server, dataDir }: Stage): Promise<string[]> {
   return faults
 }
 
-/** After Ctrl-C nobody waits for a clean end. */
+/** Stops and removes everything at once: after Ctrl-C nobody waits for a clean end. */
 async function clearAway({ server, dataDir }: Stage): Promise<string[]> {
   print('stopping')
-  // Only on Linux can the processes of the demo be found.
+  // The processes of the demo can be found only on Linux.
   if (process.platform !== 'linux') await server?.stop()
   await killLeftovers(dataDir)
   await removeData(dataDir)
@@ -237,7 +239,7 @@ function removeData(dataDir: string): Promise<void> {
   return rm(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
 }
 
-/** Columns of the time and the space behind it. */
+/** Columns of the time and the space after it. */
 const TIME_COLUMNS = 14
 
 function print(text: string): void {
@@ -254,7 +256,7 @@ function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`
 }
 
-/** Breaks lines at spaces so that they fit into the columns; the lines behind a break are indented. */
+/** Breaks lines at spaces so that they fit into the columns; lines after a break are indented. */
 function wrapText(text: string, columns: number, indent: number): string {
   return text
     .split('\n')

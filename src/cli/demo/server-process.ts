@@ -11,23 +11,23 @@ const READY_WITHIN_MS = 60_000
 const STOPPED_WITHIN_MS = 30_000
 
 export interface ServerProcess {
-  /** Empty without the role `api`. */
+  /** URL of the server; empty without the role `api`. */
   url: string
   readyAfterMs: number
   pid: number
-  /** SIGKILL, without a chance to clean up. */
+  /** Sends SIGKILL, so that the server cannot clean up. */
   kill(): Promise<void>
-  /** SIGTERM; returns the exit status. */
+  /** Sends SIGTERM; returns the exit status. */
   stop(): Promise<number>
 }
 
-/** This Node's flags for its young generation, which `spawn` does not pass on. */
+/** Returns this Node's flags for its young generation, which `spawn` does not pass on. */
 export function heapFlags(): string[] {
   return process.execArgv.filter((flag) => flag.includes('semi-space-size'))
 }
 
 /**
- * Starts a server as a process of its own, as a user would. Its log goes to `onLog`, and into the error if it does not
+ * Starts a server as a separate process, as a user would. Its log goes to `onLog`, and into the error if it does not
  * start.
  */
 export async function startServer(options: {
@@ -36,7 +36,7 @@ export async function startServer(options: {
   onLog: (line: string) => void
   /** Additional configuration, which overrides the demo's. */
   env?: Readonly<Record<string, string>>
-  /** Another one than this. */
+  /** Program to run instead of this one. */
   program?: string
 }): Promise<ServerProcess> {
   const began = performance.now()
@@ -105,7 +105,8 @@ const LEAVES_WITHIN_MS = 5_000
 const CHECK_INTERVAL_MS = 100
 
 /**
- * Processes that stay for seconds. The fence's keeper needs a second to notice that the server is gone, and then exits.
+ * Finds processes that stay for seconds. The fence's keeper needs a second to notice that the server is gone, and then
+ * exits.
  */
 export async function findLastingLeftovers(dataDir: string): Promise<number[]> {
   for (const since = performance.now(); ; await sleep(CHECK_INTERVAL_MS)) {
@@ -114,11 +115,11 @@ export async function findLastingLeftovers(dataDir: string): Promise<number[]> {
   }
 }
 
-/** Long enough for a process that was being started to have its own environment. */
+/** Number of scans without a process: enough for a process that is just being started to get its own environment. */
 const QUIET_SCANS = 3
 const KILLED_WITHIN_MS = 2_000
 
-/** Kills all that uses a data directory, and what that starts meanwhile, until nothing is left. */
+/** Kills all processes that use a data directory, and those that they start meanwhile, until none is left. */
 export async function killLeftovers(dataDir: string): Promise<void> {
   const since = performance.now()
   for (let quiet = 0; quiet < QUIET_SCANS && performance.now() - since < KILLED_WITHIN_MS;) {
@@ -129,7 +130,7 @@ export async function killLeftovers(dataDir: string): Promise<void> {
   }
 }
 
-/** Running processes that use a data directory, by their environment or command line. Linux only. */
+/** Finds running processes that use a data directory, by their environment or command line. Linux only. */
 export async function findLeftovers(dataDir: string): Promise<number[]> {
   const names = await readdir('/proc').catch(() => [])
   const pids = names.filter((name) => /^\d+$/.test(name)).map(Number)

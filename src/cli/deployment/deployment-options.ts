@@ -37,7 +37,7 @@ export function addServiceOptions(command: Command): Command {
     .option('--image <image>', IMAGE_OPTION)
     .option('-l, --label <key=value>', 'label; may be repeated', pairs)
     .option('--agent-label <key=value>', 'label that an agent must have; may be repeated', pairs)
-    .option('--port-variable <name>', 'variable in which the program finds its port (default: PORT)')
+    .option('--port-variable <name>', "environment variable that holds the program's port (default: PORT)")
   return command
     .optionsGroup('Health:')
     .option('--health-path <path>', 'path to request (default: /)', path)
@@ -46,17 +46,21 @@ export function addServiceOptions(command: Command): Command {
     .option('--healthy-after <n>', 'consecutive successes that make a route healthy (default: 1)', wholeNumber)
     .option('--unhealthy-after <n>', 'consecutive failures that make a route unhealthy (default: 3)', wholeNumber)
     .option('--initial-delay <duration>', 'time from the start to the first check', seconds)
-    .option('--stale-after <duration>', 'how long a check result counts', seconds)
+    .option('--stale-after <duration>', 'how long the result of a check is valid', seconds)
     .option('--start-timeout <duration>', 'time until the first success (default: 5m)', seconds)
     .option(
       '--evict-after <duration>',
       'how long a route may be unhealthy before it is replaced (default: 10s)',
       seconds,
     )
-    .option('--drain <duration>', 'keeps serving this long after removal from discovery (default: 2s)', seconds)
+    .option(
+      '--drain <duration>',
+      'how long it keeps serving after its removal from service discovery (default: 2s)',
+      seconds,
+    )
 }
 
-/** Only the options that were given. */
+/** Converts the options that were given to input; all others stay undefined. */
 export function serviceInput(
   options: ServiceOptions,
   command: readonly string[],
@@ -100,10 +104,14 @@ export function addRolloutOptions(command: Command): Command {
   return command
     .option(
       '--min-healthy <n>',
-      'minimum of healthy replicas during an update; none: three quarters',
+      'minimum number of healthy replicas during an update; none: three quarters',
       orNone(wholeNumber),
     )
-    .option('--max-surge <n>', 'maximum of extra replicas during an update; none: a quarter', orNone(wholeNumber))
+    .option(
+      '--max-surge <n>',
+      'maximum number of extra replicas during an update; none: a quarter',
+      orNone(wholeNumber),
+    )
 }
 
 export function rolloutInput({ minHealthy, maxSurge }: RolloutOptions) {

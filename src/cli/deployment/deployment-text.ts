@@ -3,11 +3,13 @@ import { formatFields, formatTable } from '../output/table.ts'
 import { duration, instant, mountText, relative, shortId, slotList, timeOfDay } from '../output/format.ts'
 import { statusStyle, type Terminal } from '../output/terminal.ts'
 
-/** `web: READY, 3 of 3 healthy, revision 1`, or why it is not; the reason has numbers of its own. */
+/**
+ * Returns `web: READY, 3 of 3 healthy, revision 1`, or the reason why it is not ready; that reason has its own numbers.
+ */
 export function deploymentLine(deployment: DeploymentSummary): string {
   const { name, status, healthyReplicas, replicas, revision, statusReason, settled } = deployment
   if (statusReason !== null) return `${name}: ${status}: ${statusReason}`
-  return `${name}: ${status}, ${healthyReplicas} of ${replicas} healthy, ${settled ? '' : 'on the way to '}revision ${revision.number}`
+  return `${name}: ${status}, ${healthyReplicas} of ${replicas} healthy, ${settled ? '' : 'moving to '}revision ${revision.number}`
 }
 
 export async function describeDeployment(deployment: Deployment, terminal: Terminal): Promise<string> {

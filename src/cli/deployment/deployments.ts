@@ -50,7 +50,7 @@ function list(): Command {
         API_ENUMS.DeploymentStatus,
       ),
     )
-    .option('--limit <n>', `at most so many; 0 is all (default: ${LIMIT})`, wholeNumber)
+    .option('--limit <n>', `maximum number; 0 means all (default: ${LIMIT})`, wholeNumber)
   return act<ListOptions>(command, async ({ client, out, signal }, options) => {
     const { project, status = LIVING, limit = LIMIT } = options
     const deployments = client.deployments({ filter: { project, status } }, { signal })
@@ -87,7 +87,7 @@ function create(): Command {
     .argument('<command...>', 'command to run, after --')
     .option('-p, --project <project>', 'project')
     .option('--replicas <n>', 'number of healthy replicas (default: 1)', wholeNumber)
-    .option('--creation-id <id>', 'repeating the id returns the same deployment')
+    .option('--creation-id <id>', 'idempotency key: repeating it returns the same deployment')
   addRolloutOptions(waitOption(command))
   return act<CreateOptions>(addServiceOptions(command), async (context, options, [name, ...program]) => {
     const { project, replicas, creationId } = options
@@ -142,7 +142,7 @@ function update(): Command {
     ],
   )
     .argument('<deployment>', DEPLOYMENT_ARGUMENT)
-    .argument('[command...]', 'command to run instead, after --')
+    .argument('[command...]', 'new command to run, after --')
   return act<ServiceOptions & Waiting>(
     addServiceOptions(waitOption(command)),
     async (context, options, [text, ...program]) => {
@@ -154,7 +154,7 @@ function update(): Command {
 }
 
 function destroy(): Command {
-  const command = describedCommand('destroy', 'end a deployment with all its routes', [
+  const command = describedCommand('destroy', 'destroy a deployment with all its routes', [
     'reprise deployments destroy web --wait',
   ])
     .argument('<deployment>', DEPLOYMENT_ARGUMENT)
@@ -184,7 +184,7 @@ export function watchDeployments(): Command {
     async ({ client, out, signal }, { project, after }, [text]) => {
       const deploymentId = text === undefined ? undefined : await findDeployment(client, text)
       const from = { after: after ?? (await client.eventCursor({ signal })), signal }
-      // Scripts may wait for this line: no later event is missed.
+      // Scripts may wait for this line, because no event after it is missed.
       out.note(out.notes.style('dim', `watching from ${from.after}`))
       for await (const event of client.deploymentEvents({ project, deploymentId }, from)) {
         out.item(event, () => deploymentEventLine(event, out.terminal))

@@ -10,16 +10,13 @@ export interface Waiting {
 }
 
 export function waitOption(command: Command): Command {
-  return command.option(
-    '--wait',
-    'wait until it is done; standard error says what it is waiting for, and why it gives up',
-  )
+  return command.option('--wait', 'wait until it is done; standard error shows what it waits for, and why it gives up')
 }
 
-/** A revision counts as unable to start after this many failed routes in a row without a healthy one. */
+/** Number of failed routes in a row, without a healthy one, after which a revision counts as unable to start. */
 const FAILURES_MAX = 3
 const LINES = 10
-/** More than one, because sessions of other routes may have ended since. */
+/** Number of sessions to search. More than one, because sessions of other routes may have ended since. */
 const SESSIONS_LOOKED_AT = 20
 
 class CannotStart extends Error {
@@ -68,7 +65,7 @@ function cannotStart({ status, failures, revision, routes }: Deployment): boolea
   return !routes.edges.some(({ node }) => node.status === 'HEALTHY' && node.revision.number === revision.number)
 }
 
-/** How the last of its programs ended, and what that wrote last. */
+/** Prints how the program of a failed route ended, and its last output. */
 async function tellWhy({ client, out, signal }: ClientContext, deployment: Deployment): Promise<void> {
   const { name, revision, failures } = deployment
   const failed = await lastEnded(client, deployment)
@@ -82,10 +79,12 @@ async function tellWhy({ client, out, signal }: ClientContext, deployment: Deplo
     for await (const { text } of client.writtenLogs(failed.sessionId, { signal, tail: LINES })) written += text
     const lines = written.split('\n').filter((line) => line !== '')
     for (const line of lines.slice(-LINES)) out.note(`${out.notes.style('dim', '  |')} ${line}`)
-    out.note(`  \`reprise logs ${failed.sessionId}\` shows all of it.`)
+    out.note(`  \`reprise logs ${failed.sessionId}\` shows all its output.`)
   }
-  out.note('  It is tried again more and more seldom:')
-  out.note(`  \`reprise deployments update ${name}\` gives it another revision, \`destroy ${name}\` ends it.`)
+  out.note('  The server keeps trying at longer and longer intervals:')
+  out.note(
+    `  \`reprise deployments update ${name}\` creates another revision, \`reprise deployments destroy ${name}\` destroys it.`,
+  )
 }
 
 async function lastEnded(

@@ -15,7 +15,7 @@ interface Subject {
 }
 
 const NODE_MIN = [20, 0]
-/** Servers with an embedded agent run TypeScript as it is. */
+/** First Node version of a server with an embedded agent, which runs TypeScript without compiling it. */
 const NODE_SERVER_MIN = [22, 18]
 const SKEW_SECONDS_MAX = 5
 const ANSWER_WITHIN_MS = 5_000
@@ -42,7 +42,7 @@ function nodeVersion(): Finding {
   const below = ([a, b]: number[]) => major < a! || (major === a! && minor < b!)
   if (below(NODE_MIN)) return { what, state: 'fault', found, advice: 'Version 20 or later is needed.' }
   if (!below(NODE_SERVER_MIN)) return { what, state: 'ok', found }
-  return { what, state: 'warning', found, advice: 'Good for a client; a server needs 22.18 or later.' }
+  return { what, state: 'warning', found, advice: 'Suitable for a client; a server needs 22.18 or later.' }
 }
 
 function dataDirectory({ environment }: Subject): Finding {
@@ -52,16 +52,16 @@ function dataDirectory({ environment }: Subject): Finding {
     accessSync(dataDir, constants.R_OK | constants.W_OK)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
-      return { what, state: 'skipped', found: 'not there: no server was started from here' }
+      return { what, state: 'skipped', found: 'does not exist: no server was started from here' }
     }
-    const advice = 'Run it as the user whom it belongs to, or name another with REPRISE_DATA_DIR.'
+    const advice = 'Run this as the owner of the directory, or set REPRISE_DATA_DIR to another directory.'
     return { what, state: 'warning', found: (error as Error).message, advice }
   }
   const mode = statSync(join(dataDir, 'admin-token'), { throwIfNoEntry: false })?.mode
-  if (mode === undefined) return { what, state: 'ok', found: 'there, without an admin token' }
-  if ((mode & 0o077) === 0) return { what, state: 'ok', found: 'there, with its admin token' }
+  if (mode === undefined) return { what, state: 'ok', found: 'exists, without an admin token' }
+  if ((mode & 0o077) === 0) return { what, state: 'ok', found: 'exists, with its admin token' }
   const advice = `chmod 600 ${join(dataDir, 'admin-token')}`
-  return { what, state: 'fault', found: 'others can read its admin token', advice }
+  return { what, state: 'fault', found: 'other users can read its admin token', advice }
 }
 
 const ORIGIN_WORDS = {
@@ -79,7 +79,8 @@ async function reachServers({ server }: Subject): Promise<{ finding: Finding[]; 
     const ready = await ask(new URL('readyz', url))
     const what = `server ${url.href} (${ORIGIN_WORDS[server.source]})`
     if (ready instanceof Error) {
-      const advice = 'Start it with `reprise serve`, or name another with --url, REPRISE_URL or a profile.'
+      const advice =
+        'Start it with `reprise serve`, or give the address of another with --url, REPRISE_URL or a profile.'
       findings.push({ what, state: 'fault', found: ready.message, advice })
       continue
     }
@@ -92,7 +93,7 @@ async function reachServers({ server }: Subject): Promise<{ finding: Finding[]; 
 interface Answer {
   status: number
   text: string
-  /** The server's `Date` header. */
+  /** Value of the server's `Date` header. */
   date: string | null
   askedAt: number
   answeredAt: number
@@ -112,12 +113,13 @@ async function ask(url: URL): Promise<Answer | Error> {
 
 function readiness(what: string, { status, text }: Answer): Finding {
   if (status === 200) return { what, state: 'ok', found: `ready, with its database${wayToDatabase(text)}` }
-  if (status !== 503) return { what, state: 'fault', found: `answers ${status}`, advice: 'Is this a Reprise server?' }
-  const advice = 'Its database does not answer, or it is about to stop; its log says more.'
+  if (status !== 503)
+    return { what, state: 'fault', found: `responds with ${status}`, advice: 'Is this a Reprise server?' }
+  const advice = 'Its database does not respond, or it is about to stop; see its log.'
   return { what, state: 'fault', found: `not ready: ${text}`, advice }
 }
 
-/** A server of an earlier version does not report it. */
+/** Returns how the server reaches its database. A server of an earlier version does not report it. */
 function wayToDatabase(text: string): string {
   try {
     const { database } = JSON.parse(text) as { database?: string }
@@ -127,7 +129,7 @@ function wayToDatabase(text: string): string {
   }
 }
 
-/** Warnings of the server's start that still hold. Each tells what to do. */
+/** Returns warnings from the server's start that still apply. Each includes what to do. */
 function warnings({ text }: Answer): Finding[] {
   try {
     const { warnings: found = [] } = JSON.parse(text) as { warnings?: string[] }
@@ -147,7 +149,7 @@ function transport({ protocol, hostname }: URL): Finding {
   const local = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
   if (local) return { what, state: 'ok', found: 'without TLS, on this machine' }
   const advice = 'Give the server REPRISE_TLS_CERT_FILE and REPRISE_TLS_KEY_FILE, and use https://.'
-  return { what, state: 'warning', found: 'without TLS: tokens and output can be read on the way', advice }
+  return { what, state: 'warning', found: 'without TLS: tokens and output can be read on the network', advice }
 }
 
 /** Compares the clocks with the precision of the `Date` header, one second. */
@@ -162,7 +164,12 @@ function clockSkew({ date, askedAt, answeredAt }: Answer): Finding {
   const found =
     skew === 0 ? 'as the server’s' : `${duration(skew)} ${late > early ? 'behind' : 'ahead of'} the server’s`
   if (skew <= SKEW_SECONDS_MAX) return { what, state: 'ok', found }
-  return { what, state: 'warning', found, advice: 'Times shown here are off by that. Set the clocks by NTP.' }
+  return {
+    what,
+    state: 'warning',
+    found,
+    advice: 'Times shown here are wrong by this difference. Set the clocks by NTP.',
+  }
 }
 
 async function checkToken({ client, server }: Subject): Promise<Finding> {
@@ -170,14 +177,14 @@ async function checkToken({ client, server }: Subject): Promise<Finding> {
   try {
     const viewer = await client.viewer()
     const origin = tokenOrigin(server)
-    if (!viewer) return { what, state: 'warning', found: `${origin} is in force, but not in the database` }
+    if (!viewer) return { what, state: 'warning', found: `${origin} is valid, but it is not in the database` }
     const end = viewer.expiresAt ? `, until ${viewer.expiresAt}` : ''
     const where = viewer.project?.name ?? 'the whole cluster'
     return { what, state: 'ok', found: `${viewer.name}, ${viewer.role} of ${where}${end} (${origin})` }
   } catch (error) {
     const denied = error instanceof ForbiddenError
     const advice = denied
-      ? 'Give one that is in force with --token or REPRISE_TOKEN, or keep one with `reprise login`.'
+      ? 'Give a valid token with --token or REPRISE_TOKEN, or store one with `reprise login`.'
       : undefined
     return { what, state: 'fault', found: `${tokenOrigin(server)}: ${(error as Error).message}`, advice }
   }
@@ -187,15 +194,15 @@ async function checkSchema({ client }: Subject): Promise<Finding> {
   const what = 'schema'
   try {
     const unknown = await unknownToServer(client)
-    if (unknown.length === 0) return { what, state: 'ok', found: 'the server has all that this version asks for' }
-    const advice = `Bring both to the same version. It lacks: ${unknown.slice(0, 3).join('; ')}`
+    if (unknown.length === 0) return { what, state: 'ok', found: 'the server has everything that this version uses' }
+    const advice = `Use the same version of both. The server lacks: ${unknown.slice(0, 3).join('; ')}`
     return { what, state: 'fault', found: `${unknown.length} operations are unknown to the server`, advice }
   } catch (error) {
     return { what, state: 'skipped', found: `the server does not report it: ${(error as Error).message}` }
   }
 }
 
-/** Operations of this client that do not fit the server's schema. @throws ApiError if introspection is refused */
+/** Lists operations of this client that do not fit the server's schema. @throws ApiError if introspection is refused */
 async function unknownToServer(client: Client): Promise<string[]> {
   // The package is large, and only this check and one command need it.
   const { buildClientSchema, getIntrospectionQuery, parse, validate } = await import('graphql')
@@ -222,15 +229,14 @@ async function checkAgents({ client }: Subject): Promise<Finding[]> {
   }
 }
 
-/** A finding for each agent that is there but takes no new kernels. */
+/** Creates a finding for each agent that is alive but accepts no new kernels. */
 function refusalOf(agent: { name: string; status: string; refuses?: string | null }): Finding[] {
   if (agent.refuses == null || agent.status === 'LOST' || agent.status === 'TERMINATED') return []
-  const advice =
-    'It takes new kernels again by itself once that has changed; see "Refusing new kernels" in docs/agents.md.'
-  return [{ what: `agent ${agent.name}`, state: 'fault', found: `takes no new kernels: ${agent.refuses}`, advice }]
+  const advice = 'It accepts new kernels again once this has changed; see "Refusing new kernels" in docs/agents.md.'
+  return [{ what: `agent ${agent.name}`, state: 'fault', found: `accepts no new kernels: ${agent.refuses}`, advice }]
 }
 
-/** Counts the present agents by isolation: `; isolation namespaces 2, none 1`. */
+/** Counts the live agents by isolation: `; isolation namespaces 2, none 1`. */
 function isolationsOf(agents: readonly { status: string; isolation?: string | null }[]): string {
   const counts = new Map<string, number>()
   for (const { status, isolation } of agents) {

@@ -12,11 +12,16 @@ export interface Finding {
   advice?: string
 }
 
-/** Podman starts its service for the first question: some seconds on a busy machine. */
+/**
+ * Time limit for a response. Podman starts its service at the first request, which takes some seconds on a busy
+ * machine.
+ */
 const ANSWER_WITHIN_MS = 20_000
 const WHAT = 'container engine'
 
-/** Looks for the engine that an agent with `--executor container` would use, and for what that engine lacks. */
+/**
+ * Looks for the engine that an agent with `--executor container` would use, and for missing abilities of that engine.
+ */
 export async function checkContainerEngine(environment: NodeJS.ProcessEnv): Promise<Finding> {
   const named = environment['REPRISE_CONTAINER_ENGINE']
   const isWanted = named !== undefined || environment['REPRISE_EXECUTOR'] === 'container'
@@ -24,7 +29,7 @@ export async function checkContainerEngine(environment: NodeJS.ProcessEnv): Prom
   for (const socket of sockets(named, environment)) {
     const fault = socketFault(socket)
     if (fault === null) return describe(socket)
-    if (fault !== 'not there' || named !== undefined) faults.push(`${socket}: ${fault}`)
+    if (fault !== 'does not exist' || named !== undefined) faults.push(`${socket}: ${fault}`)
   }
   if (faults.length === 0 && !isWanted) {
     return { what: WHAT, state: 'skipped', found: 'none here; only agents with --executor container need one' }
@@ -67,12 +72,12 @@ interface Info {
   InitBinary?: string
   LiveRestoreEnabled?: boolean
   SecurityOptions?: string[] | null
-  /** Only Podman has this field. */
+  /** Whether the engine is rootless; only Podman has this field. */
   Rootless?: boolean
   CgroupVersion?: string
 }
 
-/** The answer of Podman's own API, which names the controllers that it can use. */
+/** The response of Podman's own API, which lists the controllers that it can use. */
 interface PodmanInfo {
   host?: { cgroupControllers?: string[] | null }
 }
@@ -83,8 +88,8 @@ async function describe(socket: string): Promise<Finding> {
     const found = judge(socket, version, info)
     return found.state === 'ok' && info.Rootless === true ? await judgeLimits(socket, found, info) : found
   } catch (error) {
-    const found = `${socket} does not answer: ${(error as Error).message}`
-    return { what: WHAT, state: 'fault', found, advice: 'Start it again, and look at its log.' }
+    const found = `${socket} does not respond: ${(error as Error).message}`
+    return { what: WHAT, state: 'fault', found, advice: 'Restart it, and look at its log.' }
   }
 }
 
@@ -106,22 +111,30 @@ function judge(socket: string, { Version: version = '?', Components: parts }: Ve
     )
   }
   if (!rootless && process.getuid?.() !== 0) {
-    return finding('fault', 'which is root’s, as this user is not', 'Run the agent as root, or use a rootless engine.')
+    return finding(
+      'fault',
+      'which belongs to root, but this user is not root',
+      'Run the agent as root, or use a rootless engine.',
+    )
   }
   if (!isPodman && info.LiveRestoreEnabled === false) {
     const advice = 'A restart of Docker ends all containers: set "live-restore": true in /etc/docker/daemon.json.'
     return finding('warning', 'without live-restore', advice)
   }
   if (!isPodman && info.InitBinary === '') {
-    return finding('warning', 'without an init program', 'Programs that do not heed SIGTERM are killed: install tini.')
+    return finding(
+      'warning',
+      'without an init program',
+      'Programs that do not handle SIGTERM are killed: install tini.',
+    )
   }
   return { what: WHAT, state: 'ok', found }
 }
 
-/** Resources by the cgroup controller that limits them. */
+/** Resources, keyed by the cgroup controller that limits them. */
 const BOUNDED_BY = { memory: 'memory', cpu: 'CPU', pids: 'processes' }
 
-/** A rootless engine can only limit resources whose controllers were delegated to its user. */
+/** Checks the limits: a rootless engine can only limit resources whose controllers were delegated to its user. */
 async function judgeLimits(socket: string, finding: Finding, { CgroupVersion: version }: Info): Promise<Finding> {
   const { host } = await ask<PodmanInfo>(socket, '/v4.0.0/libpod/info')
   const has = new Set(host?.cgroupControllers)
@@ -130,11 +143,11 @@ async function judgeLimits(socket: string, finding: Finding, { CgroupVersion: ve
   return {
     ...finding,
     state: 'warning',
-    found: `${finding.found}, cannot bound ${new Intl.ListFormat('en-GB').format(missing)}`,
+    found: `${finding.found}, cannot limit ${new Intl.ListFormat('en-GB').format(missing)}`,
     advice:
       version === '1'
-        ? 'A kernel may take more than it asks for: bounds of a rootless engine take cgroups of version 2.'
-        : 'A kernel may take more than it asks for: delegate these controllers to the engine’s user (Delegate=).',
+        ? 'A kernel may use more than it requests: the limits of a rootless engine need cgroups version 2.'
+        : 'A kernel may use more than it requests: delegate these controllers to the engine’s user (Delegate=).',
   }
 }
 
@@ -144,7 +157,7 @@ function ask<Answer>(socketPath: string, path: string): Promise<Answer> {
     const sent = request({ socketPath, path, headers: { host: 'engine' }, signal }, (response) => {
       text(response)
         .then((answer) => {
-          if (response.statusCode !== 200) throw new Error(`${path} answers ${response.statusCode}`)
+          if (response.statusCode !== 200) throw new Error(`${path} responds with ${response.statusCode}`)
           resolve(JSON.parse(answer) as Answer)
         })
         .catch(reject)

@@ -11,7 +11,7 @@ import type { Finding } from './container-engine.ts'
 const MARKS = { ok: ['green', '✓'], warning: ['yellow', '!'], fault: ['red', '✗'], skipped: ['dim', '·'] } as const
 
 export function doctorCommand(): Command {
-  const command = describedCommand('doctor', 'check the installation, and say how to fix what is wrong', [
+  const command = describedCommand('doctor', 'check the installation, and show how to fix problems', [
     'reprise doctor',
     'reprise doctor --url https://reprise.example.com --json',
   ])
@@ -41,8 +41,8 @@ export function doctorCommand(): Command {
 
 function verdict(faults: number, warnings: number): string {
   const warned = `${warnings} ${warnings === 1 ? 'warning' : 'warnings'}`
-  if (faults > 0) return warnings === 0 ? `${faults} to mend` : `${faults} to mend, ${warned}`
-  return warnings === 0 ? 'all is well' : `nothing to mend, ${warned}`
+  if (faults > 0) return warnings === 0 ? `${faults} to fix` : `${faults} to mend, ${warned}`
+  return warnings === 0 ? 'no problems' : `no problems, ${warned}`
 }
 
 function printFinding({ state, what, found, advice }: Finding, { terminal, print }: Output): void {

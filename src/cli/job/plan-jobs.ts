@@ -5,7 +5,8 @@ import { basename } from 'node:path'
 import type { CreateSessionInput } from '../../client/node/index.ts'
 
 /**
- * The sessions that a file or an array describes; undefined if neither is given, and there is one session only.
+ * Plans the sessions that a file or an array describes. Undefined if neither is given, so that there is only one
+ * session.
  * @throws UsageError also if there is no command
  */
 export async function planJobs(
@@ -29,9 +30,9 @@ export interface PlannedSession {
 }
 
 /**
- * The sessions of all jobs, in their order. Options of the command line fill in the fields that a job does not have;
- * variables, labels and the retry policy of both are joined. Each session's number is added to a creation id of the
- * command line, so that repeating the command creates nothing.
+ * Plans the sessions of all jobs, in their order. Options of the command line fill in the fields that a job does not
+ * have; variables, labels and the retry policy of both are merged. Each session's number is added to a creation id of
+ * the command line, so that repeating the command creates nothing.
  * @throws UsageError
  */
 function expandJobs(
@@ -72,7 +73,7 @@ function together(options: Partial<CreateSessionInput>, fields: Partial<CreateSe
 
 type Listed<Item> = readonly Item[] | null | undefined
 
-/** Joins both lists; a later item replaces an earlier one of the same name. */
+/** Merges both lists; a later item replaces an earlier one of the same name. */
 function joined<Item>(first: Listed<Item>, second: Listed<Item>, name: (item: Item) => string): Item[] | undefined {
   if (!first && !second) return undefined
   return [...new Map([...(first ?? []), ...(second ?? [])].map((item) => [name(item), item])).values()]

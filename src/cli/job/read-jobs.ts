@@ -5,19 +5,19 @@ import { mounts } from '../options/session-options.ts'
 import { arrayNumbers, future, seconds } from '../options/values.ts'
 import { UsageError } from '../present-error.ts'
 
-/** A session that a file describes: fields of `CreateSessionInput`, and how many there are of it. */
+/** A job in a file: fields of `CreateSessionInput`, and the number of sessions to create from it. */
 export interface Job {
-  /** The place in the file, for messages. */
+  /** Position in the file, for messages. */
   place: string
   fields: Partial<CreateSessionInput>
-  /** The numbers that stand for `{i}`; undefined for one session, in which `{i}` stands for itself. */
+  /** Numbers that replace `{i}`; undefined for a single session, in which `{i}` is kept. */
   numbers: readonly number[] | undefined
 }
 
 type Entry = Readonly<Record<string, unknown>>
 type Parse = (value: unknown) => unknown
 
-/** Parses each field from the forms that people write into the form of the API. */
+/** Parsers of the fields, from the forms that people write to the form of the API. */
 const FIELDS: Readonly<Record<keyof CreateSessionInput, Parse>> = {
   name: text,
   command: (value) => (typeof value === 'string' ? ['sh', '-c', value] : list(value)),
@@ -48,7 +48,10 @@ const FIELDS: Readonly<Record<keyof CreateSessionInput, Parse>> = {
   retryPolicy: asItIs,
 }
 
-/** The jobs of a file, JSON Lines or YAML by its name; `-` is standard input, with JSON Lines. @throws UsageError */
+/**
+ * Reads the jobs of a file, as JSON Lines or YAML depending on its name; `-` is standard input with JSON Lines. @throws
+ * UsageError
+ */
 export async function readJobs(path: string): Promise<Job[]> {
   const told = (error: unknown) => new UsageError(`--file ${path}: ${messageOf(error)}`)
   let source: string
@@ -64,7 +67,7 @@ export async function readJobs(path: string): Promise<Job[]> {
 }
 
 interface Placed {
-  /** The number of the line, or of the entry. */
+  /** Number of the line or of the entry. */
   place: number
   value: unknown
 }
@@ -81,7 +84,7 @@ async function jsonEntries(source: string): Promise<Placed[]> {
   })
 }
 
-/** A list of jobs, or documents of one each. */
+/** Reads a list of jobs, or documents of one job each. */
 async function yamlEntries(source: string): Promise<Placed[]> {
   const { parseAllDocuments } = await import('yaml')
   const values = [...parseAllDocuments(source)].flatMap((document) => {
@@ -117,7 +120,7 @@ function isEntry(value: unknown): value is Entry {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Volumes are written like `data:/data:ro`, or as in the API. */
+/** Parses volumes, written like `data:/data:ro` or as in the API. */
 function mountList(value: unknown): unknown {
   if (!Array.isArray(value)) return value
   return value.map((each: unknown) => (typeof each === 'string' ? mounts(each)[0] : each))
@@ -140,7 +143,7 @@ function list(value: unknown): string[] {
   return value.map(String)
 }
 
-/** A list in the form of the API, or an object with names and values. */
+/** Parses a list in the form of the API, or an object with names and values. */
 function entries(value: unknown, key: string, content: string): unknown {
   if (!isEntry(value)) return value
   return Object.entries(value).map(([name, amount]) => ({ [key]: name, [content]: String(amount) }))

@@ -8,7 +8,7 @@ import { presentError } from '../present-error.ts'
 import { findNamedInput, type KnownIds } from '../options/find-in-options.ts'
 import { CHAIN_EVENTS } from '../event.ts'
 
-/** Creates the sessions and waits until all have ended. It succeeds if all of them do. */
+/** Creates the sessions and waits until all have ended. It succeeds if all of them succeed. */
 export async function runJobs(
   context: ClientContext,
   planned: readonly PlannedSession[],
@@ -21,14 +21,14 @@ export async function runJobs(
   const interrupt = onInterrupt(what, {
     out,
     stopped,
-    advice: '`reprise list` shows it, `reprise cancel` ends it.',
+    advice: '`reprise list` shows it, `reprise cancel` terminates it.',
     end: async () => endAll(client, (await creating).sessions),
   })
   try {
     const made = await creating
     printCreated(out, made)
     const { succeeded, failed } = await followJobs(context, { ...made, after, signal: stopped.signal })
-    out.note(`${succeeded} succeeded${failed > 0 ? `, ${failed} did not` : ''}`)
+    out.note(`${succeeded} succeeded${failed > 0 ? `, ${failed} failed` : ''}`)
     if (interrupt.interrupted) return exitStatus('INTERRUPTED')
     return failed > 0 ? exitStatus('FAILED') : made.status
   } catch (error) {
@@ -39,7 +39,7 @@ export async function runJobs(
   }
 }
 
-/** Ends the sessions, and their waiting retries. */
+/** Terminates the sessions, and cancels their waiting retries. */
 async function endAll(client: Client, sessions: readonly SessionSummary[]): Promise<void> {
   const chainIds = sessions.map(({ chainId }) => chainId)
   for (const ids of chunks(chainIds)) {
@@ -47,24 +47,24 @@ async function endAll(client: Client, sessions: readonly SessionSummary[]): Prom
   }
 }
 
-/** Sessions per call: few enough that the progress bar moves, and enough that the calls cost little. */
+/** Sessions per call: few enough that the progress bar moves, and enough that the calls are cheap. */
 const BATCH = 250
 
 interface CreatedJobs {
   sessions: SessionSummary[]
-  /** The sessions of these that already existed. */
+  /** Sessions that already existed. */
   known: SessionSummary[]
   refused: number
-  /** The number of sessions that were no longer requested. */
+  /** Number of sessions that were not requested because of Ctrl-C. */
   left: number
   /** Exit status for the first refusal; 0 without one. */
   status: number
 }
 
 /**
- * Creates them in their order. Those that depend on others of them, which they name, come in a later call. Refusals are
- * printed; the others are created all the same. After Ctrl-C no further call is made, and the last one is waited for, unless `cut` aborts it:
- * what it created is known.
+ * Creates the sessions in their order. A session that depends on another one of them, by name, is created in a later
+ * call. Refusals are printed and do not affect the others. After Ctrl-C no further call is made; the last one is
+ * awaited, unless `cut` aborts it, so that the sessions that it created are known.
  */
 export async function createJobs(
   { client, out, signal }: ClientContext,
@@ -102,10 +102,10 @@ export async function createJobs(
   return made
 }
 
-/** More ids than this would push everything else off a terminal. */
+/** Maximum number of ids that are printed: more would push everything else off a terminal. */
 const IDS_SHOWN_MAX = 20
 
-/** The ids on standard output, and how many there are. */
+/** Prints the ids on standard output, and their number. */
 export function printCreated(out: Output, { sessions, known, refused, left }: CreatedJobs): void {
   const old = new Set(known)
   if (out.json || !out.terminal.interactive || sessions.length <= IDS_SHOWN_MAX) {
@@ -116,9 +116,9 @@ export function printCreated(out: Output, { sessions, known, refused, left }: Cr
   const made = sessions.length - known.length
   const counts = [
     `${made} ${made === 1 ? 'session' : 'sessions'} created`,
-    ...(known.length > 0 ? [`${known.length} were there already`] : []),
+    ...(known.length > 0 ? [`${known.length} already existed`] : []),
     ...(refused > 0 ? [`${refused} refused`] : []),
-    ...(left > 0 ? [`${left} not asked for any more`] : []),
+    ...(left > 0 ? [`${left} not requested`] : []),
   ]
   out.note(counts.join(', '))
 }
@@ -144,16 +144,16 @@ interface FollowedJobs {
 
 interface FollowOptions {
   sessions: readonly SessionSummary[]
-  /** The sessions of these that may already have ended. */
+  /** Sessions that already existed, and may have ended. */
   known: readonly SessionSummary[]
-  /** A cursor of events from before their creation. */
+  /** Cursor of the events from before their creation. */
   after: string
   signal: AbortSignal
 }
 
 const ENDED: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED'])
 
-/** Until all their chains have ended. Those that fail are printed as they do. */
+/** Waits until all their chains have ended. Failures are printed as they happen. */
 async function followJobs(
   { client, out }: ClientContext,
   { sessions, known, after, signal }: FollowOptions,

@@ -29,31 +29,31 @@ export interface FilterOptions {
 
 export function addFilterOptions(command: Command): Command {
   return command
-    .optionsGroup('Which sessions (all conditions must hold; separate several values by commas):')
+    .optionsGroup('Which sessions (all conditions must match; separate several values by commas):')
     .addOption(choices('--status <statuses>', 'with one of these statuses', API_ENUMS.SessionStatus))
     .addOption(choices('--result <results>', 'with one of these results', API_ENUMS.SessionResult))
     .addOption(choices('--cause <causes>', 'that failed for one of these causes', API_ENUMS.FailureCause))
     .option('--exit-code <codes>', 'that ended with one of these', wholeNumbers)
-    .option('--with-reason <text>', 'with this in the reason of their status')
-    .addOption(choices('--phase <phases>', 'whose retry is in one of these phases', API_ENUMS.RetryPhase))
+    .option('--with-reason <text>', 'with this text in the reason of their status')
+    .addOption(choices('--phase <phases>', 'with a retry in one of these phases', API_ENUMS.RetryPhase))
     .addOption(choices('--origin <origins>', 'created in one of these ways', API_ENUMS.SessionOrigin))
-    .option('--failure-reason <names>', 'failed by one of these, like task-timeout', words)
+    .option('--failure-reason <names>', 'that failed for one of these reasons, like task-timeout', words)
     .option('--chain <chain>', 'in this chain')
-    .option('--parent <session>', 'the attempt after this one')
+    .option('--parent <session>', 'the attempt that follows this session')
     .option('--on-agent <agent>', 'with a kernel that is or was on this agent')
     .option('--in-group <group>', 'in this resource group')
     .option('--with-key <key>', 'with this concurrency key')
-    .option('--retry-count <range>', 'with so many retries, like 3, 1..3, 1.. or ..3', range)
-    .option('--max-retries <range>', 'with a budget of so many retries', range)
+    .option('--retry-count <range>', 'with a number of retries in this range, like 3, 1..3, 1.. or ..3', range)
+    .option('--max-retries <range>', 'with a retry budget in this range', range)
     .option('--with-name <name>', 'with this name, which may end in *')
     .option('--with-label <key=value>', 'with this label', pair)
     .option('--in-project <project>', 'in this project')
-    .option('--filter <json>', 'that match this `SessionFilter` of the GraphQL API, besides the others', filterOf)
+    .option('--filter <json>', 'that match this `SessionFilter` of the GraphQL API, too', filterOf)
     .option('--since <time>', 'created since this time, or a duration ago like 2h', past)
-    .option('--before <time>', 'created before', past)
+    .option('--before <time>', 'created before this time', past)
 }
 
-/** Undefined if no filter was given. */
+/** Reads the filter from the options; undefined if none was given. */
 export function readFilter(options: FilterOptions): SessionFilter | undefined {
   const { withName, withLabel, withReason, since, before } = options
   const createdAt = { ...(since !== undefined && { gte: since }), ...(before !== undefined && { lt: before }) }
@@ -88,7 +88,7 @@ function filterOf(text: string): SessionFilter {
     const filter: unknown = JSON.parse(text)
     if (typeof filter === 'object' && filter !== null && !Array.isArray(filter)) return filter
   } catch {
-    // Told below.
+    // The error is reported below.
   }
   throw new InvalidArgumentError('It must be a JSON object, like \'{"origin": ["AUTO_RETRY"]}\'.')
 }

@@ -3,7 +3,7 @@ import { type FilterOptions, readFilter } from './filter-options.ts'
 import type { AgentOptions } from './session-options.ts'
 import { findAgent, findAgents, findChain, findSession, findSessions } from '../find.ts'
 
-/** The filter that options make, with ids in place of what stands for them. @throws NotFoundError, UsageError */
+/** Creates the filter from options, with the ids of the named objects. @throws NotFoundError, UsageError */
 export async function findFilter(client: Client, options: FilterOptions): Promise<SessionFilter | undefined> {
   const { chain, parent, onAgent } = options
   return readFilter({
@@ -14,7 +14,7 @@ export async function findFilter(client: Client, options: FilterOptions): Promis
   })
 }
 
-/** Options with ids in place of what stands for agents and sessions. @throws NotFoundError, UsageError */
+/** Replaces names of agents and sessions in options by ids. @throws NotFoundError, UsageError */
 export async function findNamed<Options extends AgentOptions & { dependsOn?: string[] }>(
   client: Client,
   options: Options,
@@ -34,7 +34,7 @@ export interface KnownIds {
   agents: Map<string, Promise<string>>
 }
 
-/** The session's input with ids in place of names. @throws NotFoundError, UsageError */
+/** Replaces names in the session's input by ids. @throws NotFoundError, UsageError */
 export async function findNamedInput(
   client: Client,
   input: CreateSessionInput,

@@ -5,21 +5,21 @@ import { UsageError } from '../present-error.ts'
 import { choice, choices, decimal, nullForNone, oneOf, orNone, pair, seconds, wholeNumber } from './values.ts'
 import { API_ENUMS } from './api-enums.generated.ts'
 
-/** Besides the file, it holds the values of the options below, under their names. */
+/** Options of a retry policy: the file, and the values of the options below under their names. */
 export interface PolicyOptions {
   policy?: string
 }
 
-/** The option of each field. `emitRetryEvents` has none: only a file can set it. */
+/** Returns the option of each field. `emitRetryEvents` has none: only a file can set it. */
 function optionsByField(): Readonly<Record<Exclude<keyof RetryPolicyInput, 'emitRetryEvents'>, Option>> {
   return {
-    maxRetries: valued('--retries <n>', 'number of retries; total attempts are one more', wholeNumber),
+    maxRetries: valued('--retries <n>', 'number of retries: one less than the number of attempts', wholeNumber),
     retryDelay: valued('--retry-delay <duration>', 'delay before the first retry', seconds),
     backoff: choice('--backoff <kind>', 'how delays grow', API_ENUMS.RetryBackoff),
     backoffMultiplier: valued('--backoff-multiplier <factor>', 'factor from each delay to the next', decimal),
     maxRetryDelay: valued('--max-retry-delay <duration>', 'longest delay; `none` means 24 h', orNone(seconds)),
-    jitter: choice('--jitter <kind>', 'random part of a delay, which spreads retries', API_ENUMS.RetryJitter),
-    jitterRatio: valued('--jitter-ratio <share>', 'up to this share of the delay, 0 to 1', decimal),
+    jitter: choice('--jitter <kind>', 'how delays are randomized', API_ENUMS.RetryJitter),
+    jitterRatio: valued('--jitter-ratio <share>', 'maximum jitter as a share of the delay, 0 to 1', decimal),
     eligibleCauses: choices('--retry-on <causes>', 'causes to retry, separated by commas', API_ENUMS.FailureCause),
     maxElapsed: valued(
       '--max-elapsed <duration>',
@@ -31,11 +31,15 @@ function optionsByField(): Readonly<Record<Exclude<keyof RetryPolicyInput, 'emit
       'attempts that failed before the work started use up no retry',
     ),
     maxUncountedRetries: valued('--max-uncounted-retries <n>', 'limit on such uncounted retries', wholeNumber),
-    trustVerdicts: switchOff('--ignore-verdicts', 'what programs ask for in their verdict files is not followed'),
-    checkpoint: choice('--checkpoint <wish>', 'whether retries go where the checkpoint is', API_ENUMS.CheckpointWish),
-    checkpointWait: valued('--checkpoint-wait <duration>', 'how long they wait for it if it is required', seconds),
-    pinImage: switchOff('--follow-tag', 'retries run what the tag of the image stands for by then'),
-    preset: choice('--preset <name>', 'policy to start from', API_ENUMS.RetryPolicyPreset),
+    trustVerdicts: switchOff('--ignore-verdicts', 'requests in the verdict files of programs are not followed'),
+    checkpoint: choice('--checkpoint <wish>', 'whether retries run where the checkpoint is', API_ENUMS.CheckpointWish),
+    checkpointWait: valued(
+      '--checkpoint-wait <duration>',
+      'how long retries wait for the checkpoint if it is required',
+      seconds,
+    ),
+    pinImage: switchOff('--follow-tag', 'retries run the image that the tag refers to at their time'),
+    preset: choice('--preset <name>', 'predefined policy to start from', API_ENUMS.RetryPolicyPreset),
     rules: valued('--rule <rule>', 'a rule, see below; may be repeated', (text, earlier?: RetryRuleInput[]) => [
       ...(earlier ?? []),
       parseRule(text),
@@ -51,7 +55,7 @@ export function addPolicyOptions(command: Command): Command {
     .addHelpText('after', `\n${RULE_SYNTAX}`)
 }
 
-/** The policy given by the options; undefined if there are none. @throws UsageError */
+/** Reads the policy given by the options; undefined if there are none. @throws UsageError */
 export function readPolicy(options: PolicyOptions): RetryPolicyInput | undefined {
   const values = new Map(Object.entries(options))
   const stated = Object.entries(optionsByField()).map(([field, each]) => {
@@ -67,12 +71,12 @@ function valued<Value>(flags: string, description: string, parse: (text: string,
   return new Option(flags, description).argParser<Value>(parse)
 }
 
-/** An option without a value that makes its field false. */
+/** Creates an option without a value that sets its field to false. */
 function switchOff(flags: string, description: string): Option {
   return new Option(flags, description).preset(false)
 }
 
-/** @throws UsageError */
+/** Reads a JSON object from a file. @throws UsageError */
 export function readJson<Value extends object>(path: string, option: string): Value {
   try {
     const value: unknown = JSON.parse(readFileSync(path === '-' ? 0 : path, 'utf8'))
@@ -83,10 +87,10 @@ export function readJson<Value extends object>(path: string, option: string): Va
   throw new UsageError(`${option} ${path}: not a JSON object`)
 }
 
-const RULE_SYNTAX = `A rule is one text: what to do (retry, retry-uncounted, fail), then words in any order:
-  cause=oom-killed,…  exit=137,64-78  exit-not=1,2  reason='*CUDA*'  which failures; all conditions must hold
-  delay=5m  scale=mem:2:64g  timeout=1.5:4h  avoid=agent  exclude=agent   what changes for the retry
-  It may also be JSON, as in \`--policy\`. Rules are tried in their order; the first that matches decides.`
+const RULE_SYNTAX = `A rule is one argument: an action (retry, retry-uncounted, fail), then words in any order:
+  cause=oom-killed,…  exit=137,64-78  exit-not=1,2  reason='*CUDA*'  the failures; all conditions must match
+  delay=5m  scale=mem:2:64g  timeout=1.5:4h  avoid=agent  exclude=agent   changes for the retry
+  A rule may also be JSON, as in \`--policy\`. Rules are tried in their order; the first that matches decides.`
 
 /** Parses a rule in its short form or as JSON. @throws InvalidArgumentError */
 export function parseRule(text: string): RetryRuleInput {
@@ -96,7 +100,7 @@ export function parseRule(text: string): RetryRuleInput {
   for (const word of words) {
     const [name, value] = pair(word)
     const read = Object.hasOwn(WORDS, name) ? WORDS[name] : undefined
-    if (!read) throw new InvalidArgumentError(`${name} is none of ${Object.keys(WORDS).join(', ')}.`)
+    if (!read) throw new InvalidArgumentError(`${name} is not one of ${Object.keys(WORDS).join(', ')}.`)
     read(rule, value)
   }
   return rule
@@ -120,7 +124,7 @@ const WORDS: Readonly<Record<string, (rule: RetryRuleInput, value: string) => vo
   },
 }
 
-/** `137`, or a range with both ends: `64-78`. */
+/** Parses `137`, or a range with both ends included: `64-78`. */
 function exitCodes(text: string): number | string {
   return /^\d+-\d+$/.test(text) ? text : wholeNumber(text)
 }
@@ -129,6 +133,6 @@ function parseJson(text: string): RetryRuleInput {
   try {
     return JSON.parse(text) as RetryRuleInput
   } catch (error) {
-    throw new InvalidArgumentError(`It is no JSON: ${(error as Error).message}.`)
+    throw new InvalidArgumentError(`It is not JSON: ${(error as Error).message}.`)
   }
 }

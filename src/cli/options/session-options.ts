@@ -20,17 +20,17 @@ export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions
   executorOption?: [string, string][]
   mount?: MountInput[]
   startsAt?: string
-  /** Ids or names; of those that are given to `sessionInput`, ids. */
+  /** Ids or names of sessions; `sessionInput` expects ids. */
   dependsOn?: string[]
   concurrencyKey?: string
   concurrencyLimit?: number
   creationId?: string
   file?: string
-  /** Files and directories that come along. */
+  /** Files and directories to upload. */
   upload?: string[]
-  /** The digest of the archive of these files, once it is uploaded. */
+  /** SHA-256 of the archive of these files, once it is uploaded. */
   codeSha256?: string
-  /** The numbers of an array. */
+  /** Numbers of an array. */
   array?: number[]
 }
 
@@ -47,7 +47,7 @@ export interface SpecOptions {
   resourceGroup?: string
 }
 
-/** The agents that may run it. */
+/** Options that restrict the agents that may run it. */
 export interface AgentOptions {
   allowAgent?: string[]
   avoidAgent?: string[]
@@ -69,33 +69,37 @@ export function addSpecOptions(command: Command): Command {
   return addPlaceOptions(command).option('--timeout <duration>', 'batch timeout', seconds)
 }
 
-/** Options for the environment of its processes, and for where they run. */
+/** Adds options for the environment of its processes, and for the place where they run. */
 export function addPlaceOptions(command: Command): Command {
   return command
-    .option('-e, --env <name=value>', 'environment variable; NAME alone copies its present value', variable)
-    .option('--secret <name>', 'secret variable; takes its present value along; may be repeated', secret)
-    .option('--secret-file <name=path>', 'secret variable from a file, or - for standard input', secretFile)
+    .option('-e, --env <name=value>', 'environment variable; NAME alone copies its value from here', variable)
+    .option('--secret <name>', 'secret variable, with its value from here; may be repeated', secret)
+    .option(
+      '--secret-file <name=path>',
+      'secret variable with its value from a file, or - for standard input',
+      secretFile,
+    )
     .option('--slot <slot=amount>', 'resource slot, like cuda.device=1', pairs)
     .option('--cpu <amount>', 'the same as --slot cpu=…', amount)
     .option('--mem <amount>', 'the same as --slot mem=…; like 512m or 1.5 GiB', amount)
-    .option('--priority <n>', '0 to 100; the highest goes first', wholeNumber)
+    .option('--priority <n>', 'priority, 0 to 100; higher ones are scheduled first', wholeNumber)
     .option('--resource-group <group>', 'resource group to run in')
 }
 
-/** The executor of the agents decides what an image is. */
-export const IMAGE_OPTION = 'container image; to agents without containers sh, bash, node or python3'
+/** Description of `--image`. The executor of the agents decides what an image is. */
+export const IMAGE_OPTION = 'container image; for agents without containers: sh, bash, node or python3'
 
 export function addMountOption(command: Command): Command {
-  const what = 'volume of the agents, like data:/data:ro; may be repeated; none: no volume'
+  const what = 'volume to mount, like data:/data:ro; may be repeated; none: no volume'
   return command.option('--mount <volume:path[:ro]>', what, mountsOrNone)
 }
 
 export function addUploadOption(command: Command): Command {
-  const what = 'files or a directory to come along, without what .gitignore names; may be repeated'
+  const what = 'files or directories to upload, without those that .gitignore excludes; may be repeated'
   return command.option('--upload <path>', what, collect)
 }
 
-/** Options for what is to run. All runs of a schedule share them. */
+/** Adds options for the command to run. All runs of a schedule share them. */
 export function addTemplateOptions(command: Command): Command {
   command
     .optionsGroup('Session:')
@@ -103,32 +107,40 @@ export function addTemplateOptions(command: Command): Command {
     .option('-p, --project <project>', 'project')
   return addMountOption(addUploadOption(addAgentOptions(addSpecOptions(command))))
     .option('--agent-label <key=value>', 'label that an agent must have; may be repeated', pairs)
-    .option('--executor-option <key=value>', 'what the executor is told, like partition=gpu; may be repeated', pairs)
+    .option('--executor-option <key=value>', 'executor option, like partition=gpu; may be repeated', pairs)
     .option('--image <image>', IMAGE_OPTION)
     .option('-l, --label <key=value>', 'label; may be repeated', pairs)
     .option('--cluster-size <n>', 'number of kernels', wholeNumber)
-    .addOption(choice('--cluster-mode <mode>', 'where the kernels may run', API_ENUMS.ClusterMode))
+    .addOption(choice('--cluster-mode <mode>', 'how the kernels are distributed over agents', API_ENUMS.ClusterMode))
     .addOption(choice('--type <type>', 'kind of session; only batch sessions are retried', API_ENUMS.SessionType))
-    .option('--concurrency-key <key>', 'one at a time of the sessions with this key')
-    .option('--concurrency-limit <n>', 'how many at a time with that key (default: 1)', wholeNumber)
+    .option('--concurrency-key <key>', 'sessions with this key run one at a time')
+    .option('--concurrency-limit <n>', 'maximum number of sessions with that key at a time (default: 1)', wholeNumber)
 }
 
 export function addSessionOptions(command: Command): Command {
   addTemplateOptions(command)
     .option('--starts-at <time>', 'earliest start; a time or a duration from now', future)
-    .option('--depends-on <session>', 'id or name of one whose chain must succeed first; may be repeated', collect)
-    .option('--creation-id <id>', 'repeating the id returns the same session')
+    .option(
+      '--depends-on <session>',
+      'id or name of a session whose chain must succeed first; may be repeated',
+      collect,
+    )
+    .option('--creation-id <id>', 'idempotency key: repeating it returns the same session')
     .option(
       '--file <path>',
-      'sessions as JSON Lines or YAML, `-` for standard input; options hold where it says nothing',
+      'sessions as JSON Lines or YAML, `-` for standard input; options apply to fields that it leaves out',
     )
-    .option('--array <range>', 'one session for each number, like 1..100, which stands for {i}', arrayNumbers)
+    .option(
+      '--array <range>',
+      'one session for each number of the range, like 1..100; {i} is replaced by the number',
+      arrayNumbers,
+    )
   return addPolicyOptions(command)
 }
 
 /**
- * The input that the options and the command make. Without a command (jobs of a file may have their own), the input has
- * no command, and a name only if one is given.
+ * Creates the input from the options and the command. Without a command (jobs of a file may have their own), the input
+ * has no command, and a name only if one is given.
  */
 export function sessionInput(options: SessionOptions, command: readonly string[]): Partial<CreateSessionInput> {
   const { env, label, agentLabel, timeout, startsAt, dependsOn, creationId } = options
@@ -162,13 +174,19 @@ export function sessionInput(options: SessionOptions, command: readonly string[]
   }
 }
 
-/** Uploaded files have the same relative paths in the kernel's working directory, so the command stays as it is. */
+/**
+ * Returns the command. It is unchanged if files are uploaded, because they have the same relative paths in the kernel's
+ * working directory.
+ */
 function commandOf({ codeSha256 }: SessionOptions, command: readonly string[]): string[] | undefined {
   if (command.length === 0) return undefined
   return codeSha256 === undefined ? ofCaller(command) : [...command]
 }
 
-/** A program named relative to where the caller is, if it is there: a kernel starts in an empty directory. */
+/**
+ * Replaces a program that is named relative to the caller's directory by its full path, if it exists: a kernel starts
+ * in an empty directory.
+ */
 export function ofCaller([program, ...rest]: readonly string[]): string[] {
   const file = program!.includes('/') && !isAbsolute(program!) ? resolve(program!) : null
   return [file !== null && existsSync(file) ? file : program!, ...rest]
@@ -200,7 +218,7 @@ export function mounts(text: string, earlier: MountInput[] = []): MountInput[] {
   return [...earlier, { volume, path, readOnly: mode === 'ro' }]
 }
 
-/** `none` lets an update remove all volumes. */
+/** Parses volumes; `none` lets an update remove all of them. */
 function mountsOrNone(text: string, earlier?: MountInput[]): MountInput[] {
   return text === 'none' ? [] : mounts(text, earlier)
 }
@@ -215,14 +233,14 @@ function variable(text: string, earlier: [string, string][] = []): [string, stri
 }
 
 /**
- * A secret is never taken from the arguments: everybody on this machine can read them, and the shell's history keeps
- * them.
+ * Reads a secret. It is never taken from the arguments: every user of this machine can read them, and the shell's
+ * history stores them.
  */
 function secret(text: string, earlier: [string, string][] = []): [string, string][] {
   if (!text.includes('=')) return [...earlier, present(text)]
   const name = text.slice(0, text.indexOf('='))
   throw new InvalidArgumentError(
-    `Others can read arguments: export ${name} and say --secret ${name}, or --secret-file.`,
+    `Other users can read arguments: export ${name} and use --secret ${name}, or --secret-file.`,
   )
 }
 
@@ -237,6 +255,6 @@ function secretFile(text: string, earlier: [string, string][] = []): [string, st
 
 function present(name: string): [string, string] {
   const value = process.env[name]
-  if (value === undefined) throw new InvalidArgumentError(`There is no variable ${name} here to take along.`)
+  if (value === undefined) throw new InvalidArgumentError(`The variable ${name} is not set here.`)
   return [name, value]
 }

@@ -7,7 +7,7 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
-/** Whole numbers separated by commas. */
+/** Parses whole numbers separated by commas. */
 export function wholeNumbers(text: string): number[] {
   return text.split(',').map((each) => wholeNumber(each.trim()))
 }
@@ -18,7 +18,7 @@ export function decimal(text: string): number {
   return value
 }
 
-/** `3`, `1..3`, `1..` or `..3`; ends included. */
+/** Parses `3`, `1..3`, `1..` or `..3`; ends included. */
 export function range(text: string): { min: number | null; max: number | null } {
   const [, low = '', dots, high = ''] = /^(\d*)(\.\.)?(\d*)$/.exec(text) ?? []
   if (low === '' && high === '') throw new InvalidArgumentError('It is not a range, like 3, 1..3, 1.. or ..3.')
@@ -28,7 +28,7 @@ export function range(text: string): { min: number | null; max: number | null } 
 
 const ARRAY_MAX = 100_000
 
-/** `1..100`, ends included. @throws InvalidArgumentError */
+/** Parses `1..100`, ends included. @throws InvalidArgumentError */
 export function arrayNumbers(given: string): number[] {
   const { min, max } = range(given)
   if (min === null || max === null || max < min) throw new InvalidArgumentError('It is not an array, like 1..100.')
@@ -38,14 +38,14 @@ export function arrayNumbers(given: string): number[] {
 
 const UNITS = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 } as const
 
-/** Seconds of `90`, `90s`, `1.5m`, `2h`, `1d`. */
+/** Parses `90`, `90s`, `1.5m`, `2h` or `1d` to seconds. */
 export function seconds(text: string): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?$/.exec(text)
   if (!match) throw new InvalidArgumentError('It is not a duration, like 30, 90s, 5m, 2h or 1d.')
   return Number(match[1]) * UNITS[(match[2] ?? 's') as keyof typeof UNITS]
 }
 
-/** Commander replaces a parsed null by an empty text, so this word stands for null until later. */
+/** A word for null: commander replaces a parsed null by an empty text, so null is set later. */
 export type None = 'none'
 
 /** Accepts what `parse` accepts, or `none`. */
@@ -57,12 +57,12 @@ export function nullForNone<Value>(value: Value | None | undefined): Value | nul
   return value === 'none' ? null : value
 }
 
-/** A time in ISO 8601; a duration means that long ago. */
+/** Parses a time in ISO 8601; a duration means that long ago. */
 export function past(text: string): string {
   return moment(text, -1)
 }
 
-/** A time in ISO 8601; a duration means that much from now. */
+/** Parses a time in ISO 8601; a duration means that long from now. */
 export function future(text: string): string {
   return moment(text, 1)
 }
@@ -76,19 +76,22 @@ function moment(text: string, sign: 1 | -1): string {
   return date.toISOString()
 }
 
-/** `name=value`; the value may contain `=`. */
+/** Parses `name=value`; the value may contain `=`. */
 export function pair(text: string): [name: string, value: string] {
   const at = text.indexOf('=')
   if (at < 1) throw new InvalidArgumentError('It is not like NAME=VALUE.')
   return [text.slice(0, at), text.slice(at + 1)]
 }
 
-/** An option with one of several values, in capitals in the API, in lower case with hyphens on the command line. */
+/**
+ * Creates an option with one of several values, which are upper case in the API, and lower case with hyphens on the
+ * command line.
+ */
 export function choice<Word extends string>(flags: string, description: string, words: readonly Word[]): Option {
   return new Option(flags, description).choices(words.map(written)).argParser((text) => oneOf(text, words))
 }
 
-/** An option with several such values, separated by commas. */
+/** Creates an option with several such values, separated by commas. */
 export function choices<Word extends string>(flags: string, description: string, words: readonly Word[]): Option {
   return new Option(flags, description)
     .choices(words.map(written))
@@ -101,7 +104,7 @@ export function choices<Word extends string>(flags: string, description: string,
 export function oneOf<Word extends string>(text: string, words: readonly Word[]): Word {
   const word = text.trim().toUpperCase().replaceAll('-', '_')
   const found = words.find((candidate) => candidate === word)
-  if (found === undefined) throw new InvalidArgumentError(`Allowed are ${words.map(written).join(', ')}.`)
+  if (found === undefined) throw new InvalidArgumentError(`Allowed values are ${words.map(written).join(', ')}.`)
   return found
 }
 

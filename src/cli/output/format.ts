@@ -1,7 +1,7 @@
 import type { Session } from '../../client/node/index.ts'
 import type { Terminal } from './terminal.ts'
 
-/** `0.4 s`, `12 s`, `3 m 5 s`, `2 h 10 m`, `4 d 3 h`. */
+/** Formats a duration: `0.4 s`, `12 s`, `3 m 5 s`, `2 h 10 m`, `4 d 3 h`. */
 export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined) return '–'
   if (seconds < 10) return `${Number(seconds.toFixed(1))} s`
@@ -23,7 +23,8 @@ export function duration(seconds: number | null | undefined): string {
 }
 
 /**
- * A past time in its largest unit: `3 m ago`; a future time in two units, since somebody waits for it: `in 1 m 20 s`.
+ * Formats a time relative to now: a past time in its largest unit, `3 m ago`; a future time in two units, because
+ * people wait for it, `in 1 m 20 s`.
  */
 export function relative(at: string | null | undefined, now = Date.now()): string {
   if (!at) return '–'
@@ -36,13 +37,13 @@ function age(seconds: number): string {
   return seconds < 60 ? duration(seconds) : duration(seconds).split(' ', 2).join(' ')
 }
 
-/** In local time, with its zone: `2026-11-21 12:00:03+01:00`. */
+/** Formats a time in local time, with its zone: `2026-11-21 12:00:03+01:00`. */
 export function instant(at: string | null | undefined): string {
   if (!at) return '–'
   return `${localText(at).slice(0, 19).replace('T', ' ')}${zone(at)}`
 }
 
-/** The local time of day, with milliseconds and its zone: `12:00:03.250Z`. */
+/** Formats the local time of day, with milliseconds and its zone: `12:00:03.250Z`. */
 export function timeOfDay(at: string): string {
   return `${localText(at).slice(11, 23)}${zone(at)}`
 }
@@ -52,7 +53,7 @@ function localText(at: string): string {
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString()
 }
 
-/** `+01:00`, or `Z` for UTC. */
+/** Formats the zone: `+01:00`, or `Z` for UTC. */
 function zone(at: string): string {
   const minutes = -new Date(at).getTimezoneOffset()
   if (minutes === 0) return 'Z'
@@ -62,7 +63,7 @@ function zone(at: string): string {
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
 
-/** Units of 1024, as `mem` counts them: `512 B`, `1.5 MiB`, `104 MiB`. */
+/** Formats bytes in units of 1024, as `mem` counts them: `512 B`, `1.5 MiB`, `104 MiB`. */
 export function binaryBytes(bytes: number): string {
   let size = bytes
   let unit = 0
@@ -73,7 +74,9 @@ export function binaryBytes(bytes: number): string {
   return `${size < 9.95 ? Number(size.toFixed(1)) : Math.round(size)} ${BYTE_UNITS[unit]}`
 }
 
-/** `cpu 3/8`, `mem 1.5/16 GiB`, `mem 512 MiB/16 GiB`: one unit for both where it is the same. */
+/**
+ * Formats the use of a slot: `cpu 3/8`, `mem 1.5/16 GiB`, `mem 512 MiB/16 GiB`; one unit for both if it is the same.
+ */
 export function slotUse({ slot, capacity, used }: { slot: string; capacity: string; used: string }): string {
   const all = slotAmount(slot, capacity)
   const now = slotAmount(slot, used)
@@ -81,14 +84,16 @@ export function slotUse({ slot, capacity, used }: { slot: string; capacity: stri
   return `${slot} ${used === '0' || (unit && all.endsWith(` ${unit}`)) ? number : now}/${all}`
 }
 
-/** `cpu 2, mem 512 MiB` */
+/** Formats slots: `cpu 2, mem 512 MiB`. */
 export function slotList(slots: readonly { slot: string; amount: string }[]): string {
   return slots.map(({ slot, amount }) => `${slot} ${slotAmount(slot, amount)}`).join(', ')
 }
 
 const SLOT_UNITS = ['TiB', 'GiB', 'MiB', 'KiB'] as const
 
-/** `512 MiB`, which the server reads, too. Slots that are not memory have no unit. */
+/**
+ * Formats an amount, such as `512 MiB`, in a form that the server accepts, too. Slots that are not memory have no unit.
+ */
 function slotAmount(slot: string, amount: string): string {
   if (slot !== 'mem' && !slot.endsWith('.mem')) return amount
   const bytes = Number(amount)
@@ -96,15 +101,20 @@ function slotAmount(slot: string, amount: string): string {
   return at < 0 ? amount : `${Number((bytes / 1024 ** (SLOT_UNITS.length - at)).toFixed(2))} ${SLOT_UNITS[at]}`
 }
 
-/** In the form that `--mount` takes. */
+/** Formats a mount in the form that `--mount` takes. */
 export function mountText({ volume, path, readOnly }: Session['mounts'][number]): string {
   return `${volume}:${path}${readOnly ? ':ro' : ''}`
 }
 
-/** The milliseconds of a time-ordered UUID, and 12 bits that differ within one millisecond. */
+/**
+ * Length of a shortened id: the milliseconds of a time-ordered UUID, and 12 bits that differ within one millisecond.
+ */
 const SHOWN_LENGTH = '00000000-0000-7000'.length
 
-/** An id within a line. A terminal shows its beginning, which is nearly always unique; commands take it for the id. */
+/**
+ * Formats an id within a line. A terminal shows its beginning, which is nearly always unique; commands accept it as the
+ * id.
+ */
 export function shortId(id: string, { columns }: Terminal): string {
   return columns === undefined ? id : id.slice(0, SHOWN_LENGTH)
 }

@@ -2,19 +2,19 @@ import process from 'node:process'
 import { safeText, type Terminal, terminalOf } from './terminal.ts'
 import { type Column, formatTable } from './table.ts'
 
-/** Data goes to standard output, messages to standard error. */
+/** Writes data to standard output, and messages to standard error. */
 export interface Output {
-  /** The output is for programs. */
+  /** Whether the output is JSON for programs. */
   readonly json: boolean
   readonly terminal: Terminal
   readonly notes: Terminal
   print(text: string): void
   note(text: string): void
-  /** One JSON document, or text for people. */
+  /** Writes one JSON document, or text for people. */
   show(value: unknown, text: () => string): void
-  /** Like `show`, with a text that is made asynchronously. */
+  /** Works like `show`, with a text that is made asynchronously. */
   showSoon(value: unknown, text: () => Promise<string>): Promise<void>
-  /** One JSON line of a stream, or a line for people. */
+  /** Writes one JSON line of a stream, or a line for people. */
   item(value: unknown, text: () => string): void
   table<Row>(rows: readonly Row[], columns: readonly Column<Row>[], empty: string): Promise<void>
 }
@@ -45,11 +45,11 @@ export function createOutput(json: boolean): Output {
 
 interface ProgressBar {
   update(done: number, total: number, note?: string): void
-  /** Removes it from the screen. */
+  /** Removes the bar from the screen. */
   end(): void
 }
 
-/** One line on standard error that is overwritten; nothing if that is not a terminal. */
+/** Creates one line on standard error that is overwritten; it shows nothing if that is not a terminal. */
 export function progressBar(label: string): ProgressBar {
   const terminal = terminalOf(process.stderr)
   if (!terminal.interactive) return { update() {}, end() {} }

@@ -5,21 +5,24 @@ export interface Column<Row> {
   value: (row: Row) => string | number | null | undefined
   style?: (row: Row) => Style | undefined
   align?: 'right'
-  /** May be shortened in the middle if the terminal is too narrow. */
+  /** Whether it may be shortened in the middle if the terminal is too narrow. */
   flexible?: true
-  /** Left out only after all columns without this. */
+  /** Whether it is left out only after all columns without this property. */
   kept?: true
-  /** An id: a terminal shows only its beginning, long enough to differ from the others. Commands take it for the id. */
+  /**
+   * Whether it is an id: a terminal shows only its beginning, long enough to differ from the others. Commands accept
+   * the beginning as the id.
+   */
   id?: true
 }
 
 const GAP = 2
-/** Flexible columns are not made narrower than this while another one can be narrowed. */
+/** Minimum width of flexible columns while another one can be narrowed. */
 const FLEXIBLE_MIN = 8
-/** The same for columns that are kept, while there are others to leave out. */
+/** The same minimum for columns that are kept, while there are others to leave out. */
 const KEPT_MIN = 20
 
-/** Lines of at most the terminal's width; full lines if there is no terminal. */
+/** Formats lines of at most the terminal's width; full lines if there is no terminal. */
 export async function formatTable<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
@@ -55,7 +58,10 @@ function withShortIds(cells: readonly string[][], columns: readonly { id?: true 
   return cells.map((line) => line.map((text, index) => text.slice(0, lengths[index]).replace(/-$/, '')))
 }
 
-/** The milliseconds of a time-ordered UUID: with fewer digits, ids of the same minute would be taken for each other. */
+/**
+ * Minimum length of a shortened id: the milliseconds of a time-ordered UUID. With fewer digits, ids of the same minute
+ * would look equal.
+ */
 const PREFIX_LENGTH_MIN = '00000000-0000'.length
 
 function prefixLength(ids: readonly string[]): number {
@@ -66,8 +72,8 @@ function prefixLength(ids: readonly string[]): number {
 }
 
 /**
- * Narrows the widest flexible column step by step, then removes columns from the right: never the first, and those that
- * are kept only after all others.
+ * Narrows the widest flexible column step by step, then removes columns from the right. The first column is never
+ * removed, and those that are kept only after all others.
  */
 function fit(
   natural: readonly number[],
@@ -105,14 +111,14 @@ function oneLine(text: string): string {
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }
 
-/** How text is measured and cut, in columns of a terminal. */
+/** Functions that measure and cut text, in columns of a terminal. */
 export interface TextMeasure {
   width(text: string): number
-  /** Cut in the middle, if it is wider. */
+  /** Cuts text in the middle, if it is wider. */
   cut(text: string, columns: number): string
 }
 
-/** Each of these characters takes one column, alone and beside the others. */
+/** Matches texts whose characters take one column each, alone and beside the others. */
 const PLAIN = /^[\u0020-\u007e–…]*$/
 
 export function isPlain(text: string): boolean {
@@ -133,7 +139,7 @@ async function measureFor(cells: readonly (readonly string[])[]): Promise<TextMe
   return cells.every((line) => line.every(isPlain)) ? PLAIN_MEASURE : unicodeMeasure()
 }
 
-/** Measures any text. Loading these packages takes a third of a command's time. */
+/** Creates a measure for any text. Loading these packages takes a third of a command's time. */
 export async function unicodeMeasure(): Promise<TextMeasure> {
   const [{ default: stringWidth }, { default: cliTruncate }] = await Promise.all([
     import('string-width'),
@@ -145,7 +151,7 @@ export async function unicodeMeasure(): Promise<TextMeasure> {
   }
 }
 
-/** Names and values in lines; null and empty values are left out. */
+/** Formats names and values in lines; null and empty values are left out. */
 export function formatFields(fields: readonly (readonly [string, string | null | undefined])[], terminal: Terminal) {
   const given = fields.filter(([, value]) => value !== null && value !== undefined && value !== '')
   const width = Math.max(...given.map(([name]) => name.length))

@@ -3,18 +3,18 @@ import { styleText } from 'node:util'
 
 export type Style = Parameters<typeof styleText>[0]
 
-/** An output stream, and what it can show. */
+/** An output stream and its abilities. */
 export interface Terminal {
   /** Width of the terminal; undefined if the output is not a terminal. */
   readonly columns: number | undefined
   readonly interactive: boolean
-  /** `style` adds colours. */
+  /** Whether `style` adds colours. */
   readonly coloured: boolean
   style(style: Style, text: string): string
 }
 
 export function terminalOf(stream: NodeJS.WriteStream): Terminal {
-  // Respects NO_COLOR, FORCE_COLOR and TERM.
+  // `hasColors` respects NO_COLOR, FORCE_COLOR and TERM.
   const colours = stream.isTTY && stream.hasColors()
   return {
     columns: stream.isTTY ? stream.columns || 80 : undefined,
@@ -24,7 +24,7 @@ export function terminalOf(stream: NodeJS.WriteStream): Terminal {
   }
 }
 
-/** A closed pipe, as `head` leaves it, is not an error. */
+/** Ends quietly on a closed pipe: `head` closes its input early, which is not an error. */
 export function endQuietlyOnClosedPipe(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -62,20 +62,20 @@ const STYLES: Readonly<Record<string, Style>> = {
   DELIVERED: 'green',
 }
 
-/** The style of a status word, the same everywhere. */
+/** Returns the style of a status word, which is the same everywhere. */
 export function statusStyle(word: string): Style | undefined {
   return STYLES[word]
 }
 
 /**
- * Texts from a server contain names, reasons and messages of other users. Their control characters are shown as escapes,
- * so that the terminal does not obey them. Line feeds, tabs and the command line's own colours stay.
+ * Texts from a server contain names, reasons and messages of other users. Their control characters are shown as
+ * escapes, so that they have no effect on the terminal. Line feeds, tabs and the command line's own colours stay.
  */
 const CONTROLS =
   // oxlint-disable-next-line no-control-regex -- what is looked for
   /\u001b\[[0-9;]*m|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** `colours`: whether the text may have some. */
+/** Makes a text safe; `colours`: whether it may contain colours. */
 export function safeText(text: string, colours: boolean): string {
   return text.replaceAll(CONTROLS, (found) => (found.length > 1 && colours ? found : escaped(found)))
 }
@@ -88,7 +88,7 @@ function isControl(character: string): boolean {
   return character < ' ' || character > '~'
 }
 
-/** `\u001b` */
+/** Writes a character as an escape: `\u001b`. */
 function codeOf(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }

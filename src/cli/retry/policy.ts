@@ -27,12 +27,12 @@ export function policyCommand(): Command {
 }
 
 function preview(): Command {
-  const command = describedCommand('preview', 'show the delays that a policy gives, without creating anything', [
+  const command = describedCommand('preview', 'show the delays of a policy, without creating anything', [
     'reprise policy preview --retries 6 --retry-delay 30s --backoff exponential',
     'reprise policy preview --policy policy.json --cause oom-killed',
     `reprise policy preview --from-airflow '{"retries": 4, "retry_delay": 300, "retry_exponential_backoff": true}'`,
   ])
-    .addOption(choice('--cause <cause>', 'for this kind of failure', API_ENUMS.FailureCause))
+    .addOption(choice('--cause <cause>', 'for a failure with this cause', API_ENUMS.FailureCause))
     .option('--exit-code <code>', 'for a failure with this exit code', wholeNumber)
     .option('--session <session>', 'the further retries of this session')
     .option('--from-airflow <settings>', 'settings of an Airflow operator: JSON, a JSON file, or - for standard input')
@@ -57,7 +57,7 @@ async function showAirflow({ client, out }: ClientContext, settings: AirflowSett
   await out.showSoon(found, async () => {
     const fields = Object.entries(policy).filter(([field]) => decided.has(field))
     return [
-      out.terminal.style('dim', 'policy, as for --policy'),
+      out.terminal.style('dim', 'policy, for use with --policy'),
       JSON.stringify(Object.fromEntries(fields), null, 2),
       '',
       out.terminal.style('dim', 'delays here'),
@@ -117,7 +117,9 @@ interface Planned {
   elapsedSeconds: number
 }
 
-/** One bar per retry, all on one scale: the minimum wait, and in a lighter shade the time up to the latest start. */
+/**
+ * Draws one bar per retry, all on one scale: the minimum wait, and in a lighter shade the time up to the latest start.
+ */
 function plotDelays(planned: readonly Planned[], terminal: Terminal): string[] {
   const longest = Math.max(...planned.map(({ latestSeconds }) => latestSeconds))
   const width = Math.max(10, Math.min(WIDTH_MAX, (terminal.columns ?? 80) - MARGIN))
@@ -130,7 +132,7 @@ function plotDelays(planned: readonly Planned[], terminal: Terminal): string[] {
 
 type Setting = keyof AirflowSettingsInput
 
-/** Settings by their names in Airflow and in the API. */
+/** Settings, by their names in Airflow and in the API. */
 const NAMES: Readonly<Record<string, Setting>> = {
   retries: 'retries',
   retry_delay: 'retryDelay',
@@ -146,8 +148,8 @@ const NAMES: Readonly<Record<string, Setting>> = {
 const DURATIONS: readonly Setting[] = ['retryDelay', 'maxRetryDelay']
 
 /**
- * Settings of an Airflow operator, or its `default_args`, as JSON: the text itself, a file or `-`. Times are seconds or
- * `H:MM:SS`, as Python writes a timedelta. Settings that do not concern retries are ignored.
+ * Parses settings of an Airflow operator, or its `default_args`, as JSON: the text itself, a file or `-`. Times are
+ * seconds or `H:MM:SS`, as Python writes a timedelta. Settings that do not concern retries are ignored.
  * @throws UsageError
  */
 export function readAirflowSettings(given: string): AirflowSettingsInput {
@@ -158,7 +160,8 @@ export function readAirflowSettings(given: string): AirflowSettingsInput {
     if (DURATIONS.includes(field)) settings[field] = toSeconds(name, value)
     else settings[field] = field === 'release' ? oneOf(String(value), API_ENUMS.AirflowRelease) : value
   }
-  if (Object.keys(settings).length === 0) throw new UsageError(`There is none of ${Object.keys(NAMES).join(', ')}.`)
+  if (Object.keys(settings).length === 0)
+    throw new UsageError(`It has none of the settings ${Object.keys(NAMES).join(', ')}.`)
   return settings
 }
 
@@ -176,7 +179,7 @@ function readObject(given: string): object {
 function toSeconds(name: string, value: unknown): number | null {
   if (value === null || typeof value === 'number') return value
   const match = /^(?:(\d+) days?, )?(\d+):(\d\d):(\d\d(?:\.\d+)?)$/.exec(typeof value === 'string' ? value : '')
-  if (!match) throw new UsageError(`--from-airflow: ${name} is neither seconds nor like 0:05:00`)
+  if (!match) throw new UsageError(`--from-airflow: ${name} is neither a number of seconds nor a time like 0:05:00`)
   const [days, hours, minutes, seconds] = match.slice(1).map((part) => Number(part ?? 0))
   return ((days! * 24 + hours!) * 60 + minutes!) * 60 + seconds!
 }

@@ -15,7 +15,7 @@ import { findSession, SESSION_ARGUMENT } from '../find.ts'
 
 export function retryCommand(): Command {
   return new Command('retry')
-    .description('dispatch waiting retries now, change a policy, or cancel them')
+    .description('dispatch waiting retries now, change their policy, or cancel them')
     .addCommand(now())
     .addCommand(update())
     .addCommand(cancel())
@@ -36,19 +36,19 @@ function now(): Command {
 function update(): Command {
   const command = describedCommand(
     'update',
-    'change the policy of a waiting retry, which is then decided anew; later retries follow it, too',
+    'change the policy of a waiting retry, which is then decided again; applies to later retries, too',
     ['reprise retry update nightly --retries 8 --retry-delay 5m', 'reprise retry update nightly --policy policy.json'],
   ).argument('<session>', SESSION_ARGUMENT)
   return act<PolicyOptions>(addPolicyOptions(command), async ({ client, out }, options, [text]) => {
     const policy = readPolicy(options)
-    if (!policy) throw new UsageError('Say what to change, like --retries 8.')
+    if (!policy) throw new UsageError('Give something to change, like --retries 8.')
     const session = await client.updateRetry(await findSession(client, text!), policy)
     out.show(session, () => `${session.name} ${session.sessionId}: ${session.retryState.reason}`)
   })
 }
 
 function cancel(): Command {
-  const words = { action: 'CANCEL_RETRY', doing: 'cancelling', done: 'left without their retries' } as const
+  const words = { action: 'CANCEL_RETRY', doing: 'cancelling', done: 'whose retries would be cancelled' } as const
   const command = describedCommand('cancel', 'cancel waiting retries; the chains end with the failed sessions', [
     'reprise retry cancel nightly',
     'reprise retry cancel --cause oom-killed --since 1d --dry-run',
@@ -59,7 +59,7 @@ function cancel(): Command {
   })
 }
 
-/** A command that acts on one named session, or on many. */
+/** Creates a command that acts on one named session, or on many. */
 function changeMany(
   command: Command,
   words: ActionWords & { action: 'RETRY_NOW' | 'CANCEL_RETRY' },

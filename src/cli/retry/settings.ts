@@ -15,17 +15,21 @@ export function defaultsCommand(): Command {
     .addCommand(clearDefaults())
 }
 
-/** `cluster`, `domain NAME` or `project NAME`, as `scopeOf` reads it. */
+/** Adds the argument for a scope: `cluster`, `domain NAME` or `project NAME`, as `scopeOf` reads it. */
 export function addScope(command: Command): Command {
   const scopes = API_ENUMS.RetryScope.map((scope) => scope.toLowerCase())
-  return command.addArgument(new Argument('<scope>').choices(scopes)).argument('[name]', 'of a domain or project')
+  return command
+    .addArgument(new Argument('<scope>').choices(scopes))
+    .argument('[name]', 'name of the domain or project')
 }
 
-/** @throws UsageError */
+/** Parses a scope. @throws UsageError */
 export function scopeOf([scope, name]: string[]): { scope: RetryScope; name?: string } {
   const known = oneOf(scope!, API_ENUMS.RetryScope)
   if ((known === 'CLUSTER') !== (name === undefined)) {
-    throw new UsageError(known === 'CLUSTER' ? 'The cluster has no name.' : `Which ${scope}? Its name comes next.`)
+    throw new UsageError(
+      known === 'CLUSTER' ? 'The scope `cluster` takes no name.' : `Give the name of the ${scope} after \`${scope}\`.`,
+    )
   }
   return { scope: known, name }
 }
@@ -51,7 +55,7 @@ function showDefaults(): Command {
         { title: 'FIELD', value: ({ field }) => field },
         { title: 'VALUE', value: ({ value }) => value, flexible: true },
       ],
-      'nothing is set: the built-in defaults apply',
+      'no defaults are set: the built-in ones apply',
     )
   })
 }
@@ -64,7 +68,8 @@ function setDefaults(): Command {
   addScope(command)
   return act<PolicyOptions>(addPolicyOptions(command), async ({ client, out }, options, args) => {
     const policy = readPolicy(options)
-    if (!policy) throw new UsageError('Say what to set, like --retries 3; `defaults clear` removes everything.')
+    if (!policy)
+      throw new UsageError('Give something to set, like --retries 3; `defaults clear` removes all defaults of a scope.')
     const made = await client.setRetryDefaults({ ...scopeOf(args), policy })
     out.show(made, () => `set for ${args.join(' ')}: ${(made.policy?.given ?? []).join(', ')}`)
   })
@@ -77,7 +82,7 @@ function clearDefaults(): Command {
   addScope(command)
   return act(command, async ({ client, out }, _options, args) => {
     const made = await client.setRetryDefaults({ ...scopeOf(args), policy: null })
-    out.show(made, () => `nothing is set for ${args.join(' ')} any more`)
+    out.show(made, () => `the defaults of ${args.join(' ')} are removed`)
   })
 }
 
@@ -111,13 +116,13 @@ function showSwitches(): Command {
       { title: 'BY', value: (made) => lastChange(made)?.by },
       { title: 'REASON', value: (made) => lastChange(made)?.reason, flexible: true },
     ],
-    'nothing is set: retries go as they become due',
+    'no switches are set: retries are dispatched when they are due',
   )
 }
 
 type Switch = Awaited<ReturnType<Client['retrySwitches']>>[number]
 
-/** The newer change of the two. */
+/** Returns the newer change of the two. */
 function lastChange({ disabledChange, rateLimitChange }: Switch) {
   if (disabledChange === null || rateLimitChange === null) return disabledChange ?? rateLimitChange
   return disabledChange.at > rateLimitChange.at ? disabledChange : rateLimitChange
@@ -130,15 +135,15 @@ function setSwitch(): Command {
     'reprise switch set project research --on --rate none',
   ])
   addScope(command)
-    .option('--off', 'hold them')
+    .option('--off', 'hold retries')
     .option('--on', 'release held retries, gradually')
     .option('--rate <per-second/burst>', 'rate limit, like 5/10 (per second/burst); `none` removes it', orNone(rate))
-    .option('--until <time>', 'revert at this time, or after this duration', future)
-    .option('--reason <text>', 'why, for people')
+    .option('--until <time>', 'undo this change at this time, or after this duration', future)
+    .option('--reason <text>', 'reason, for people')
   return act<SwitchOptions>(command, async ({ client, out }, options, args) => {
     const { on, off, until, reason, rate: rateLimit } = options
-    if (on && off) throw new UsageError('--on and --off exclude each other.')
-    if (!on && !off && rateLimit === undefined) throw new UsageError('Say what to set: --off, --on or --rate.')
+    if (on && off) throw new UsageError('Give only one of --on and --off.')
+    if (!on && !off && rateLimit === undefined) throw new UsageError('Give something to set: --off, --on or --rate.')
     const disabled = off ? true : on ? false : undefined
     const input = { ...scopeOf(args), disabled, rateLimit: nullForNone(rateLimit), until, reason }
     const made = await client.setRetrySwitch(input)
@@ -149,6 +154,6 @@ function setSwitch(): Command {
 
 function rate(text: string) {
   const [perSecond, burst] = text.split('/')
-  if (burst === undefined) throw new InvalidArgumentError('It is not like 5/10: per second, and at once.')
+  if (burst === undefined) throw new InvalidArgumentError('It is not a rate like 5/10: retries per second, and burst.')
   return { perSecond: decimal(perSecond!), burst: wholeNumber(burst) }
 }

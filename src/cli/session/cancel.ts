@@ -17,7 +17,7 @@ const WORDS = { action: 'TERMINATE', doing: 'cancelling', done: 'cancelled' } as
 export function cancelCommand(): Command {
   const command = describedCommand(
     'cancel',
-    'end the work of sessions for good: the running attempt, or the waiting retry',
+    'end the work of sessions for good: terminate the running attempt, or cancel the waiting retry',
     [
       'reprise cancel nightly --reason "wrong input"',
       'reprise cancel nightly --force',
@@ -28,7 +28,7 @@ export function cancelCommand(): Command {
     .alias('terminate')
     .argument('[sessions...]', SESSION_ARGUMENT)
   addManyOptions(command)
-    .option('--force', 'kill them without a grace period')
+    .option('--force', 'kill the processes without a grace period')
     .option('--reason <text>', 'reason, stored for later')
   return act<CancelOptions>(
     command,
@@ -50,7 +50,7 @@ export function cancelCommand(): Command {
 }
 
 /**
- * Ends the work for good, whatever is at the end of its chain: a running session or a pending retry.
+ * Ends the work for good: terminates the session that is at the end of its chain, or cancels its waiting retry.
  * @throws InvalidStateError if the chain has already ended
  */
 export async function endChain(
@@ -66,22 +66,25 @@ export type OnInterrupt = 'DETACH' | 'TERMINATE'
 
 export const INTERRUPT_REASON = 'interrupted at the command line'
 
-/** SIGTERM, which `kill` and service managers send, means the same as Ctrl-C. */
+/** Signals that have the meaning of Ctrl-C. SIGTERM is what `kill` and service managers send. */
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-/** npm forwards a Ctrl-C that the terminal has already sent. A person does not press it again this soon. */
+/**
+ * Time within which a second signal belongs to the same Ctrl-C: npm forwards a Ctrl-C that the terminal has already
+ * sent. A person does not press it again this soon.
+ */
 const SAME_CTRL_C_WITHIN_MS = 200
 
 interface Interruptible {
   out: Output
-  /** How to come back to the work, and how to end it. */
+  /** Text that explains how to follow the work again, and how to end it. */
   advice: string
   end: () => Promise<unknown>
   /** Ends the command. */
   stopped: AbortController
 }
 
-/** The first Ctrl-C detaches or terminates; a second one exits at once. */
+/** Handles Ctrl-C: the first one detaches from the work or ends it; a second one detaches. */
 export function onInterrupt(what: OnInterrupt, { out, advice, end, stopped }: Interruptible) {
   const state = { interrupted: false, dispose: () => SIGNALS.forEach((name) => process.off(name, interrupt)) }
   let firstAt = -Infinity
@@ -89,12 +92,12 @@ export function onInterrupt(what: OnInterrupt, { out, advice, end, stopped }: In
     if (performance.now() - firstAt < SAME_CTRL_C_WITHIN_MS) return
     firstAt = performance.now()
     if (state.interrupted || what === 'DETACH') {
-      out.note(`\ndetached: the work goes on. ${advice}`)
+      out.note(`\ndetached: the work continues. ${advice}`)
       stopped.abort()
       return
     }
     state.interrupted = true
-    out.note('\nending the work; Ctrl-C once more leaves it alone')
+    out.note('\nending the work; press Ctrl-C again to detach from it')
     void end().catch((error: Error) => {
       out.note(`it could not be ended: ${error.message}`)
       stopped.abort()

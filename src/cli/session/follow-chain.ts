@@ -7,12 +7,15 @@ import process from 'node:process'
 import { safeText } from '../output/terminal.ts'
 
 interface ChainFollower {
-  /** `last`: the number of the chain's last attempt, once it has ended; null while there may be others. */
+  /**
+   * Called when an attempt begins. `last`: the number of the chain's last attempt, once the chain has ended; null while
+   * there may be others.
+   */
   onAttempt(attempt: Attempt, last: number | null): void
-  /** Called when nothing runs yet: within a second, and when the reason changes. */
+  /** Called if nothing runs yet: within a second, and when the reason changes. */
   onWait(reason: string): void
   onLog(chunk: AttemptLog): void
-  /** The attempt has ended and its outcome is decided. Called once per attempt. */
+  /** Called once per attempt, when it has ended and its outcome is decided. */
   onAttemptEnd(attempt: Attempt): void
 }
 
@@ -27,9 +30,11 @@ export async function followChain(
     signal: AbortSignal
     from?: 'session' | 'first'
     kernel?: string | undefined
-    /** Shows only this many last lines of each kernel, of what the first attempt has written. */
+    /**
+     * Shows only this number of last lines of each kernel, of the output that the first attempt has already written.
+     */
     tail?: number | undefined
-    /** Shows only output that arrived since then. */
+    /** Shows only output that arrived since this time. */
     since?: string | undefined
   },
   follower: ChainFollower,
@@ -71,7 +76,7 @@ export async function followChain(
   return last!
 }
 
-/** Less than a second. Sessions that start at once print no reason. */
+/** Interval of polling, less than a second. Sessions that start at once print no reason. */
 const POLL_INTERVAL_MS = 700
 const NOT_BEGUN: ReadonlySet<Attempt['status']> = new Set([
   'PENDING',
@@ -83,8 +88,8 @@ const NOT_BEGUN: ReadonlySet<Attempt['status']> = new Set([
 ])
 
 /**
- * Until the attempt runs or the signal aborts. A reason that changes is no event, so it is asked for; what goes wrong
- * with that goes wrong with the logs, too, and is printed there.
+ * Waits until the attempt runs or the signal aborts. A change of the reason is not an event, so it is polled. Errors of
+ * polling are ignored: reading the logs meets the same errors, and they are printed there.
  */
 async function followWaits(client: Client, { sessionId }: Attempt, signal: AbortSignal, follower: ChainFollower) {
   let shown: string | null = null
@@ -102,7 +107,7 @@ function isDecided(attempt: Attempt): boolean {
   return isOver(attempt) && attempt.retryState.phase !== 'UNDECIDED'
 }
 
-/** Columns of a line between attempts. */
+/** Columns of the line between attempts. */
 const WIDTH = 80
 
 /** Writes logs to their own streams; between attempts, announces on standard error the next one and its reason. */
@@ -130,7 +135,7 @@ export function attemptNotes(out: Output): ChainFollower {
   }
 }
 
-/** `attempt 2 of 3` of a chain that has ended, `attempt 2 of at most 4` of one that may go on. */
+/** Formats `attempt 2 of 3` for a chain that has ended, `attempt 2 of at most 4` for one that may continue. */
 function placeOf({ attempt, retryState: { maxAttempts, label } }: Attempt, last: number | null): string {
   if (last !== null) return `attempt ${attempt} of ${last}`
   return attempt < maxAttempts ? label.replace(' of ', ' of at most ') : label
@@ -148,13 +153,13 @@ function endOf(attempt: Attempt): string {
 }
 
 /**
- * Writes the output of kernels to the stream they wrote it to. With several kernels, each line starts with the kernel's
- * name, and incomplete lines are held back.
+ * Writes the output of kernels to the stream that they wrote it to. With several kernels, each line starts with the
+ * kernel's name, and incomplete lines are held back.
  */
 export function logWriter(out: Output, kernels: () => number) {
   const open = new Map<string, { text: string; chunk: AttemptLog }>()
   const streamOf = ({ stream }: AttemptLog) => (stream === 'STDERR' ? process.stderr : process.stdout)
-  /** Unchanged for a file or a program. A terminal gets colours, but no other control sequences. */
+  /** Returns the text unchanged for a file or a program. A terminal gets colours, but no other control sequences. */
   const shownOf = (chunk: AttemptLog, text: string) => {
     const { interactive } = chunk.stream === 'STDERR' ? out.notes : out.terminal
     return interactive ? safeText(text.replaceAll('\r\n', '\n'), true) : text
@@ -173,7 +178,7 @@ export function logWriter(out: Output, kernels: () => number) {
       for (const line of lines) write(chunk, line)
       open.set(key, { text: rest, chunk })
     },
-    /** Writes incomplete lines at the end of an attempt. */
+    /** Writes the incomplete lines at the end of an attempt. */
     flush(): void {
       for (const { text, chunk } of open.values()) if (text !== '') write(chunk, text)
       open.clear()

@@ -14,7 +14,7 @@ interface LogsOptions {
 }
 
 export function logsCommand(): Command {
-  const command = describedCommand('logs', 'print the output of an attempt; with --follow, also what comes later', [
+  const command = describedCommand('logs', 'print the output of an attempt; with --follow, also later output', [
     'reprise logs nightly',
     'reprise logs nightly --attempt 1 --kernel main1',
     'reprise logs nightly --tail 20 --follow',
@@ -23,16 +23,17 @@ export function logsCommand(): Command {
     .argument('<session>', SESSION_ARGUMENT)
     .option('--attempt <n>', 'number of the attempt; the default is the session itself', wholeNumber)
     .option('-f, --follow', 'follow the output until the chain has ended, through all further attempts')
-    .option('--tail <n>', 'of what has been written, only the last n lines of each kernel', wholeNumber)
-    .option('--since <time>', 'only what arrived since this time, or a duration ago like 10m', past)
-    .option('--kernel <name>', 'only this kernel: main1, sub1, …, or its id or the beginning of it')
+    .option('--tail <n>', 'only the last n lines of each kernel, of the output so far', wholeNumber)
+    .option('--since <time>', 'only output that arrived since this time, or a duration ago like 10m', past)
+    .option('--kernel <name>', 'only this kernel: main1, sub1, …, or its id or the beginning of its id')
   return act<LogsOptions>(
     command,
     async ({ client, out, signal }, { attempt: wanted, follow, kernel: given, tail, since }, [text]) => {
       const sessionId = await findSession(client, text!)
       const chain = await client.chain(sessionId)
       const attempt = chain.find((one) => (wanted === undefined ? one.sessionId === sessionId : one.attempt === wanted))
-      if (!attempt) throw new NotFoundError('SESSION_NOT_FOUND', `There is no attempt ${wanted} of ${chain.length}.`)
+      if (!attempt)
+        throw new NotFoundError('SESSION_NOT_FOUND', `There is no attempt ${wanted}; the chain has ${chain.length}.`)
       const kernels = attempt.kernels.map(({ role, index }) => `${role}${index}`)
       const kernel = given && (await findKernel(given, attempt.kernels))
       if (follow) {
@@ -49,7 +50,7 @@ export function logsCommand(): Command {
   )
 }
 
-/** How it is called, given so or by its id. @throws NotFoundError, UsageError */
+/** Finds the name of a kernel, given by name or id. @throws NotFoundError, UsageError */
 async function findKernel(text: string, kernels: Attempt['kernels']): Promise<string> {
   const all = kernels.map(({ kernelId, role, index }) => ({ id: kernelId, name: `${role}${index}` }))
   const names = all.map(({ name }) => name)
@@ -60,5 +61,5 @@ async function findKernel(text: string, kernels: Attempt['kernels']): Promise<st
   })
   const name = all.find((one) => one.id === id)?.name
   if (name !== undefined) return name
-  throw new NotFoundError('KERNEL_NOT_FOUND', `There is no kernel ${text}, but ${names.join(', ')}.`)
+  throw new NotFoundError('KERNEL_NOT_FOUND', `There is no kernel ${text}. Existing kernels: ${names.join(', ')}.`)
 }

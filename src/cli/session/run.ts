@@ -31,7 +31,10 @@ export function runCommand(): Command {
   command
     .optionsGroup('On Ctrl-C:')
     .addOption(
-      choice('--on-interrupt <what>', 'Ctrl-C leaves it running, or ends it', ['DETACH', 'TERMINATE'] as const),
+      choice('--on-interrupt <what>', 'whether Ctrl-C leaves the session running or terminates it', [
+        'DETACH',
+        'TERMINATE',
+      ] as const),
     )
   return act<RunOptions>(
     command,
@@ -45,12 +48,12 @@ export function runCommand(): Command {
       const { session, created } = await client.createSession(input, { signal })
       const { sessionId } = session
       if (out.json) out.item({ type: 'created', created, ...session }, () => '')
-      else out.note(`session ${sessionId}${created ? '' : ' was there already'}`)
+      else out.note(`session ${sessionId}${created ? '' : ' already existed'}`)
       const stopped = new AbortController()
       const interrupt = onInterrupt(what, {
         out,
         stopped,
-        advice: `\`reprise logs --follow ${sessionId}\` shows it again,\n\`reprise cancel ${sessionId}\` ends it.`,
+        advice: `\`reprise logs --follow ${sessionId}\` shows it again,\n\`reprise cancel ${sessionId}\` terminates it.`,
         end: () => endChain(client, sessionId, { reason: INTERRUPT_REASON }),
       })
       try {
@@ -76,7 +79,7 @@ function statusOf({ result, exitCode }: Attempt): number {
 }
 
 export function createCommand(): Command {
-  const command = describedCommand('create', 'create sessions, print their ids, and leave them to the server', [
+  const command = describedCommand('create', 'create sessions and print their ids, without waiting for them', [
     'reprise create --retries 5 --name nightly -- ~/nightly.sh',
     'reprise create --policy policy.json --creation-id nightly-2026-11-21 -- ~/nightly.sh',
     'reprise create --depends-on nightly --name report -- ~/work.sh',

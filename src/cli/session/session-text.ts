@@ -6,14 +6,14 @@ type Ended = Pick<
   'status' | 'exitCode' | 'failureCause' | 'failureReason' | 'statusReason' | 'pendingReason' | 'result'
 >
 
-/** Words for failures whose cause is too general. */
+/** Words for failures whose cause is too general to help. */
 const REASONS: Readonly<Record<string, string>> = {
   'task-timeout': 'batch timeout',
   'dependency-failed': 'dependency failed',
   'command-not-found': 'command not found',
 }
 
-/** `exit code 1, KERNEL_NONZERO_EXIT`, or why it is waiting; empty while all is well. */
+/** Returns `exit code 1, KERNEL_NONZERO_EXIT`, or the reason why it is waiting; empty if there is nothing to report. */
 export function outcomeOf(ended: Ended): string {
   const { status, exitCode, failureCause, failureReason, statusReason, pendingReason, result } = ended
   if (result === 'SUCCESS') return 'succeeded'
@@ -26,17 +26,17 @@ export function outcomeOf(ended: Ended): string {
   return statusReason ?? ''
 }
 
-/** The status for people: a session that ended by itself without failing has succeeded. */
+/** Returns the status for people: a session that ended by itself without failing has succeeded. */
 export function statusWord({ status, result }: Pick<SessionSummary, 'status' | 'result'>): string {
   return status === 'TERMINATED' && result === 'SUCCESS' ? 'SUCCEEDED' : status
 }
 
-/** The phase of its retry; null while nothing has been decided. */
+/** Returns the phase of its retry; null while nothing has been decided. */
 export function phaseWord({ retryState: { phase } }: Pick<SessionSummary, 'retryState'>): string | null {
   return phase === 'UNDECIDED' ? null : phase
 }
 
-/** How long it ran, or has been running. */
+/** Formats how long it ran, or has been running. */
 export function ranFor({ startedAt, terminatedAt }: Pick<SessionSummary, 'startedAt' | 'terminatedAt'>): string {
   if (!startedAt) return '–'
   // The server's clock may be ahead of this machine's.
@@ -44,7 +44,7 @@ export function ranFor({ startedAt, terminatedAt }: Pick<SessionSummary, 'starte
   return duration(Math.max(0, milliseconds) / 1000)
 }
 
-/** Why it was, will be or is not retried, as stored by the server. */
+/** Explains why it was, will be or is not retried, as stored by the server. */
 export function whyRetried(attempt: Pick<Attempt, 'retryDecision' | 'retryState'>): string | null {
   return attempt.retryDecision?.explanation ?? attempt.retryState.reason
 }
@@ -57,7 +57,7 @@ export function isOver({ status }: Pick<SessionSummary, 'status'>): boolean {
 
 type Used = Pick<NonNullable<Attempt['usage']>, 'cpuSeconds' | 'peakMemoryBytes'> & { source?: string }
 
-/** `1.2 s CPU, 104 MiB`; what was put together from processes is about that. */
+/** Formats the usage: `1.2 s CPU, 104 MiB`. Figures that are sums over processes are marked as approximate. */
 export function formatUsage({ cpuSeconds, peakMemoryBytes, source }: Used): string | null {
   const words = [
     cpuSeconds === null ? null : `${duration(cpuSeconds)} CPU`,

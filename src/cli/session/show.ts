@@ -33,7 +33,7 @@ export function listCommand(): Command {
   ])
     .alias('ls')
     .alias('sessions')
-    .option('--limit <n>', `at most so many; 0 is all (default: ${LIMIT})`, wholeNumber)
+    .option('--limit <n>', `maximum number; 0 means all (default: ${LIMIT})`, wholeNumber)
   return act<FilterOptions & { limit?: number; reason?: string }>(
     addFilterOptions(command).option('--reason <text>', 'the same as --with-reason'),
     async ({ client, out, signal }, { withReason, reason = withReason, ...options }) => {
@@ -45,7 +45,7 @@ export function listCommand(): Command {
 }
 
 export function infoCommand(): Command {
-  const command = describedCommand('info', 'show a session: which attempt it is, its chain, and why it was retried', [
+  const command = describedCommand('info', 'show a session: its attempt number, its chain, and why it was retried', [
     'reprise info nightly',
     'reprise info 01990000-0000-7000-8000-000000000000 --json',
   ]).argument('<session>', SESSION_ARGUMENT)
@@ -107,12 +107,12 @@ function checkpointOf({ checkpoint: { state, fromAttempt, bytes, publishedAt, no
   return note ?? `${state} of attempt ${fromAttempt ?? '?'}${size}${when}`
 }
 
-/** The image's digest that ran or has to run, with a note if the attempt before ran another one. */
+/** Returns the digest of the image that ran or has to run, with a note if the attempt before ran another one. */
 function digestOf({ imageDigest, requiredImageDigest, parentSession }: Session): string | null {
   if (imageDigest === null) return requiredImageDigest && `${requiredImageDigest}, as before`
   const before = parentSession?.imageDigest ?? null
   const other = before !== null && before !== imageDigest
-  return other ? `${imageDigest}\nanother image than before: ${before}` : imageDigest
+  return other ? `${imageDigest}\nthe attempt before ran another image: ${before}` : imageDigest
 }
 
 function keyOf({ concurrencyKey: key, concurrencyLimit: limit }: Session): string | null {
@@ -147,7 +147,7 @@ function quoted(word: string): string {
 }
 
 export function historyCommand(): Command {
-  const command = describedCommand('history', 'what the scheduler did with a session, oldest first', [
+  const command = describedCommand('history', 'list the actions of the scheduler on a session, oldest first', [
     'reprise history nightly',
   ]).argument('<session>', SESSION_ARGUMENT)
   return act(command, async ({ client, out, signal }, _options, [text]) => {
@@ -166,7 +166,7 @@ export function historyCommand(): Command {
         },
         { title: 'MESSAGE', value: ({ message, errorCode }) => message ?? errorCode ?? '', flexible: true },
       ],
-      'nothing yet',
+      'no actions yet',
     )
   })
 }

@@ -23,7 +23,7 @@ type Bucket = Statistics['buckets'][number]
 type Figures = Bucket['figures']
 
 export function statsCommand(): Command {
-  const command = describedCommand('stats', 'how many sessions ended, how, and what retries were good for', [
+  const command = describedCommand('stats', 'show how many sessions ended and how, and how many retries succeeded', [
     'reprise stats --since 7d',
     'reprise stats --since 6h --bucket 1h --in-group default',
     'reprise stats --with-label study=7 --json',

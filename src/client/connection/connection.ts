@@ -12,23 +12,23 @@ import { createEndpoints } from '../transport/endpoints.ts'
 import { graphqlOperation, restOperation, type RestRequest } from '../transport/requests.ts'
 import { sendOperation } from '../transport/send-operation.ts'
 
-/** A typed document of any generator, as a node or a text, or the text of an operation. */
+/** A typed document of any generator, as a node or as text, or the text of an operation. */
 export type Document<Result, Variables> = DocumentTypeDecoration<Result, Variables> | DocumentNode | string
 
 export interface CallOptions {
   /** When it aborts, the call throws its reason at once. */
   signal?: AbortSignal
-  /** In addition to the client's own. */
+  /** Called in addition to the client's own `onProgress`. */
   onProgress?: OnProgress
 }
 
 export interface RequestOptions extends CallOptions {
-  /** The mutation has the same effect when it reaches the server twice. Queries always do. */
+  /** True if the mutation has the same effect when it reaches the server twice. Queries always have. */
   idempotent?: boolean
 }
 
 export interface ConnectionSettings {
-  /** Asked in this order. */
+  /** Addresses of the servers, tried in this order. */
   urls: readonly URL[]
   token: string | undefined
   browserKey?: (() => string | null) | undefined
@@ -39,13 +39,13 @@ export interface ConnectionSettings {
   onProgress: OnProgress | undefined
 }
 
-/** Sends all operations of a client. */
+/** A connection: sends all operations of a client. */
 export interface Connection {
   readonly urls: readonly URL[]
   /**
-   * Any query or mutation. A query is repeated as configured, a mutation only if it is `idempotent`.
-   * @throws ApiError, also where only a part of the data is missing: `data` has the rest, `faults` say what is missing;
-   * HttpStatusError; ConnectionError; the signal's reason
+   * Sends any query or mutation. A query is repeated as configured, a mutation only if it is `idempotent`.
+   * @throws ApiError, also if only a part of the data is missing: `data` has the rest, and `faults` explain the missing
+   * part; HttpStatusError; ConnectionError; the signal's reason
    */
   request<Result = unknown, Variables extends object = Record<string, unknown>>(
     document: Document<Result, Variables>,
@@ -53,14 +53,15 @@ export interface Connection {
     options?: RequestOptions,
   ): Promise<Result>
   /**
-   * A request of the REST API that has the same effect when it reaches the server twice.
+   * Sends a request of the REST API that has the same effect when it reaches the server twice.
    * @throws ApiError, HttpStatusError; ConnectionError; the signal's reason
    */
   rest<Result = unknown>(request: RestRequest, options?: CallOptions): Promise<Result>
   /**
-   * Any subscription: each event once and in order, across connections and servers. It selects `cursor`, and its field's
-   * argument `after` is a variable; that begins as the `eventCursor` read with what is shown, and is then carried on.
-   * `kernelLogs` may begin without. `variables` may be a function, called when the first event is asked for.
+   * Opens any subscription, and yields each event once and in order, across connections and servers. It must select
+   * `cursor`, and its field's argument `after` must be a variable. The variable begins as the `eventCursor` that was
+   * read with the displayed data; the connection then updates it. `kernelLogs` may begin without a cursor. `variables`
+   * may be a function, called when the first event is requested.
    * @throws ApiError, the signal's reason; ConnectionLostError if reconnecting is off
    */
   stream<Result = unknown, Variables extends object = Record<string, unknown>>(
@@ -104,7 +105,7 @@ export function createConnectionOn(settings: ConnectionSettings): Connection {
     ) {
       const text = textOf(document)
       const { kind, name } = describeDocument(text)
-      if (kind === 'subscription') throw new ClientConfigurationError('A subscription is no request, but a stream')
+      if (kind === 'subscription') throw new ClientConfigurationError('A subscription is not a request: use `stream`')
       const data = await sendOperation(
         { transport, endpoints, retry, credentials },
         graphqlOperation({
@@ -146,7 +147,7 @@ export function createConnectionOn(settings: ConnectionSettings): Connection {
   }
 }
 
-/** Documents of generators that make texts are objects that say theirs. */
+/** Returns the text of a document. Some generators make text documents as objects with `toString`. */
 function textOf(document: Document<unknown, never>): string {
   if (typeof document === 'string') return document
   return 'kind' in document ? print(document) : (document as { toString(): string }).toString()

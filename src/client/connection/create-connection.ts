@@ -5,7 +5,7 @@ import { serverUrl } from '../transport/endpoints.ts'
 import type { WebSocketClass } from '../streams/event-socket.ts'
 import { createFetchTransport } from '../transport/fetch-transport.ts'
 
-/** `reprise/client/connection`: for programs with operations of their own, on any platform. Has none itself. */
+/** `reprise/client/connection`: the entry for programs that bring all operations of their own, on any platform. */
 export * from '../errors.ts'
 export type { CallOptions, Connection, Document, RequestOptions } from './connection.ts'
 export type { OnProgress, Progress } from '../settings.ts'
@@ -13,26 +13,29 @@ export type { HttpRetry, NetworkRetry, ReconnectRetry, RetryConfig, RetryOptions
 export type { TimeoutOptions, Timeouts } from '../settings.ts'
 
 export interface ConnectionOptions {
-  /** The server's address: `http://127.0.0.1:4000`. */
+  /** Address of the server, such as `http://127.0.0.1:4000`. */
   url?: string
-  /** Several servers on one database, tried in this order. */
+  /** Addresses of several servers on one database, tried in this order. */
   urls?: readonly string[]
   token?: string
   /**
-   * Replaces the token on pages of the server's own origin: returns the key that the web UI has made at login, or null if
-   * nobody has logged in. It is called for each request.
+   * Replaces the token on pages of the server's own origin: returns the key that the web UI created at login, or null
+   * if nobody has logged in. It is called for each request.
    */
   browserKey?: () => string | null
-  /** False switches everything off. */
+  /** False switches off all retries. */
   retry?: RetryOptions | false
   timeouts?: TimeoutOptions
   fetch?: typeof fetch
-  /** Node 20 has none of its own. */
+  /** Class of WebSockets, for platforms without one such as Node 20. */
   webSocket?: WebSocketClass
   onProgress?: OnProgress
 }
 
-/** Over the platform's `fetch` and `WebSocket`; reads no environment and no files. @throws ClientConfigurationError */
+/**
+ * Creates a connection over the platform's `fetch` and `WebSocket`. It reads no environment and no files. @throws
+ * ClientConfigurationError
+ */
 export function createConnection(options: ConnectionOptions): Connection {
   const urls = options.urls ?? (options.url === undefined ? [] : [options.url])
   if (urls.length === 0) throw new ClientConfigurationError('A connection needs a url')

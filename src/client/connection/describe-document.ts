@@ -3,29 +3,30 @@ import { ClientConfigurationError } from '../errors.ts'
 /** The facts about a document that a client needs. Only the server validates it. */
 export interface DocumentDescription {
   kind: 'query' | 'mutation' | 'subscription'
-  /** Its kind, if it has none. */
+  /** The operation's name; its kind if it has none. */
   name: string
-  /** The first field of the operation; null where a fragment comes first. */
+  /** The first field of the operation; null if a fragment comes first. */
   field: string | null
-  /** Names of the variables that are arguments of that field, by argument. */
+  /** Names of the variables that are arguments of that field, keyed by argument. */
   variables: ReadonlyMap<string, string>
 }
 
-/** Strings and comments, which may hold anything, names, numbers, and each other character by itself. */
+/** Matches one token: a string, a comment, a name, a number, or any other single character. */
 const TOKEN = /"""(?:\\"""|[^])*?"""|"(?:\\.|[^"\\\n\r])*"|#[^\n\r]*|[A-Za-z_]\w*|-?\d[\w.+-]*|\.\.\.|[^\s,\ufeff]/g
 const CLOSING: Readonly<Record<string, string>> = { '{': '}', '(': ')', '[': ']' }
 const KINDS: readonly string[] = ['query', 'mutation', 'subscription']
 
 /**
- * Reads them without the parser of `graphql`, which would be a third of a client's bytes.
- * @throws ClientConfigurationError unless it holds exactly one operation
+ * Reads the facts without the parser of `graphql`, which would be a third of a client's bytes.
+ * @throws ClientConfigurationError unless the document holds exactly one operation
  */
 export function describeDocument(text: string): DocumentDescription {
   const tokens = (text.match(TOKEN) ?? []).filter((token) => !token.startsWith('#'))
   const [operation, another] = definitionsOf(tokens).filter(({ head }) => head[0] !== 'fragment')
-  if (!operation || another) throw new ClientConfigurationError('A document holds exactly one operation')
+  if (!operation || another) throw new ClientConfigurationError('A document must hold exactly one operation')
   const [kind = 'query', name = ''] = operation.head
-  if (!isKind(kind)) throw new ClientConfigurationError(`A document holds operations and fragments, and no ${kind}`)
+  if (!isKind(kind))
+    throw new ClientConfigurationError(`A document may hold only operations and fragments, but this one has ${kind}`)
   return { kind, name: /^\w/.test(name) ? name : kind, ...firstField(operation.selection) }
 }
 
@@ -52,7 +53,7 @@ function definitionsOf(tokens: readonly string[]): Definition[] {
   return definitions
 }
 
-/** The position behind a token, or behind the whole group that it opens. */
+/** Returns the position after a token, or after the whole group that the token opens. */
 function behind(tokens: readonly string[], at: number): number {
   const closing = CLOSING[tokens[at] ?? '']
   let next = at + 1
@@ -75,29 +76,32 @@ function firstField(selection: readonly string[]): Pick<DocumentDescription, 'fi
   return { field, variables }
 }
 
-/** How a subscription goes on after its connection broke. */
+/** The facts that are needed to resume a subscription after its connection broke. */
 export interface Subscription {
   name: string
   query: string
-  /** Name of the variable that takes the cursor of the last event; null: it begins with the present state each time. */
+  /**
+   * Name of the variable for the cursor of the last event. Null: the subscription begins with the present state each
+   * time.
+   */
   cursorVariable: string | null
   /**
-   * `complete` from the server means that nothing more will follow, and without a cursor it begins with all that there
-   * is. If not, the server is only stopping.
+   * Whether `complete` from the server means that nothing more will follow. If false, the server is only stopping. True
+   * also means that without a cursor the subscription begins with everything that exists.
    */
   endsByItself: boolean
 }
 
-/** Subscriptions that end by themselves, and whether they have a cursor. */
+/** Subscriptions that end by themselves, with whether they have a cursor. */
 export const FINITE: Readonly<Record<string, { cursor: boolean }>> = {
   kernelLogs: { cursor: true },
   resubmissionProgress: { cursor: false },
 }
 
-/** @throws ClientConfigurationError if it could not be resumed without missing anything */
+/** Describes a subscription. @throws ClientConfigurationError if it cannot be resumed without missing events */
 export function describeSubscription(query: string): Subscription {
   const { kind, name, field, variables } = describeDocument(query)
-  if (kind !== 'subscription') throw new ClientConfigurationError(`A ${kind} is no stream, but a request`)
+  if (kind !== 'subscription') throw new ClientConfigurationError(`A ${kind} is not a stream: use \`request\``)
   const finite = field !== null && Object.hasOwn(FINITE, field) ? FINITE[field] : undefined
   const cursorVariable = variables.get('after') ?? null
   if (cursorVariable === null && finite?.cursor !== false)

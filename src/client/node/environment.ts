@@ -16,7 +16,7 @@ interface Variable {
   default: string
 }
 
-/** The rows of the table in docs/client.md. */
+/** The rows of the variable table in docs/client.md. */
 export const CLIENT_VARIABLES = [
   { name: 'REPRISE_URL', default: 'of the profile', meaning: 'URL of the server; several are separated by commas.' },
   { name: 'REPRISE_TOKEN', default: 'of the profile', meaning: 'Token.' },
@@ -35,7 +35,10 @@ export const CLIENT_VARIABLES = [
   },
 ] as const satisfies readonly Variable[]
 
-/** An empty value counts as not set. `onWarning` is called for values that should be numbers and are not. */
+/**
+ * Reads the variables. An empty value counts as not set. `onWarning` is called for values that should be numbers and
+ * are not.
+ */
 export function readEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
   onWarning: (text: string) => void,
@@ -46,7 +49,7 @@ export function readEnvironment(
     const written = text(name)
     if (written === undefined) return undefined
     if (/^\d+(\.\d+)?$/.test(written)) return Number(written)
-    onWarning(`${name} is ${JSON.stringify(written)}, which is no number; the default holds`)
+    onWarning(`${name} is ${JSON.stringify(written)}, which is not a number; the default is used`)
     return undefined
   }
   return {

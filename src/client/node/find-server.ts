@@ -8,9 +8,9 @@ import type { Profile, Profiles } from './profiles.ts'
 export interface FoundServer {
   urls: URL[]
   token: string | undefined
-  /** Where the URL comes from: `directory` is the data directory of a server on this machine, `local` the default. */
+  /** Source of the URL: `directory` is the data directory of a server on this machine, `local` the default. */
   source: Source | 'directory' | 'local'
-  /** Where the token comes from; `local` is the data directory of a server on this machine. */
+  /** Source of the token; `local` is the data directory of a server on this machine. */
   tokenSource: Source | 'local' | undefined
 }
 
@@ -20,9 +20,10 @@ const LOCAL_URL = 'http://127.0.0.1:4000'
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
 /**
- * Finds the server and its token. Explicit options take precedence over the environment, then the profile, then
- * a server on this machine, by the address in its data directory. A token stored for one server is never sent to
- * another: a profile's goes to that profile's servers, the data directory's to this machine.
+ * Finds the server and its token. Explicit options take precedence over the environment, then the profile, then a
+ * server on this machine, whose address is in its data directory. A token stored for one server is never sent to
+ * another: the token of a profile goes only to the servers of that profile, and the token of the data directory only to
+ * this machine.
  * @throws ClientConfigurationError
  */
 export function findServer(
@@ -33,7 +34,7 @@ export function findServer(
   const fromEnvironment = stated.profile === undefined ? environment.url : undefined
   const urls = stated.urls ?? fromEnvironment?.split(',').map((url) => url.trim())
   const token = stated.token ?? (stated.profile === undefined ? environment.token : undefined)
-  // A file that is not needed can do no harm.
+  // Profiles are not read if they are not needed, so an invalid file does no harm then.
   const profile = urls && token !== undefined ? undefined : chooseProfile(stated, environment, readProfiles())
   const found =
     where(urls, stated.urls ? 'options' : 'environment') ??
@@ -80,7 +81,7 @@ function localToken(dataDir: string): Pick<FoundServer, 'token' | 'tokenSource'>
   return { token, tokenSource: token === undefined ? undefined : 'local' }
 }
 
-/** A file that is being written has no address yet. */
+/** Reads the address in a data directory. A file that is being written has no address yet. */
 function localUrl(dataDir: string): string[] | undefined {
   const url = firstLine(dataDir, SERVER_URL_FILE)
   return url !== undefined && URL.canParse(url) ? [url] : undefined
@@ -94,5 +95,8 @@ function firstLine(dataDir: string, file: string): string | undefined {
   }
 }
 
-/** In a data directory: the URL of the server that runs on it, for clients of the same machine. */
+/**
+ * Name of a file in the data directory: it has the URL of the server that uses the directory, for clients of the same
+ * machine.
+ */
 export const SERVER_URL_FILE = 'server-url'

@@ -17,13 +17,13 @@ export { profilesPath, readProfiles, writeProfiles, type Profile, type Profiles 
 export interface NodeClientOptions extends ClientOptions {
   /** Name of the stored profile that gives URL and token. */
   profile?: string
-  /** Replaces the process's own environment. */
+  /** Environment variables to use instead of those of the process. */
   environment?: Readonly<Record<string, string | undefined>>
 }
 
 /**
- * Without a `url` and a `token` it looks for a server: REPRISE_URL and REPRISE_TOKEN, then the profile, then a
- * server of this machine with the token in its data directory.
+ * Creates a client. Without a `url` and a `token` it looks for a server: REPRISE_URL and REPRISE_TOKEN, then the
+ * profile, then a server of this machine with the token in its data directory.
  * @throws ClientConfigurationError
  */
 export function createClient(options: NodeClientOptions = {}): Client {
@@ -46,7 +46,10 @@ export function createClient(options: NodeClientOptions = {}): Client {
   return createClientOn(connection)
 }
 
-/** A connection abandoned while it is being made emits an error for which nobody listens any more. */
+/**
+ * A WebSocket that ignores errors after it was abandoned: a connection that is abandoned while it is being made emits
+ * an error, and nobody listens any more.
+ */
 class NodeWebSocket extends WebSocket {
   constructor(url: string, protocols?: string | string[]) {
     super(url, protocols)

@@ -5,18 +5,18 @@ import { dirname, join } from 'node:path'
 import { ClientConfigurationError } from '../errors.ts'
 
 /**
- * A user's named servers and tokens, in `reprise/config.json` of the user's configuration
- * directory: `{ "current": "lab", "profiles": { "lab": { "urls": ["https://…"], "token": "rpr_…" } } }`.
- * Readable by its owner alone; a file that others can read is refused.
+ * A user's named servers and tokens, in `reprise/config.json` of the user's configuration directory: `{ "current":
+ * "lab", "profiles": { "lab": { "urls": ["https://…"], "token": "rpr_…" } } }`. Only the owner can read the file; a
+ * file that others can read is refused.
  */
 export interface Profile {
-  /** Asked in this order. */
+  /** Addresses of the servers, tried in this order. */
   urls: string[]
   token?: string
 }
 
 export interface Profiles {
-  /** The default profile. */
+  /** Name of the default profile. */
   current?: string
   profiles: Record<string, Profile>
 }
@@ -30,7 +30,7 @@ export function profilesPath(environment: Environment): string {
   return join(environment['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'reprise', 'config.json')
 }
 
-/** Empty if there is no file. @throws ClientConfigurationError */
+/** Reads the profiles; empty if there is no file. @throws ClientConfigurationError */
 export function readProfiles(path: string): Profiles {
   let text: string
   try {
@@ -48,7 +48,7 @@ export function readProfiles(path: string): Profiles {
   return parseProfiles(path, text)
 }
 
-/** Whole or not at all. */
+/** Writes the profiles, either completely or not at all. */
 export function writeProfiles(path: string, profiles: Profiles): void {
   const draft = `${path}.${randomBytes(4).toString('hex')}`
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -75,7 +75,7 @@ function parseProfiles(path: string, text: string): Profiles {
       return { current: read.current, profiles: Object.fromEntries(profiles) }
     }
   } catch {
-    // Told below.
+    // The error is reported below.
   }
   throw new ClientConfigurationError(`${path} is not a valid profiles file. Repair or remove it.`)
 }

@@ -1,6 +1,6 @@
 /**
- * An iterator over what `start` generates that can be ended while somebody waits for the next item: `return` aborts
- * the signal given to `start`, and the waiting `next` is done. When `outer` aborts, `next` throws its reason.
+ * Iterates over what `start` generates. It can be ended while a caller waits for the next item: `return` aborts the
+ * signal given to `start`, and the waiting `next` is done. When `outer` aborts, `next` throws its reason.
  */
 export function closeable<T>(
   outer: readonly (AbortSignal | undefined)[],
@@ -30,7 +30,7 @@ export function closeable<T>(
   }
 }
 
-/** Maps each item by `pick`. It ends when the source does. */
+/** Maps each item by `pick`. The result ends when the source ends. */
 export function picked<T, Part>(
   source: AsyncIterableIterator<T>,
   pick: (item: T) => Part,
@@ -50,7 +50,7 @@ export function picked<T, Part>(
   }
 }
 
-/** A promise that is settled from outside; `Promise.withResolvers`, which Node 20 does not have. */
+/** A promise that is settled from outside, like `Promise.withResolvers`, which Node 20 does not have. */
 interface Deferred<T> {
   promise: Promise<T>
   resolve: (value: T) => void

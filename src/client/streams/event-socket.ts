@@ -6,15 +6,18 @@ import type { Timeouts } from '../settings.ts'
 /** The platform's class of WebSockets. */
 export type WebSocketClass = new (url: string, protocols?: string | string[]) => object
 
-/** One connection for all subscriptions; made for the first, closed after the last. It never reconnects by itself. */
+/**
+ * One connection for all subscriptions. It is made for the first one and closed after the last. It never reconnects by
+ * itself.
+ */
 export interface EventSocket {
-  /** @returns ends the subscription */
+  /** Starts a subscription. @returns a function that ends it */
   subscribe(operation: { query: string; variables: Record<string, unknown> }, sink: Sink<ExecutionResult>): () => void
   close(): void
 }
 
 const PING_INTERVAL_MS = 10_000
-/** A close that is not the server's fault: ours, or one caused by the client's behaviour or token. */
+/** Whether a close is not the server's fault: it is our own close, or one caused by the client's behaviour or token. */
 const BLAMELESS = (code: number) => code === 1000 || (code >= 4400 && code < 4499)
 
 export function createEventSocket(options: {
@@ -85,7 +88,7 @@ export function createEventSocket(options: {
     },
     close() {
       clearTimeout(deadline)
-      // It rejects if the connection is terminated while it is being made.
+      // `dispose` rejects if the connection is terminated while it is being made.
       Promise.resolve(client.dispose()).catch(() => {})
       if (!connected) client.terminate()
     },

@@ -15,7 +15,10 @@ import { deferred } from './closeable.ts'
 import type { EventSocket } from './event-socket.ts'
 import type { Subscription } from '../connection/describe-document.ts'
 
-/** Items waiting for the consumer; beyond that the subscription is ended and restarted at the consumer's position. */
+/**
+ * Maximum number of items that wait for the consumer. Beyond it the subscription is ended, and restarted at the
+ * consumer's position.
+ */
 const MAILBOX_ITEMS_MAX = 1_000
 
 export interface Followed extends Subscription {
@@ -25,8 +28,8 @@ export interface Followed extends Subscription {
 }
 
 /**
- * The data of each event once and in order, across any number of connections and servers: a new subscription resumes
- * after the cursor of the last event taken.
+ * Yields the data of each event once and in order, across any number of connections and servers: a new subscription
+ * resumes after the cursor of the last event taken.
  * @throws ApiError; the signal's reason; ConnectionLostError if reconnecting is off
  */
 export async function* follow<Data>(
@@ -47,7 +50,7 @@ export async function* follow<Data>(
         complete: mailbox.complete.bind(mailbox),
       },
     )
-    // Needed while the consumer is busy with an item, and may never ask for another.
+    // The consumer may be busy with an item and never request another, so the signal ends the subscription.
     signal.addEventListener('abort', end, { once: true })
     let broken: RepriseClientError | null = null
     try {
@@ -78,12 +81,15 @@ export async function* follow<Data>(
   }
 }
 
-/** @throws ClientConfigurationError if what happens until the first event could be missed */
+/**
+ * Returns the variables of the first subscription. @throws ClientConfigurationError if events before the first one
+ * could be missed
+ */
 function begin({ name, cursorVariable, endsByItself, variables }: Followed): Record<string, unknown> {
   const given = { ...variables } as Record<string, unknown>
   if (cursorVariable !== null && !endsByItself && typeof given[cursorVariable] !== 'string')
     throw new ClientConfigurationError(
-      `${name} needs the variable $${cursorVariable} to begin: the \`eventCursor\` read with what is shown`,
+      `${name} needs the variable $${cursorVariable} to begin: the \`eventCursor\` that was read with the displayed data`,
     )
   return given
 }
@@ -102,7 +108,7 @@ function deliver<Data>(result: ExecutionResult, mailbox: Mailbox<Data>): void {
   else mailbox.push(result.data as Data)
 }
 
-/** Close codes of the protocol that a retry would meet again. */
+/** Close codes of the protocol after which a new connection would be refused in the same way. */
 const REFUSALS: Readonly<Record<number, string>> = {
   4400: 'BAD_REQUEST',
   4401: 'UNAUTHENTICATED',
@@ -110,7 +116,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   4406: 'SUBPROTOCOL_NOT_ACCEPTABLE',
 }
 
-/** The error that ended the subscription, if it can be restarted. @throws permanent errors */
+/** Converts the error that ended the subscription, if the subscription can be restarted. @throws permanent errors */
 function asBreak(error: unknown): RepriseClientError {
   if (Array.isArray(error)) return asBreak(errorOfFaults(error as GraphQLFault[]))
   if (error instanceof InternalError) return error
@@ -130,7 +136,7 @@ type Delivery<T> = { kind: 'item'; item: T } | { kind: 'completed' } | { kind: '
 
 /**
  * A bounded queue between a connection, which does not wait, and one consumer, which may be slow. Once full, it accepts
- * nothing more: it delivers what it holds, reports the overflow, and the consumer resumes from its own cursor.
+ * nothing more: it delivers its items and reports the overflow, and the consumer resumes from its own cursor.
  */
 class Mailbox<T> {
   readonly #limit: number
@@ -154,13 +160,13 @@ class Mailbox<T> {
     this.#wake?.()
   }
 
-  /** `take` throws it when all that came before it is delivered. */
+  /** Ends the queue with an error; `take` throws it after all earlier items. */
   fail(error: unknown): void {
     this.#end ??= { kind: 'failed', error }
     this.#wake?.()
   }
 
-  /** One at a time. @throws what `fail` was given; the signal's reason, at once */
+  /** Takes the next item; one call at a time. @throws the error given to `fail`; the signal's reason, at once */
   async take(signal: AbortSignal): Promise<Delivery<T>> {
     while (this.#items.length === 0 && !this.#end) {
       signal.throwIfAborted()

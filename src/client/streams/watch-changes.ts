@@ -1,15 +1,18 @@
 import { pause } from '../transport/retry-schedule.ts'
 
-/** Events report changes at once; polling covers what events do not report, and times without a subscription. */
+/**
+ * Shortest interval of polling. Events report changes at once; polling covers changes without events, and times without
+ * a subscription.
+ */
 const POLL_MIN_SECONDS = 0.25
 const POLL_MAX_SECONDS = 5
 
 /** Yields a state, and again after every change, until it is final. */
 export async function* watchChanges<State>(options: {
-  /** Taken before the first read, so that later changes are reported. */
+  /** Reads the cursor; called before the first read, so that later changes are reported. */
   cursor: () => Promise<string>
   read: () => Promise<State>
-  /** Events of the watched object after the cursor. */
+  /** Yields the events of the watched object after the cursor. */
   events: (after: string, known: State) => AsyncIterableIterator<unknown>
   isLast: (state: State) => boolean
   signal: AbortSignal
@@ -38,7 +41,7 @@ export async function* watchChanges<State>(options: {
   }
 }
 
-/** Polling is the backstop, so errors of the event stream are ignored. */
+/** Raises the signal for each event. Errors of the event stream are ignored, because polling covers for it. */
 async function raiseForEach(events: AsyncIterable<unknown>, raise: () => void): Promise<void> {
   try {
     for await (const _event of events) raise()
@@ -47,7 +50,7 @@ async function raiseForEach(events: AsyncIterable<unknown>, raise: () => void): 
   }
 }
 
-/** Wakes the one waiter, and remembers a signal that comes while nobody waits. */
+/** Creates a signal that wakes the one waiter, and is remembered if nobody waits. */
 function createWakeSignal() {
   let raised = false
   let waiting: AbortController | undefined
@@ -56,7 +59,7 @@ function createWakeSignal() {
       raised = true
       waiting?.abort()
     },
-    /** Whether it was raised within that time. @throws the signal's reason */
+    /** Waits for the signal; returns whether it was raised within the time. @throws the signal's reason */
     async wait(seconds: number, signal: AbortSignal): Promise<boolean> {
       if (!raised) {
         waiting = new AbortController()

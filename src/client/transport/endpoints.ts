@@ -3,22 +3,22 @@ import { ClientConfigurationError } from '../errors.ts'
 /** One server's address and its recent failures. */
 export interface Endpoint {
   url: URL
-  /** In a row. */
+  /** Number of consecutive failures. */
   failures: number
-  /** On the clock given to `createEndpoints`. */
+  /** Time until which the server is skipped, on the clock given to `createEndpoints`. */
   restsUntilMs: number
 }
 
-/** A server that fails is skipped for 1 s, then 2 s, 4 s, …; a response resets this. */
+/** Shortest time for which a server that fails is skipped: 1 s, then 2 s, 4 s, …; a response resets this. */
 const REST_MIN_MS = 1_000
 const REST_MAX_MS = 60_000
 
 export interface Endpoints {
-  /** Whether one of the servers has the origin of this address, so that the token may be sent there. */
+  /** Whether one of the servers has the origin of this address. Only then the token may be sent there. */
   knows(url: URL): boolean
   /**
-   * The first one, in the given order, that is not being skipped; if all are, the one whose pause ends first. Null if
-   * all candidates are in `asked`.
+   * Chooses the first server, in the given order, that is not being skipped; if all are, the one whose pause ends
+   * first. Null if all candidates are in `asked`.
    */
   choose(asked?: ReadonlySet<Endpoint>): Endpoint | null
   /** Whether any server is not being skipped. */
@@ -27,7 +27,7 @@ export interface Endpoints {
   failed(endpoint: Endpoint, restSeconds?: number): void
 }
 
-/** `now` is in milliseconds and monotonic. */
+/** Creates the list of servers. `now` is in milliseconds and monotonic. */
 export function createEndpoints(urls: readonly URL[], now: () => number): Endpoints {
   const endpoints = urls.map((url): Endpoint => ({ url, failures: 0, restsUntilMs: 0 }))
   const rested = (endpoint: Endpoint) => endpoint.restsUntilMs <= now()
@@ -37,7 +37,7 @@ export function createEndpoints(urls: readonly URL[], now: () => number): Endpoi
       const left = endpoints.filter((endpoint) => !asked?.has(endpoint))
       const free = left.find(rested)
       if (free) return free
-      // A server that is being skipped is asked only if no other was asked.
+      // A server that is being skipped is tried only if no other was tried.
       if (asked && asked.size > 0) return null
       return left.toSorted((a, b) => a.restsUntilMs - b.restsUntilMs)[0] ?? null
     },

@@ -3,8 +3,9 @@ import type { Timeouts } from '../settings.ts'
 import type { HttpAnswer, HttpRequest, Transport } from './transport.ts'
 
 /**
- * Over `fetch`, which does not say how a connection failed: any failed request may have reached the server, and the
- * wait for the first byte is limited by the sum of both timeouts. A RetryableError thrown by `fetch` itself is kept.
+ * Sends requests by `fetch`. It does not report how a connection failed, so any failed request may have reached the
+ * server, and the wait for the first byte is limited by the sum of both timeouts. A RetryableError thrown by `fetch`
+ * itself is kept.
  */
 export function createFetchTransport(options: { fetch: typeof fetch; timeouts: Timeouts }): Transport {
   const { connectSeconds, readSeconds } = options.timeouts
@@ -37,7 +38,7 @@ export function createFetchTransport(options: { fetch: typeof fetch; timeouts: T
       signal?.throwIfAborted()
       if (watch.timedOut) throw watch.timedOut
       if (error instanceof RetryableError) throw error
-      const what = began ? `${url.origin} broke off its answer` : `no answer from ${url.origin}`
+      const what = began ? `${url.origin} broke off its response` : `no response from ${url.origin}`
       throw new ConnectionLostError(began ? 'BODY_CUT_OFF' : 'CONNECTION_LOST', what, error)
     } finally {
       watch.stop()
@@ -47,7 +48,7 @@ export function createFetchTransport(options: { fetch: typeof fetch; timeouts: T
   return { send, close: async () => {} }
 }
 
-/** Browsers stream no bodies to every server. */
+/** Reads the body into a Blob, because browsers cannot stream a request body to every server. */
 async function blobOf(chunks: AsyncIterable<Uint8Array>): Promise<Blob> {
   const parts: Uint8Array<ArrayBuffer>[] = []
   for await (const chunk of chunks) parts.push(new Uint8Array(chunk))
@@ -67,7 +68,7 @@ async function readText(response: Response, onBytes: () => void): Promise<string
   }
 }
 
-/** Aborts with the outer signal, or when the next step takes too long. */
+/** Creates a signal that aborts with the outer signal, or when the next step takes too long. */
 function createWatch(outer: AbortSignal | undefined) {
   const late = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined

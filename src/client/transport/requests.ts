@@ -31,7 +31,7 @@ interface GraphqlBody {
   errors?: GraphQLFault[]
 }
 
-/** @throws ConnectionLostError if the response is truncated */
+/** Reads a GraphQL response. @throws ConnectionLostError if the response is truncated */
 function readGraphqlAnswer(answer: HttpAnswer): Outcome {
   const body = parseJsonAnswer<GraphqlBody>(answer)
   if (body?.errors?.length) return { error: errorOfFaults(body.errors, body.data) }
@@ -41,7 +41,7 @@ function readGraphqlAnswer(answer: HttpAnswer): Outcome {
 
 export type RestRequest = Pick<Operation, 'name' | 'path' | 'method' | 'headers' | 'body'>
 
-/** A REST request that may safely reach the server twice. */
+/** Creates an operation from a REST request that may safely reach the server twice. */
 export function restOperation(operation: RestRequest & Pick<Operation, 'signal' | 'onProgress'>): Operation {
   return {
     ...operation,
@@ -51,7 +51,7 @@ export function restOperation(operation: RestRequest & Pick<Operation, 'signal' 
   }
 }
 
-/** A problem document. */
+/** A problem document of the REST API. */
 interface Problem {
   code: string
   detail: string
@@ -59,7 +59,7 @@ interface Problem {
   request_id?: string
 }
 
-/** @throws ConnectionLostError if the response is truncated */
+/** Reads a REST response. @throws ConnectionLostError if the response is truncated */
 function readRestAnswer(answer: HttpAnswer): Outcome {
   const body = parseJsonAnswer<Problem | object>(answer)
   if (body && answer.status < 300) return { data: body }
@@ -68,7 +68,7 @@ function readRestAnswer(answer: HttpAnswer): Outcome {
   return { error: new (typeOfCode(code))(code, detail, { issues, requestId }) }
 }
 
-/** Null if the response is not JSON. @throws ConnectionLostError if the response is truncated */
+/** Parses a response; null if it is not JSON. @throws ConnectionLostError if the response is truncated */
 function parseJsonAnswer<Body extends object>({ status, contentType, text }: HttpAnswer): Body | null {
   if (!/\bjson\b/.test(contentType)) return null
   try {
@@ -76,15 +76,15 @@ function parseJsonAnswer<Body extends object>({ status, contentType, text }: Htt
     return typeof body === 'object' ? (body as Body | null) : null
   } catch (error) {
     if (status >= 300) return null
-    throw new ConnectionLostError('BODY_CUT_OFF', 'The answer is no whole JSON', error)
+    throw new ConnectionLostError('BODY_CUT_OFF', 'The response is not complete JSON', error)
   }
 }
 
-/** The error for a response of a proxy, or of a server that is not Reprise. */
+/** Creates the error for a response of a proxy, or of a server that is not Reprise. */
 function unexpectedAnswer(answer: HttpAnswer): HttpStatusError {
   const { status, contentType, text } = answer
   const retryAfterSeconds = parseRetryAfter(answer.retryAfter, Date.now())
   const said = contentType.startsWith('text/plain') ? `: ${text.trim().slice(0, 200)}` : ''
   const requestId = answer.requestId ?? undefined
-  return new HttpStatusError(status, `The server answered with ${status}${said}`, { retryAfterSeconds, requestId })
+  return new HttpStatusError(status, `The server responded with ${status}${said}`, { retryAfterSeconds, requestId })
 }

@@ -1,17 +1,17 @@
 import type { HttpRetry, NetworkRetry, ReconnectRetry } from '../settings.ts'
 
-/** Retried if they have a Retry-After header, whatever `statuses` says. */
+/** Statuses that are retried if they have a Retry-After header, even if `statuses` does not list them. */
 const STATUSES_WITH_TIME: readonly number[] = [413, 429, 503]
 
 type HttpVerdict =
   | { action: 'return' }
   | { action: 'retry'; delaySeconds: number }
-  /** It would be retried, but the budget is used up. */
+  /** The response would be retried, but the budget is used up. */
   | { action: 'raise' }
 
 /**
- * What to do with the response to a repeatable operation; follows urllib3. `failures` counts responses that called for
- * a retry, including this one; `retryAfterSeconds` is taken from the response.
+ * Decides what to do with the response to a repeatable operation, in the way of urllib3. `failures` counts responses
+ * that called for a retry, including this one; `retryAfterSeconds` comes from the response.
  */
 export function judgeAnswer(
   config: HttpRetry,
@@ -32,7 +32,8 @@ function backoffSeconds({ backoffFactor, backoffMaxSeconds }: HttpRetry, failure
 }
 
 /**
- * Seconds from `now` (ms) on that a Retry-After header asks for: a number of them, or a date. Undefined for neither.
+ * Returns the seconds from `now` (ms) that a Retry-After header requests, as a number or as a date. Undefined for
+ * neither.
  */
 export function parseRetryAfter(header: string | null | undefined, now: number): number | undefined {
   const text = header?.trim()
@@ -43,8 +44,8 @@ export function parseRetryAfter(header: string | null | undefined, now: number):
 }
 
 /**
- * Seconds to wait after attempt number `failed` has failed, or null if that was the last one.
- * `elapsedSeconds` since the first attempt began. So the last wait may end after `stopAfterSeconds`.
+ * Returns the seconds to wait after attempt number `failed` has failed, or null if that was the last one.
+ * `elapsedSeconds` is the time since the first attempt began, so the last wait may end after `stopAfterSeconds`.
  */
 export function nextAttemptDelay(
   config: NetworkRetry,
@@ -59,13 +60,16 @@ export function nextAttemptDelay(
   return config.random ? config.minSeconds + random() * (delay - config.minSeconds) : delay
 }
 
-/** Seconds before connection attempt `failed` + 1, spread so that a server's clients do not all return at once. */
+/**
+ * Returns the seconds before connection attempt `failed` + 1, randomized so that a server's clients do not all return
+ * at once.
+ */
 export function reconnectDelay({ minSeconds, maxSeconds }: ReconnectRetry, failed: number, random: () => number) {
   const grown = Math.min(maxSeconds, minSeconds * 2 ** Math.min(failed - 1, 30))
   return grown * (0.5 + random() / 2)
 }
 
-/** Rejects with the signal's reason as soon as it aborts; leaves no timer behind. */
+/** Waits. Rejects with the signal's reason as soon as it aborts, and leaves no timer. */
 export function pause(seconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason as Error)

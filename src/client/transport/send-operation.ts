@@ -12,9 +12,9 @@ import type { Credentials, HttpAnswer, HttpRequest, Transport } from './transpor
 import type { Endpoint, Endpoints } from './endpoints.ts'
 
 export interface Operation extends Pick<HttpRequest, 'method' | 'headers' | 'body'> {
-  /** Shown in messages. */
+  /** Name of the operation, for messages. */
   name: string
-  /** Below the server's address. */
+  /** Path below the server's address. */
   path: string
   read(answer: HttpAnswer): Outcome
   /** Whether the server may receive it twice. If not, it is repeated only if it cannot have arrived. */
@@ -33,9 +33,9 @@ export interface Sender {
 }
 
 /**
- * Two layers. The inner HTTP layer repeats the request after certain responses, and when a server gives none, it moves
- * on to the next. The outer network layer repeats the whole operation if no server gave a complete response. What
- * the HTTP layer gives up on, the network layer leaves alone.
+ * Sends an operation through two layers of retries. The inner HTTP layer repeats the request after certain responses,
+ * and tries the next server when one does not respond. The outer network layer repeats the whole operation if no server
+ * gave a complete response. It does not repeat what the HTTP layer has given up.
  * @throws RepriseClientError; the signal's reason
  */
 export async function sendOperation(sender: Sender, operation: Operation): Promise<unknown> {
@@ -64,7 +64,7 @@ export async function sendOperation(sender: Sender, operation: Operation): Promi
   }
 }
 
-/** The HTTP layer. */
+/** Sends an operation through the HTTP layer. */
 async function sendUntilAnswered(sender: Sender, operation: Operation): Promise<unknown> {
   const { http } = sender.retry
   for (let failed = 1; ; failed++) {
@@ -113,7 +113,7 @@ async function sendSomewhere(
   }
 }
 
-/** A server that is starting has done nothing, and is treated as if it were not listening yet. */
+/** Whether the server is starting. Such a server has done nothing, and is treated as if it were not listening yet. */
 function isStarting({ status, contentType, text }: HttpAnswer): boolean {
   return status === 503 && /\bjson\b/.test(contentType) && text.includes('"SERVER_STARTING"')
 }
@@ -138,12 +138,12 @@ function mayRepeat(operation: Operation, error: unknown): boolean {
   return operation.repeatable || (error instanceof ConnectionError && !error.mayHaveBeenSent)
 }
 
-/** Whether the server said that it has not begun with the operation. */
+/** Whether the server reported that it has not begun with the operation. */
 function wasNotBegun(error: RepriseClientError): boolean {
   return error.code === 'TOO_MANY_REQUESTS'
 }
 
-/** The status of a fault of the server or its proxy; null for a response to the operation itself. */
+/** Returns the status of a fault of the server or its proxy; null for a response to the operation itself. */
 function statusOfFault({ status }: HttpAnswer, error: RepriseClientError): number | null {
   // Every server would fail in the same way at once: the network layer waits longer.
   if (error instanceof UnavailableError) return null
@@ -152,16 +152,16 @@ function statusOfFault({ status }: HttpAnswer, error: RepriseClientError): numbe
   return error instanceof HttpStatusError ? status : null
 }
 
-/** A proxy in front of a server needs one or two. */
+/** Maximum number of redirects: a proxy in front of a server needs one or two. */
 const REDIRECTS_MAX = 5
 
-/** Redirects that keep method and body. The others would change the request. */
+/** Redirects that keep method and body. Other redirects would change the request. */
 const FOLLOWED: readonly number[] = [307, 308]
 const REDIRECTS: readonly number[] = [301, 302, 303, ...FOLLOWED]
 
 /**
- * Sends a request and follows redirects to where `isKnown` says that the token may go. Anything else is told, with the
- * address: the request and its credentials are sent nowhere that was not configured.
+ * Sends a request and follows redirects to addresses that `isKnown` accepts for the token. Any other redirect is
+ * reported with its address: the request and its credentials are sent only to configured servers.
  * @throws HttpStatusError; ConnectionError; the signal's reason
  */
 async function sendFollowing(
@@ -193,17 +193,20 @@ function targetOf({ location }: HttpAnswer, from: URL): URL | null {
 
 function refusal(status: number, target: URL, followed: number, isKnown: (url: URL) => boolean): string | null {
   if (!FOLLOWED.includes(status)) return 'which is not followed; give the client this address'
-  if (!isKnown(target)) return 'which is none of the configured servers; give the client this address'
+  if (!isKnown(target)) return 'which is not one of the configured servers; give the client this address'
   if (followed >= REDIRECTS_MAX) return `after ${REDIRECTS_MAX} other redirects`
   return null
 }
 
 function redirected({ status, requestId }: HttpAnswer, from: URL, target: URL, why: string): HttpStatusError {
   const to = `${target.origin}${target.pathname}`
-  const message = `${from.origin} answered with ${status} and points to ${to}, ${why}`
+  const message = `${from.origin} responded with ${status} and redirects to ${to}, ${why}`
   return new HttpStatusError(status, message, { requestId: requestId ?? undefined })
 }
 
 function hidden({ origin }: URL): HttpStatusError {
-  return new HttpStatusError(0, `${origin} redirects, and browsers do not tell where: give the client that address`)
+  return new HttpStatusError(
+    0,
+    `${origin} redirects, and browsers do not reveal the target: give the client the address of the target`,
+  )
 }

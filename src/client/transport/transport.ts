@@ -2,7 +2,9 @@ export interface HttpRequest {
   url: URL
   method: 'GET' | 'POST' | 'PUT'
   headers: Record<string, string>
-  /** Its length is in the headers where it is not a text. It is read again when the request is sent again. */
+  /**
+   * The body. A body that is not text has its length in the headers, and is read again when the request is sent again.
+   */
   body: string | (() => AsyncIterable<Uint8Array>) | null
   signal: AbortSignal | undefined
 }
@@ -19,7 +21,10 @@ export interface HttpAnswer {
   text: string
 }
 
-/** Sends a request and reads the whole response, without following redirects. Node and browsers have different ones. */
+/**
+ * Sends a request and reads the whole response, without following redirects. Node and browsers have different
+ * transports.
+ */
 export interface Transport {
   /** @throws ConnectionError; the signal's reason */
   send(request: HttpRequest): Promise<HttpAnswer>
@@ -27,11 +32,11 @@ export interface Transport {
   close(): Promise<void>
 }
 
-/** Identifies the caller to the server. Read again for each request. */
+/** Credentials of the caller. They are read again for each request. */
 export interface Credentials {
-  /** Headers of each request. */
+  /** Returns the headers of each request. */
   headers(): Record<string, string>
-  /** Parameters of each WebSocket. */
+  /** Returns the parameters of each WebSocket. */
   parameters(): Record<string, string>
 }
 

@@ -1,4 +1,4 @@
-/** Types of undici's inner files, taken from the names under which its entry exports them. */
+/** Declares types of undici's inner files, with the names under which its entry exports them. */
 
 declare module 'undici/lib/dispatcher/agent.js' {
   export { Agent as default } from 'undici'

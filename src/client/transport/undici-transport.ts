@@ -7,8 +7,9 @@ import type { Timeouts } from '../settings.ts'
 import type { HttpAnswer, HttpRequest, Transport } from './transport.ts'
 
 /**
- * Over undici, which tells a connection that was never made from one that broke. Idle sockets keep no process alive.
- * Only the needed parts of undici are loaded: all of it would take a fifth of a command's start.
+ * Sends requests by undici, which distinguishes a connection that was never made from one that broke. Idle sockets do
+ * not keep the process running. Only the needed parts of undici are loaded: all of it would take a fifth of a command's
+ * start.
  */
 export function createUndiciTransport({ connectSeconds, readSeconds }: Timeouts): Transport {
   const agent = new Agent({
@@ -44,7 +45,7 @@ export function createUndiciTransport({ connectSeconds, readSeconds }: Timeouts)
   return { send, close: () => agent.destroy() }
 }
 
-/** 0 is none for undici. */
+/** Converts seconds to milliseconds. For undici, 0 means no limit. */
 function milliseconds(seconds: number | null): number {
   return (seconds ?? 0) * 1000
 }
@@ -71,6 +72,6 @@ function asConnectionError(error: NodeJS.ErrnoException, origin: string, began: 
   if (error.syscall === 'connect' || error.syscall === 'getaddrinfo' || BEFORE_CONNECTED.has(error.code ?? '')) {
     return new ConnectError('CONNECT_FAILED', `no connection to ${origin}: ${error.code ?? error.message}`, error)
   }
-  if (began) return new ConnectionLostError('BODY_CUT_OFF', `${origin} broke off its answer`, error)
+  if (began) return new ConnectionLostError('BODY_CUT_OFF', `${origin} broke off its response`, error)
   return new ConnectionLostError('CONNECTION_LOST', `the connection to ${origin} broke`, error)
 }

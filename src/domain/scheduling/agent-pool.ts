@@ -1,9 +1,9 @@
 import {
+  offersAll,
   type OfferedVolume,
   type Quantities,
   type Quantity,
   type ResourceRequest,
-  suits,
   type Unit,
   unitOf,
 } from './resource-request.ts'
@@ -43,6 +43,18 @@ export function agentCapacity({
 }: Pick<AgentCapacity, 'id' | 'labels' | 'capacity' | 'free'> &
   Partial<Pick<AgentCapacity, 'perKernel' | 'volumes' | 'ports'>>): AgentCapacity {
   return { id, labels, volumes, ports, capacity, perKernel, free, reserved: new Map(), version: 0 }
+}
+
+/** Whether the agent may run the session at all, regardless of free capacity. */
+export function suits(
+  request: ResourceRequest,
+  agent: Pick<AgentCapacity, 'id' | 'labels' | 'volumes' | 'ports'>,
+): boolean {
+  if (request.allowAgents.size > 0 && !request.allowAgents.has(agent.id)) return false
+  if (request.excludeAgents.has(agent.id)) return false
+  if (request.needsPorts && !agent.ports) return false
+  if (request.volumeNeed !== null && !offersAll(agent.volumes, request.volumeNeed)) return false
+  return Object.entries(request.agentLabels).every(([key, value]) => agent.labels[key] === value)
 }
 
 /** Whether one machine of the agent can hold this demand, which is for kernels that must run on one machine. */

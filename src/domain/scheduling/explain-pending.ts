@@ -1,6 +1,6 @@
 import { HEAD_OF_LINE_SKIPS_MAX, QUEUE_POSITION_MAX } from '../limits.ts'
 import { explainKey, firstQuotaShortage, type HeldKey, type QuotaUse } from './quota-use.ts'
-import { type AgentCapacity, freeOf, holds, mostOf } from './agent-pool.ts'
+import { type AgentCapacity, freeOf, holds, mostOf, suits } from './agent-pool.ts'
 import type { Sequencer } from './sequence.ts'
 import {
   formatQuantity,
@@ -8,7 +8,6 @@ import {
   type Quantities,
   type Quantity,
   type ResourceRequest,
-  suits,
   totalOf,
   type Unit,
   unitOf,

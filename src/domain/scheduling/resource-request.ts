@@ -1,7 +1,6 @@
 import { formatDecimal } from '../amounts.ts'
 import { SLOT_FRACTION_DIGITS_MAX } from '../limits.ts'
 import type { ClusterMode } from '../session/lifecycle.ts'
-import type { AgentCapacity } from './agent-pool.ts'
 import type { Mount } from '../session/mounts.ts'
 
 /**
@@ -112,18 +111,6 @@ export function unitOf(request: ResourceRequest): Unit {
 /** The session's total demand. */
 export function totalOf(request: ResourceRequest): Quantities {
   return times(request.slots, request.kernels)
-}
-
-/** Whether the agent may run the session at all, regardless of free capacity. */
-export function suits(
-  request: ResourceRequest,
-  agent: Pick<AgentCapacity, 'id' | 'labels' | 'volumes' | 'ports'>,
-): boolean {
-  if (request.allowAgents.size > 0 && !request.allowAgents.has(agent.id)) return false
-  if (request.excludeAgents.has(agent.id)) return false
-  if (request.needsPorts && !agent.ports) return false
-  if (request.volumeNeed !== null && !offersAll(agent.volumes, request.volumeNeed)) return false
-  return Object.entries(request.agentLabels).every(([key, value]) => agent.labels[key] === value)
 }
 
 /** The volumes that a session needs, and its project. */

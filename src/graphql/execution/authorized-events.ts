@@ -13,15 +13,16 @@ export interface AuthorizedEvents<T> extends AsyncIterable<T> {
    * earlier events.
    */
   take(limit: number): Promise<readonly T[] | null>
-  /** True once nothing may be delivered any more, not even events that were taken before. */
+  /** True once nothing may be delivered any more, not even events that were taken earlier. */
   readonly ended: boolean
   end(): Promise<void>
 }
 
 /**
  * Binds a subscription's source to its token: the subscription counts as open until it ends, and ends when the token is
- * no longer valid. The token is checked again before events are taken. A fault of the source or of the check ends the
- * subscription. The fault is turned into an error for clients here, because the executor would report it unchanged.
+ * no longer valid. The token is checked again before each batch of events is taken. A fault of the source or of the
+ * check ends the subscription. The fault is turned into an error for clients here, because the executor would report it
+ * unchanged.
  * @throws RepriseError TOO_MANY_SUBSCRIPTIONS, after ending the source
  */
 export function authorizedEvents<T>(

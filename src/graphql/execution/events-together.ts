@@ -14,7 +14,7 @@ import type { AuthorizedEvents } from './authorized-events.ts'
 
 /**
  * Executes waiting events together, with shared loaders and from one state of the database, and delivers them one by
- * one in their order. If an event needs nothing from the database, events are executed one at a time: there is nothing
+ * one in their order. Events that need nothing from the database are executed one at a time, because they have nothing
  * to share.
  */
 export function useEventsTogether(): Plugin<GraphQLContext> {
@@ -59,7 +59,7 @@ function results(args: ExecutionArgs, events: AuthorizedEvents<unknown>): AsyncI
   }
 }
 
-/** Takes and executes the next events; none after the last one. */
+/** Returns a function that takes and executes the next events; it returns none after the last one. */
 function executor(args: ExecutionArgs): (events: AuthorizedEvents<unknown>) => Promise<ExecutionResult[]> {
   const context = args.contextValue as GraphQLContext
   const { consistently } = context.services
@@ -84,7 +84,7 @@ function executor(args: ExecutionArgs): (events: AuthorizedEvents<unknown>) => P
     if (values === null) return []
     const { made, tooLarge } = await inOneState(values)
     if (values.length === 1 || !tooLarge) return made
-    // The bounds are those of a single answer: events that are within them by themselves are sent.
+    // The field limit of a single answer applies to each event: events that are within it alone are sent.
     const each: ExecutionResult[] = []
     for (const value of values) {
       renew(context)

@@ -11,7 +11,9 @@ import type { WholeRequest } from '../transport/whole-request.ts'
 type Execute = (args: ExecutionArgs) => Promise<ExecutionResult>
 type Subscribe = (args: ExecutionArgs) => unknown
 
-/** Queries and mutations of all transports wait for admission. Reads of all operations are charged to the token. */
+/**
+ * Makes queries and mutations of all transports wait for admission. Reads of all operations are charged to the token.
+ */
 export function useAdmission(admission: Admission): Plugin<GraphQLContext> {
   return {
     onExecute({ executeFn, setExecuteFn }) {
@@ -25,7 +27,7 @@ export function useAdmission(admission: Admission): Plugin<GraphQLContext> {
           throw error
         }
         try {
-          // Checking its variables has taken long, and executing it checks them again.
+          // The check of its variables has taken long, and the execution checks them again.
           if (isLarge(context)) await nextTurn()
           return await readFor(isMutation(args) ? writerOf(context) : readerOf(context), () =>
             (executeFn as Execute)(args),
@@ -52,7 +54,7 @@ function isMutation({ document, operationName }: ExecutionArgs): boolean {
 }
 
 /**
- * Reads all fields of a query from one state of the database, whatever is written meanwhile. The same holds for the
+ * Reads all fields of a query from one state of the database, even if data is written meanwhile. The same holds for the
  * payload of each mutation (see `payloadReads`) and for the events of a subscription (see `useEventsTogether`).
  */
 export function useConsistentReads(): Plugin<GraphQLContext> {

@@ -45,7 +45,7 @@ function isError(result: unknown): result is { code: ErrorCode; message: string 
 
 /**
  * Reads the payload of each mutation from one state of the database, taken after the mutation's writes. The mutations
- * of an operation run one after the other; rows that were loaded for an earlier one are dropped.
+ * of an operation run one after the other; rows loaded for an earlier mutation are dropped.
  */
 class PayloadReads<Types extends SchemaTypes> extends BasePlugin<Types> {
   override wrapResolve(

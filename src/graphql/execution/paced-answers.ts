@@ -19,8 +19,8 @@ declare global {
 }
 
 /**
- * Completes objects in lists a bounded number of fields at a time, and bounds the fields of an answer. The cost of an
- * operation is no such bound: it assumes a length for each list.
+ * Completes objects in lists a bounded number of fields at a time, and limits the number of fields of an answer. The
+ * cost of an operation does not limit this number, because it assumes a length for each list.
  */
 class PacedAnswers<Types extends SchemaTypes> extends BasePlugin<Types> {
   override wrapResolve(
@@ -67,8 +67,8 @@ function fieldsOfItems({ fieldNodes, fragments }: GraphQLResolveInfo): number {
 SchemaBuilder.registerPlugin(pacedAnswers, PacedAnswers)
 
 /**
- * Counts the fields of an answer and spreads its items over turns of the event loop. One per operation, or per batch of
- * events that are executed together.
+ * Counts the fields of an answer and spreads its items over turns of the event loop. There is one for each operation,
+ * or for each batch of events that are executed together.
  */
 export interface Pace {
   /**
@@ -116,7 +116,7 @@ export function createPace(): Pace {
       if (fields > ANSWER_FIELDS_MAX) {
         throw new RepriseError(
           'VALIDATION_FAILED',
-          `The answer is too large: more than ${ANSWER_FIELDS_MAX} fields. Ask for fewer items, or for less of each.`,
+          `The answer is too large: more than ${ANSWER_FIELDS_MAX} fields. Ask for fewer items, or for fewer fields of each.`,
         )
       }
       return items.map((item) => take(item, fieldsOfEach))

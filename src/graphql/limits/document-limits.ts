@@ -40,7 +40,8 @@ export function useDocumentLimits(): Plugin {
 }
 
 /**
- * Sets the code here, because the library sets it for HTTP only, and caches the error of a document for all transports.
+ * Sets the code of a validation error here, because the library sets it for HTTP only. The library caches the error of
+ * a document for all transports.
  */
 function syntaxError({ message, source, positions }: GraphQLError): GraphQLError {
   const extensions = { code: 'GRAPHQL_PARSE_FAILED', http: { spec: true, status: 400 } }
@@ -71,7 +72,7 @@ function nestingOf(source: string): number {
   return deepest
 }
 
-/** Counts the document as written: a fragment counts once, however often it is used. */
+/** Lists the limits that a document exceeds, as written: a fragment counts once, however often it is used. */
 function excessesOf(document: DocumentNode): GraphQLError[] {
   const counted: Record<string, { limit: number; count: number; beyond?: ASTNode }> = {
     aliases: { limit: QUERY_ALIASES_MAX, count: 0 },

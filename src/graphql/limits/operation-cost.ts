@@ -26,9 +26,12 @@ const QUERY_COST_MAX: Cost = {
   complexity: QUERY_COMPLEXITY_MAX,
 }
 
-/** Computes the cost of an operation before any of it is executed, and only once where variables cannot change it. */
+/**
+ * Computes the cost of an operation before it is executed. The cost is computed only once if variables cannot change
+ * it.
+ */
 export function useOperationCost(): Plugin {
-  /** By document and name of the operation; null if the cost depends on variables. */
+  /** Costs, keyed by document and name of the operation; null if the cost depends on variables. */
   const known = new WeakMap<DocumentNode, Map<string, Cost | null>>()
 
   function costOf(args: ExecutionArgs): Cost | undefined {
@@ -54,7 +57,10 @@ export function useOperationCost(): Plugin {
   return { onExecute: check, onSubscribe: check }
 }
 
-/** Undefined if there is no such operation or its variables are invalid; executing it then reports the error. */
+/**
+ * Computes a cost. Undefined if there is no such operation or its variables are invalid; the execution then reports the
+ * error.
+ */
 function weigh(
   { schema, document, operationName, variableValues }: ExecutionArgs,
   withVariables: boolean,
@@ -67,7 +73,7 @@ function weigh(
   const alone = { ...document, definitions: [weighed, ...fragments] }
   try {
     const cost = complexityFromQuery(alone, { schema, variables: { ...variableValues } })
-    // Skipped for an operation that is too broad already: nested fragments can have any number of fields.
+    // Not counted for an operation that is too broad already: nested fragments can have any number of fields.
     return { ...cost, complexity: cost.complexity + (tooMuch(cost) ? 0 : countCost(operation, document)) }
   } catch (error) {
     if (error instanceof GraphQLError) return undefined
@@ -124,7 +130,7 @@ interface Cost {
   complexity: number
 }
 
-/** An error that names the first limit that an operation exceeds; undefined if it exceeds none. */
+/** Returns an error that names the first limit that an operation exceeds; undefined if it exceeds none. */
 function tooMuch(cost: Cost): RepriseError | undefined {
   const measures = [
     ['deep', cost.depth, QUERY_COST_MAX.depth],
@@ -134,5 +140,5 @@ function tooMuch(cost: Cost): RepriseError | undefined {
   const over = measures.find(([, is, max]) => is > max)
   if (!over) return undefined
   const [what, is, max] = over
-  return new RepriseError('VALIDATION_FAILED', `The query is too ${what}: ${is}, where the limit is ${max}.`)
+  return new RepriseError('VALIDATION_FAILED', `The query is too ${what}: ${is}, and the limit is ${max}.`)
 }

@@ -33,7 +33,7 @@ type Check = (payload: { args: ExecutionArgs; setResultAndStopExecution(result: 
 export function useRequestBounds(): Plugin {
   const check: Check = ({ args, setResultAndStopExecution }) => {
     const operation = getOperationAST(args.document, args.operationName)
-    // Executing it reports the error.
+    // The execution reports the missing operation.
     if (!operation) return
     const errors = faultsOf(args, operation)
     if (errors.length > 0) setResultAndStopExecution({ errors })
@@ -64,8 +64,8 @@ function onlyCreatesSessions({ operation, selectionSet: { selections } }: Operat
 }
 
 /**
- * Errors of an operation's variables, at most REQUEST_ERRORS_MAX. GraphQL's own function prints the whole variable into
- * each message, and does not apply its limit everywhere: 29 kB of unknown keys took it 6 s.
+ * Checks an operation's variables, and returns at most REQUEST_ERRORS_MAX errors. GraphQL's own function prints the
+ * whole variable into each message, and does not apply its limit everywhere: 29 kB of unknown keys took it 6 s.
  */
 function variableErrors(
   schema: GraphQLSchema,
@@ -91,7 +91,7 @@ function coerce(
 ): void {
   const name = node.variable.name.value
   const type = typeFromAST(schema, node.type)
-  // All other types were refused by validation.
+  // Validation has refused all other types.
   if (!isInputType(type)) return
   const report = (message: string) => errors.push(invalidVariable(message, node))
   if (!Object.hasOwn(values, name) || values[name] === undefined) {
@@ -121,7 +121,7 @@ function invalidVariable(message: string, node: VariableDefinitionNode): GraphQL
 
 const step = (key: string | number) => (typeof key === 'number' ? `[${key}]` : `.${key}`)
 
-/** Empty for lists and objects: the message has their path. */
+/** Prints an invalid value. Empty for lists and objects: the message has their path. */
 function shown(value: unknown): string {
   if (typeof value === 'object') return ''
   const text = JSON.stringify(value)

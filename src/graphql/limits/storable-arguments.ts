@@ -40,7 +40,7 @@ function guarded<Context>(wrapped: GraphQLFieldResolver<unknown, Context, object
   return guard
 }
 
-/** Argument types that cannot hold such text. */
+/** Argument types whose values cannot contain such text. */
 const WITHOUT_TEXT: readonly unknown[] = ['UUID', 'DateTime', 'Int', 'Float', 'Boolean']
 
 function takesText<Types extends SchemaTypes>({ parentType, args }: PothosOutputFieldConfig<Types>): boolean {

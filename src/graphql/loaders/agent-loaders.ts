@@ -29,29 +29,29 @@ import {
   type NodeLoader,
   pageLoader,
   type PageLoader,
-  type Place,
-  placeOf,
+  type PageCursor,
+  cursorValues,
 } from './loader-kinds.ts'
 
-/** Loaders for agents, resource groups and what runs there: one statement for all keys of the same tick. */
+/** Loaders for agents, resource groups and the work on them: one statement for all keys of the same tick. */
 export interface AgentLoaders {
   kernelNodes: NodeLoader<Kernel>
   agentNodes: NodeLoader<Agent>
-  /** By agent. */
+  /** Keyed by agent. */
   agentKernels: PageLoader<AgentWorkRow>
   agentKernelCount: DataLoader<string, number>
   agentSessions: PageLoader<AgentWorkRow>
   agentSessionCount: DataLoader<string, number>
-  /** By name of the resource group. */
+  /** Keyed by the name of the resource group. */
   groupAgents: PageLoader<GroupAgentRow>
   groupAgentCount: DataLoader<string, number>
   groupPending: PageLoader<GroupPendingRow>
   groupPendingCount: DataLoader<string, number>
-  /** By session. */
+  /** Keyed by session. */
   durations: DataLoader<string, SessionDurations>
   usage: DataLoader<string, KernelUsage | null>
   checkpoint: DataLoader<string, FoundCheckpointRow | null>
-  /** By chain. */
+  /** Keyed by chain. */
   dependents: DataLoader<string, DependentRow[]>
 }
 
@@ -85,7 +85,10 @@ export const agentLoaders: Makers<Source, AgentLoaders> = {
       (groups, after, limit) =>
         readGroupAgents(source, {
           groups,
-          after: named(placeOf(AGENTS_BY_NAME, after), ([name, id]) => ({ name: name as string, id: id as string })),
+          after: named(cursorValues(AGENTS_BY_NAME, after), ([name, id]) => ({
+            name: name as string,
+            id: id as string,
+          })),
           limit,
         }),
       (row) => row.resourceGroup,
@@ -96,7 +99,7 @@ export const agentLoaders: Makers<Source, AgentLoaders> = {
       (groups, after, limit) =>
         readGroupPending(source, {
           groups,
-          after: named(placeOf(PENDING_ORDER, after), ([priority, createdAt, id]) => ({
+          after: named(cursorValues(PENDING_ORDER, after), ([priority, createdAt, id]) => ({
             priority: priority as number,
             createdAt: createdAt as Date,
             id: id as string,
@@ -129,9 +132,9 @@ export const agentLoaders: Makers<Source, AgentLoaders> = {
 }
 
 function idOf(after: string): string | null {
-  return named(placeOf(BY_ID_NEWEST, after), ([id]) => id as string)
+  return named(cursorValues(BY_ID_NEWEST, after), ([id]) => id as string)
 }
 
-function named<T>(place: Place, read: (values: NonNullable<Place>) => T): T | null {
-  return place && read(place)
+function named<T>(cursor: PageCursor, read: (values: NonNullable<PageCursor>) => T): T | null {
+  return cursor && read(cursor)
 }

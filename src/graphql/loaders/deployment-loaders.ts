@@ -23,18 +23,21 @@ import {
 import type { ServiceContext } from '../../services/service-context.ts'
 import { countLoader, type Makers, manyLoader, pageLoader, type PageLoader } from './loader-kinds.ts'
 
-/** Each loader reads with one statement for all keys of the same tick. Objects of other projects are not found. */
+/**
+ * Loaders for deployments: each reads with one statement for all keys of the same tick. Objects of other projects are
+ * not found.
+ */
 export interface DeploymentLoaders {
-  /** Undefined if the viewer sees no such deployment. */
+  /** Deployments by id; undefined if the viewer sees no such deployment. */
   deployments: DataLoader<string, DeploymentRecord | undefined>
   revisions: DataLoader<RevisionKey, RevisionRow, string>
   revisionPages: PageLoader<RevisionRow>
   revisionCount: DataLoader<string, number>
   routeCounts: DataLoader<string, RouteCountRow[]>
   endpoints: DataLoader<string, EndpointRow[]>
-  /** Undefined if the viewer sees no such route. */
+  /** Routes by id; undefined if the viewer sees no such route. */
   routes: DataLoader<string, RouteRow | undefined>
-  /** By session; undefined if the session belongs to no deployment. */
+  /** Keyed by session; undefined if the session belongs to no deployment. */
   routeOfSession: DataLoader<string, RouteRow | undefined>
   routePages: DataLoader<RoutePageRequest, RouteRow[], string>
   routeListCount: DataLoader<RouteList, number, string>

@@ -13,25 +13,27 @@ type Asked = {
   path?: string[]
 }
 
-/** As `loadSession`, where a foreign key guarantees that the session exists. */
+/** Loads a session like `loadSession`, where a foreign key guarantees that the session exists. */
 export async function loadExistingSession(asked: Asked): Promise<Session> {
   const session = await loadSession(asked)
   if (!session) throw new Error(`no session with ${asked.by} ${asked.value}`)
   return session
 }
 
-/** The session that the field `info` resolves to, with what its selection needs. */
+/** Loads the session that the field `info` resolves to, with the columns that its selection needs. */
 export async function loadSession(asked: Asked): Promise<Session | null> {
   return (await loadSessions(asked)).at(0) ?? null
 }
 
-/** As `loadSession`, for all sessions with this key, oldest attempt first. */
+/** Loads all sessions with this key like `loadSession`, oldest attempt first. */
 export function loadSessions({ by, value, ...selected }: Asked): Promise<Session[]> {
   const { loaders, services } = selected.context
   return loaders.sessions.load({ by, value, ...services.selectSessions(selected) })
 }
 
-/** As `loadExistingSession` for each of these ids, in their order. The columns to select are worked out once. */
+/**
+ * Loads the sessions with these ids like `loadExistingSession`, in this order. The columns to select are computed once.
+ */
 export async function loadExistingSessions(
   asked: Omit<Asked, 'by' | 'value'>,
   ids: readonly string[],
@@ -48,7 +50,7 @@ export async function loadExistingSessions(
 }
 
 /**
- * Reads a row that a mutation has committed or an event is about. Somebody may have deleted it meanwhile.
+ * Reads a row that a mutation has committed or an event is about. The row may have been deleted meanwhile.
  * @throws RepriseError with this code if the row is gone
  */
 export async function stillThere<Row>(reading: PromiseLike<Row | null>, code: ErrorCode): Promise<Row> {

@@ -13,8 +13,8 @@ declare global {
 
 /**
  * Resolves a field directly from the row, if the field's `select` is the same for all requests and the row has all its
- * columns. The Prisma plugin would look up for each field which plan the row was loaded by: a fifth of the CPU time of
- * a query for one session. Must come before that plugin.
+ * columns. Otherwise the Prisma plugin looks up for each field which plan the row was loaded by: a fifth of the CPU
+ * time of a query for one session. Must come before that plugin.
  */
 class LoadedColumns<Types extends SchemaTypes> extends BasePlugin<Types> {
   override wrapResolve(
@@ -28,11 +28,14 @@ class LoadedColumns<Types extends SchemaTypes> extends BasePlugin<Types> {
 }
 
 type Row = Record<string, unknown>
-/** The part of Prisma's type that is used here. */
+/** The part of Prisma's type that this file uses. */
 type Select = Record<string, true | { select?: unknown }>
 type IsLoaded = (row: Row) => boolean
 
-/** Undefined unless only columns are selected, of the row itself and of its relations. */
+/**
+ * Checks whether a row has what a field selects. Undefined unless only columns are selected, of the row itself and of
+ * its relations.
+ */
 function loadedBy(select: unknown): IsLoaded | undefined {
   if (typeof select !== 'object' || select === null) return undefined
   const parts: IsLoaded[] = []

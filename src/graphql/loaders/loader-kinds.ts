@@ -3,7 +3,7 @@ import DataLoader from 'dataloader'
 import type { GraphQLResolveInfo } from 'graphql'
 import { decodeKeyset, type OrderColumn } from '../../services/paging.ts'
 
-/** Creates each property of a T from a Source. */
+/** Functions that create each property of a T from a Source. */
 export type Makers<Source, T> = { [Name in keyof T]: (source: Source) => T[Name] }
 
 /** Makes objects whose properties are created on first use; until then an object costs one allocation. */
@@ -34,7 +34,7 @@ export type PageLoader<Row> = DataLoader<PageRequest, Row[], string>
 interface PageRequest {
   /** Id of the entity that the rows belong to. */
   id: string
-  /** Id of the row before the page, or a keyset cursor (see `placeOf`). */
+  /** Id of the row before the page, or a keyset cursor (see `cursorValues`). */
   after: string
   limit: number
 }
@@ -86,11 +86,11 @@ export function countLoader(
   })
 }
 
-/** The values of the order's columns at the place after which a page begins; null for the first page. */
-export type Place = (string | number | Date)[] | null
+/** The values of the order's columns in the row after which a page begins; null for the first page. */
+export type PageCursor = (string | number | Date)[] | null
 
-/** The place that `after` of a `PageRequest` encodes; null if it is empty. */
-export function placeOf(order: readonly OrderColumn[], after: string): Place {
+/** Decodes the cursor that `after` of a `PageRequest` holds; null if it is empty. */
+export function cursorValues(order: readonly OrderColumn[], after: string): PageCursor {
   return after === '' ? null : decodeKeyset(order, after)!
 }
 
@@ -99,7 +99,7 @@ export type NodeLoader<Row> = DataLoader<NodeRequest, Row | null, string>
 interface NodeRequest {
   id: string
   query: object
-  /** The same for equal queries. */
+  /** A key that is the same for equal queries. */
   queryKey: string
 }
 
@@ -132,7 +132,10 @@ function nodeKeyOf({ id, queryKey }: NodeRequest): string {
   return `${queryKey} ${id}`
 }
 
-/** The rows with these ids as nodes of the connection that the field `info` resolves to; null for those that are gone. */
+/**
+ * Loads the rows with these ids as nodes of the connection that the field `info` resolves to; null for rows that are
+ * gone.
+ */
 export async function loadNodes<Row>(
   loader: NodeLoader<Row>,
   { context, info, typeName }: { context: object; info: GraphQLResolveInfo; typeName: string },

@@ -58,32 +58,32 @@ import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.
 import { countLoader, lazily, manyLoader, pageLoader, type PageLoader } from './loader-kinds.ts'
 import { createSessionLoader, type SessionLoader } from './session-loader.ts'
 
-/** One set per operation, or per event of a subscription: cached rows belong to one viewer and one moment. */
+/** The loaders of one operation, or of one event of a subscription: cached rows belong to one viewer and one moment. */
 export interface Loaders extends DeploymentLoaders, AgentLoaders {
-  /** The database's time. */
+  /** The time of the database's clock. */
   now: Promise<Date>
   sessions: SessionLoader
-  /** Null for sessions that are not waiting. */
+  /** Reasons why sessions wait; null for a session that does not wait. */
   pendingReasons: DataLoader<string, string | null>
   startNotes: DataLoader<string, string | null>
-  /** By session; empty if the viewer does not see it. */
+  /** Keyed by session; empty if the viewer does not see it. */
   sessionActions: DataLoader<string, ActionVerdict[]>
-  /** By token; null if it is not valid. */
+  /** Keyed by token; null if the token is not valid. */
   tokenRoles: DataLoader<string, Role | null>
   history: PageLoader<HistoryRow>
   historyCount: DataLoader<string, number>
-  /** Undefined if there is nothing. */
+  /** Pages of logs; undefined if there is no log. */
   logs: DataLoader<LogPlace & { kernelId: string }, LogPage | undefined, string>
   logSizes: DataLoader<string, LogSize>
   logCount: DataLoader<string, number>
   quotas: DataLoader<QuotaKey, UsedQuota, string>
-  /** By resubmission and status, see `itemList`. */
+  /** Keyed by resubmission and status, see `itemList`. */
   resubmissionItems: PageLoader<ResubmissionItemRow>
   resubmissionItemCount: DataLoader<string, number>
   resubmissionRefusals: DataLoader<string, RefusalCount[]>
-  /** By name of the resource group. */
+  /** Keyed by the name of the resource group. */
   groupSlots: DataLoader<string, GroupSlotRow[]>
-  /** Undefined if the viewer sees no such chain. */
+  /** Chains by id; undefined if the viewer sees no such chain. */
   chains: DataLoader<string, ChainRow | undefined>
   /** Ids of sessions, oldest first. */
   chainAttempts: DataLoader<AttemptWindow, string[], string>
@@ -92,11 +92,11 @@ export interface Loaders extends DeploymentLoaders, AgentLoaders {
   chainChangeCount: DataLoader<string, number>
   chainEpochs: DataLoader<string, ChainEpoch[]>
   chainTotals: DataLoader<string, ChainTotalRow[]>
-  /** Null if the chain stores nothing. */
+  /** Checkpoints by chain; null if the chain stores nothing. */
   keptCheckpoints: DataLoader<string, KeptCheckpointRow | null>
-  /** Undefined if the viewer sees no such schedule. */
+  /** Schedules by id; undefined if the viewer sees no such schedule. */
   schedules: DataLoader<string, ScheduleRecord | undefined>
-  /** By chain; undefined if no schedule made it. */
+  /** Keyed by chain; undefined if no schedule created it. */
   scheduleOfChain: DataLoader<string, ScheduleRecord | undefined>
   lastRuns: PageLoader<ScheduleRunRow>
 }

@@ -11,8 +11,8 @@ export type SessionLoader = DataLoader<SessionRequest, Session[], string>
 
 /**
  * Resolves all edges from other objects to sessions, with the same check as for nodes: a session of another tenant is
- * not found. Requests with the same key and selection are read with one statement (and one per relation in the
- * selection), whether 1 or 50 rows ask, and for whole chains as for single sessions.
+ * not found. Requests with the same key and selection are read with one statement (and one for each relation in the
+ * selection), both for single sessions and for whole chains, and for any number of rows.
  */
 export function createSessionLoader(read: ReadSessions, { projectId }: Viewer): SessionLoader {
   const groupOf = ({ by, selectKey }: SessionRequest) => `${by} ${selectKey}`
@@ -37,7 +37,7 @@ export function createSessionLoader(read: ReadSessions, { projectId }: Viewer): 
 
 interface SessionSelect {
   select: Prisma.SessionSelect
-  /** The same for equal selects. */
+  /** A key that is the same for equal selects. */
   selectKey: string
 }
 
@@ -51,16 +51,16 @@ interface Selected {
 export type SelectSessions = (selected: Selected) => SessionSelect
 
 /**
- * Works out which columns to select for a field that resolves to sessions. If they depend on nothing but the document,
- * they are remembered for as long as the document. A remembered selection records no Pothos plan in the context: the
- * fields below are then resolved from the row, see `LoadedColumns`.
+ * Computes which columns to select for a field that resolves to sessions. If they depend only on the document, they are
+ * remembered as long as the document. A remembered selection records no Pothos plan in the context: the fields below
+ * are then resolved from the row, see `LoadedColumns`.
  */
 export function sessionSelects(): SelectSessions {
   const known = new WeakMap<FieldNode, SessionSelect | null>()
   return (selected) => {
     const { info, path } = selected
     const [field, ...others] = info.fieldNodes as [FieldNode, ...FieldNode[]]
-    // Which fields are merged into one depends on the operation, and a document may have several operations.
+    // The set of fields that are merged into one depends on the operation, and a document may have several operations.
     if (path || others.length > 0) return plan(selected)
     const remembered = known.get(field)
     if (remembered) return remembered
@@ -76,7 +76,7 @@ function plan({ context, info, path }: Selected): SessionSelect {
   return { select, selectKey: JSON.stringify(select) }
 }
 
-/** Whether no directive leaves anything out and no field below decides by its arguments what to select. */
+/** Whether no directive skips a field and no field below selects columns by its arguments. */
 function isSameForAllRequests({ schema, parentType, fieldNodes, fragments }: GraphQLResolveInfo): boolean {
   let same = true
   const differs = () => {

@@ -20,8 +20,8 @@ const ErrorInterface = builder.interfaceRef<ErrorShape>('Error').implement({
   description: 'An error that the caller can correct.',
   resolveType: ({ __typename }) => __typename,
   fields: (t) => ({
-    code: t.exposeString('code', { description: 'Error code from a closed list, for programs.' }),
-    message: t.exposeString('message', { description: 'For people.' }),
+    code: t.exposeString('code', { description: 'Error code, for programs: one of a fixed list.' }),
+    message: t.exposeString('message', { description: 'Explanation, for people.' }),
   }),
 })
 
@@ -29,7 +29,7 @@ const IssueType = builder.objectRef<ValidationIssue>('ValidationIssue').implemen
   description: 'One problem with an input.',
   fields: (t) => ({
     path: t.exposeString('path', { description: "Path from the input's root: `environ.0.name`." }),
-    message: t.exposeString('message', { description: 'What.' }),
+    message: t.exposeString('message', { description: 'Explanation of the problem, for people.' }),
   }),
 })
 
@@ -37,13 +37,13 @@ export const ValidationError = builder.objectRef<ErrorShape>('ValidationError').
   description: 'The input is invalid.',
   interfaces: [ErrorInterface],
   fields: (t) => ({
-    issues: t.field({ type: [IssueType], description: 'All problems.', resolve: ({ issues }) => issues }),
+    issues: t.field({ type: [IssueType], description: 'All problems of the input.', resolve: ({ issues }) => issues }),
   }),
 })
 
-export const NotFoundError = errorType('NotFoundError', 'There is no such object, or you may not see it.')
+export const NotFoundError = errorType('NotFoundError', 'The object does not exist, or you may not see it.')
 export const ConflictError = errorType('ConflictError', 'The input conflicts with existing data.')
-export const QuotaExceededError = errorType('QuotaExceededError', 'A quota forbids it.')
+export const QuotaExceededError = errorType('QuotaExceededError', 'A quota does not allow it.')
 export const ForbiddenError = errorType('ForbiddenError', 'Your token does not allow it.')
 export const InvalidStateError = errorType('InvalidStateError', 'The operation is not allowed in the present state.')
 

@@ -17,9 +17,9 @@ builder.queryField('events', (t) =>
   t.connection(
     {
       type: SessionEventObject,
-      description: `Events of sessions that have happened, as \`sessionEvents\` sends them, oldest first: \`last\` is the newest page. Cursors are those of the events, for both: behind \`endCursor\` of the newest page, \`sessionEvents\` goes on without a gap. A page, and its count, look at ${LOOKED_AT} events at most, whether they match or not: if fewer were found by then, even none, the page ends there and \`pageInfo\` says from where to go on.`,
-      args: { filter: t.arg({ type: SessionEventFilter, description: 'Which events.' }) },
-      // It may look at as many rows as a search does.
+      description: `Past events of sessions, the same as \`sessionEvents\` sends, oldest first. \`last\` gives the newest page. Pages and subscription share their cursors: with \`endCursor\` of the newest page as \`after\`, \`sessionEvents\` continues without a gap. A page and its count examine at most ${LOOKED_AT} events, including those that do not match. A page may therefore end early, even without any event; \`pageInfo\` then has the cursor to continue from.`,
+      args: { filter: t.arg({ type: SessionEventFilter, description: 'Only events that match.' }) },
+      // A page may read as many rows as a search does.
       complexity: (args) => ({ ...pageComplexity(args), field: SEARCH_COST }),
       resolve: async (_root, { filter, ...args }, context) => {
         const { db } = context
@@ -39,7 +39,7 @@ builder.queryField('events', (t) =>
         })
         const edges = (events as SessionOutboxEvent[]).map((node) => ({ cursor: encodeCursor(node.cursor), node }))
         const [start, stop] = backward ? [through, null] : [null, through]
-        // An empty page at the end still has a cursor from which to go on.
+        // An empty page at the end still has a cursor to continue from.
         const last = stop ?? (edges.length === 0 && before === undefined && (backward || !more) ? end : null)
         let counted: ReturnType<typeof countEventsOnPages> | undefined
         const count = () => (counted ??= countEventsOnPages(db, wanted))
@@ -60,7 +60,7 @@ builder.queryField('events', (t) =>
       },
     },
     { name: 'SessionEventConnection', description: 'A page of events.' },
-    { name: 'SessionEventEdge', description: 'One event and its place.' },
+    { name: 'SessionEventEdge', description: 'One event with its cursor.' },
   ),
 )
 
@@ -68,10 +68,10 @@ builder.subscriptionField('sessionEvents', (t) =>
   t.field({
     type: SessionEventObject,
     description:
-      "Events of sessions, including retries. With the cursor of the client's last event as `after`, everything since then comes first, and nothing is missed.",
+      "Events of sessions, including retries. With the cursor of the client's last event as `after`, all events since then come first, so none is missed.",
     args: {
-      filter: t.arg({ type: SessionEventFilter, description: 'Which events.' }),
-      after: t.arg.string({ description: "Cursor of the client's last event." }),
+      filter: t.arg({ type: SessionEventFilter, description: 'Only events that match.' }),
+      after: t.arg.string({ description: 'Cursor of the last event that the client has received.' }),
     },
     subscribe: (_root, { filter, after }, context) =>
       eventStream<SessionOutboxEvent>(context, {
@@ -86,7 +86,7 @@ builder.subscriptionField('sessionEvents', (t) =>
 builder.queryField('eventCursor', (t) =>
   t.string({
     description:
-      'The end of the events at the moment at which the other fields of the query are read. A subscription with it as `after` misses nothing that is not in them, however late it starts.',
+      'Cursor of the end of the event stream at the moment at which the other fields of this query are read. A subscription with this cursor as `after` sends every event that these fields do not show yet, however late it starts.',
     resolve: (_root, _args, context) => readEventCursor(context),
   }),
 )
@@ -94,7 +94,8 @@ builder.queryField('eventCursor', (t) =>
 builder.queryField('now', (t) =>
   t.field({
     type: 'DateTime',
-    description: "The time by the database's clock, which all other times are by: for countdowns, whatever yours says.",
+    description:
+      "The time of the database's clock, which all other times come from. Use it for countdowns, because your clock may differ.",
     resolve: (_root, _args, context) => readNow(context),
   }),
 )
@@ -102,10 +103,10 @@ builder.queryField('now', (t) =>
 const ChangeFilter = builder.inputType('ChangeFilter', {
   description: 'All given conditions must match.',
   fields: (t) => ({
-    project: t.string({ description: 'In the project of this name. Agents are of all projects.' }),
+    project: t.string({ description: 'In the project of this name. Agents are always included.' }),
     chainIds: t.field({
       type: ['UUID'],
-      description: `In these chains, at most ${FILTER_LIST_MAX}: their sessions, and nothing else.`,
+      description: `In these chains, at most ${FILTER_LIST_MAX}: only changes of these chains and their sessions.`,
     }),
   }),
 })
@@ -116,12 +117,12 @@ builder.subscriptionField('changes', (t) =>
   t.field({
     type: ChangeBatchType,
     description:
-      'The ids of what changes, gathered: one message as soon as something has changed, and the next not before `everyMs` later. With the `cursor` of the last message, or `eventCursor`, as `after`, everything since then comes first, and the first message names all agents and recent resubmissions.',
+      'The ids of objects that change, collected into batches. A batch is sent as soon as something has changed, and the next one `everyMs` later at the earliest. With the `cursor` of the last batch, or with `eventCursor`, as `after`, all changes since then come first; the first batch then names all agents and recent resubmissions.',
     args: {
-      filter: t.arg({ type: ChangeFilter, description: 'Which changes.' }),
-      after: t.arg.string({ description: "Cursor of the client's last batch." }),
+      filter: t.arg({ type: ChangeFilter, description: 'Only changes that match.' }),
+      after: t.arg.string({ description: 'Cursor of the last batch that the client has received.' }),
       everyMs: t.arg.int({
-        description: `Milliseconds between messages, ${EVERY_MS_MIN} to ${EVERY_MS_MAX}; ${EVERY_MS} if missing.`,
+        description: `Milliseconds between batches, ${EVERY_MS_MIN} to ${EVERY_MS_MAX}; ${EVERY_MS} if missing.`,
       }),
     },
     subscribe: async (_root, { filter, after, everyMs }, context) => {

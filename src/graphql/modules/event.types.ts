@@ -19,7 +19,7 @@ const SessionEventTypeEnum = builder.enumType('SessionEventType', {
   description: "Type of a session event: the event's name in upper case, without `session.`.",
   values: {
     CREATED: { description: 'It was created.' },
-    STATUS_CHANGED: { description: 'Its status changed, and is not final.' },
+    STATUS_CHANGED: { description: 'Its status changed to one that is not final.' },
     TERMINATED: { description: 'It ended: it succeeded, or a person terminated it.' },
     ERROR: { description: 'It ended: it failed.' },
     CANCELLED: { description: 'It ended before it started.' },
@@ -29,12 +29,12 @@ const SessionEventTypeEnum = builder.enumType('SessionEventType', {
     RETRY_SUCCEEDED: { description: 'It is a retry, and it succeeded.' },
     RETRY_EXHAUSTED: { description: 'It failed, and was the last retry.' },
     RETRY_CANCELLED: { description: 'A person cancelled its retry.' },
-    CHECKPOINT_MISSING: { description: 'It started without the checkpoint that an earlier attempt had left.' },
-    CHAIN_SUCCEEDED: { description: 'It succeeded, and with it its chain.' },
-    CHAIN_FAILED: { description: 'It failed, and no automatic attempt will follow. Once an epoch.' },
-    CHAIN_CANCELLED: { description: 'A person ended it before it had a result, and with it its chain.' },
+    CHECKPOINT_MISSING: { description: 'It started without the checkpoint of an earlier attempt.' },
+    CHAIN_SUCCEEDED: { description: 'It succeeded, and its chain with it.' },
+    CHAIN_FAILED: { description: 'It failed, and no automatic attempt will follow. Sent once for each epoch.' },
+    CHAIN_CANCELLED: { description: 'A person ended it, and its chain with it, before it had a result.' },
     CHAIN_REOPENED: {
-      description: 'It is the first attempt of a new epoch: its chain was resubmitted, by whom the reason says.',
+      description: 'It is the first attempt of a new epoch: its chain was resubmitted. `reason` names the person.',
     },
   } as const,
 })
@@ -58,31 +58,31 @@ const ChainEnd = builder.objectRef<ChainEventData>('ChainEnd').implement({
   description: 'How a chain ended.',
   fields: (t) => ({
     epoch: t.exposeInt('epoch', { description: 'The epoch that ended.' }),
-    attempts: t.exposeInt('attempts', { description: 'How many attempts there were, in all epochs.' }),
+    attempts: t.exposeInt('attempts', { description: 'Number of attempts, in all epochs.' }),
     cause: t.field({
       type: FailureCauseEnum,
       nullable: true,
-      description: 'Why the last attempt failed; null if it did not.',
+      description: 'Why the last attempt failed; null if it did not fail.',
       resolve: ({ cause }) => (cause ?? null) as FailureCause | null,
     }),
     runningSeconds: t.float({
-      description: 'How long programs ran, in all attempts.',
+      description: 'Time in which the program ran, in all attempts.',
       resolve: (end) => end.runningSeconds ?? 0,
     }),
     waitingSeconds: t.float({
-      description: 'How long none did, from the creation of the chain to its end.',
+      description: 'Time in which no program ran, from the creation of the chain to its end.',
       resolve: (end) => end.waitingSeconds ?? 0,
     }),
   }),
 })
 
 export const SessionEventObject = builder.objectRef<SessionOutboxEvent>('SessionEvent').implement({
-  description: 'Something happened to a session or, with it, to its chain. At least once, in order within a chain.',
+  description: 'An event of a session or its chain. Delivered at least once, in order within a chain.',
   fields: (t) => ({
-    cursor: t.string({ description: 'Its cursor, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
+    cursor: t.string({ description: 'Its cursor: pass it as `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
     type: t.field({
       type: SessionEventTypeEnum,
-      description: 'What happened.',
+      description: 'The type of the event.',
       resolve: ({ type }) => sessionEventName(type),
     }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
@@ -108,13 +108,13 @@ export const SessionEventObject = builder.objectRef<SessionOutboxEvent>('Session
     }),
     reason: t.string({
       nullable: true,
-      description: 'Why, in words.',
+      description: 'The reason, in words.',
       resolve: (event) => dataOf(event).reason ?? null,
     }),
     chainEnd: t.field({
       type: ChainEnd,
       nullable: true,
-      description: 'How the chain ended, if it did: with CHAIN_SUCCEEDED, CHAIN_FAILED and CHAIN_CANCELLED.',
+      description: 'How the chain ended. Given with CHAIN_SUCCEEDED, CHAIN_FAILED and CHAIN_CANCELLED.',
       resolve: ({ data }) => ('runningSeconds' in data ? data : null),
     }),
   }),
@@ -127,33 +127,37 @@ export const SessionEventFilter = builder.inputType('SessionEventFilter', {
     chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
     chainIds: t.field({ type: ['UUID'], description: `In one of these chains, at most ${FILTER_LIST_MAX}.` }),
     sessionId: t.field({ type: 'UUID', description: 'About this session.' }),
-    types: t.field({ type: [SessionEventTypeEnum], description: 'With one of these values.' }),
+    types: t.field({ type: [SessionEventTypeEnum], description: 'Of one of these types.' }),
   }),
 })
 
 export const ChangeBatchType = builder.objectRef<ChangeBatch>('ChangeBatch').implement({
-  description: `What has changed since the batch before, by id: at most ${CHANGED_IDS_MAX} of each kind.`,
+  description: `A batch of changes: the ids of objects that have changed since the batch before, at most ${CHANGED_IDS_MAX} of each kind.`,
   fields: (t) => ({
     cursor: t.string({
-      description: 'For `after`: all that happened up to here has been sent.',
+      description: 'Its cursor: pass it as `after`. Everything before it has been sent.',
       resolve: ({ cursor }) => encodeCursor(cursor),
     }),
-    chainIds: t.expose('chainIds', { type: ['UUID'], description: 'Chains of which an attempt or its retry changed.' }),
-    sessionIds: t.expose('sessionIds', { type: ['UUID'], description: 'Sessions that changed, or whose retry did.' }),
+    chainIds: t.expose('chainIds', { type: ['UUID'], description: 'Chains with an attempt or retry that changed.' }),
+    sessionIds: t.expose('sessionIds', {
+      type: ['UUID'],
+      description: 'Sessions that changed, or whose retry changed.',
+    }),
     agentIds: t.expose('agentIds', {
       type: ['UUID'],
-      description: 'Agents that changed, in their status or in what is used of them.',
+      description: 'Agents whose status or use changed.',
     }),
     deploymentIds: t.expose('deploymentIds', {
       type: ['UUID'],
-      description: 'Deployments that changed, or one of their routes.',
+      description: 'Deployments that changed, or whose routes changed.',
     }),
     resubmissionIds: t.expose('resubmissionIds', {
       type: ['UUID'],
-      description: 'Resubmissions that are new, got on, or ended.',
+      description: 'Resubmissions that are new, made progress, or ended.',
     }),
     missed: t.exposeBoolean('missed', {
-      description: 'More has changed than is named, or the cursor had expired: read again what is shown.',
+      description:
+        'True if more objects changed than are named here, or if the cursor had expired: read all displayed data again.',
     }),
   }),
 })

@@ -5,21 +5,21 @@ import { builder } from '../builder.ts'
 export const StringFilter = builder.inputType('StringFilter', {
   description: 'All given conditions must match. Case matters.',
   fields: (t) => ({
-    equals: t.string({ description: 'Exactly this.' }),
-    in: t.stringList({ description: 'Exactly one of these.' }),
-    contains: t.string({ description: 'Contains this.' }),
-    startsWith: t.string({ description: 'Starts with this.' }),
-    endsWith: t.string({ description: 'Ends with this.' }),
+    equals: t.string({ description: 'Equals this text.' }),
+    in: t.stringList({ description: 'Equals one of these texts.' }),
+    contains: t.string({ description: 'Contains this text.' }),
+    startsWith: t.string({ description: 'Starts with this text.' }),
+    endsWith: t.string({ description: 'Ends with this text.' }),
   }),
 })
 
 export const DateTimeFilter = builder.inputType('DateTimeFilter', {
   description: 'All given conditions must match.',
   fields: (t) => ({
-    gt: t.field({ type: 'DateTime', description: 'Later than this.' }),
-    gte: t.field({ type: 'DateTime', description: 'At or after this.' }),
-    lt: t.field({ type: 'DateTime', description: 'Before this.' }),
-    lte: t.field({ type: 'DateTime', description: 'At or before this.' }),
+    gt: t.field({ type: 'DateTime', description: 'Later than this time.' }),
+    gte: t.field({ type: 'DateTime', description: 'At or after this time.' }),
+    lt: t.field({ type: 'DateTime', description: 'Before this time.' }),
+    lte: t.field({ type: 'DateTime', description: 'At or before this time.' }),
   }),
 })
 
@@ -32,6 +32,9 @@ export const IntRange = builder.inputType('IntRange', {
 })
 
 export const OrderDirection = builder.enumType('OrderDirection', {
-  description: 'Which way.',
-  values: { ASC: { description: 'Smallest, oldest first.' }, DESC: { description: 'Largest, newest first.' } } as const,
+  description: 'Direction of an order.',
+  values: {
+    ASC: { description: 'Smallest or oldest first.' },
+    DESC: { description: 'Largest or newest first.' },
+  } as const,
 })

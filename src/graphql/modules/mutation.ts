@@ -27,7 +27,7 @@ export function mutation<Input, Payload extends object>(options: {
   run: (context: GraphQLContext, input: Input) => Promise<NoInfer<Payload> | { __typename: string }>
 }) {
   const { name, description, input, inputDescription, payload, otherPayloads = [], errors, result, run } = options
-  // With fixed shapes, since Pothos cannot compute with type parameters.
+  // The types are fixed here, because Pothos cannot compute with type parameters.
   const members = [payload, ...otherPayloads, ...errors] as ObjectRef<Types, { __typename: string }>[]
   const Input = input as unknown as InputObjectRef<Types, object>
   const Result = builder.unionType(`${name[0]!.toUpperCase()}${name.slice(1)}Result`, {

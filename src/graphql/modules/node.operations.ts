@@ -17,7 +17,7 @@ builder.queryField('nodes', (t) =>
   t.field({
     type: [builder.nodeInterfaceRef()],
     nullable: { list: false, items: true },
-    description: `Nodes by their global ids, in the order of the ids, at most ${NODES_MAX}; null for each that does not exist or that you may not see.`,
+    description: `Nodes by their global ids, in the order of the ids, at most ${NODES_MAX}; null for each one that does not exist or that you may not see.`,
     args: { ids: t.arg.idList({ required: true, description: 'The `id` of each node.' }) },
     complexity: ({ ids }) => ({ field: 1, multiplier: ids.length }),
     resolve: async (_root, { ids }, context, info) => {
@@ -38,7 +38,7 @@ builder.queryField('nodes', (t) =>
   }),
 )
 
-/** The type and id in a global id; null if it is not the id of a node. The node need not exist. */
+/** Reads the type and id in a global id; null if it is not the id of a node. The node need not exist. */
 function nodeId(text: string, { schema }: GraphQLResolveInfo): NodeId | null {
   let node: NodeId
   try {
@@ -55,7 +55,7 @@ function isSession({ typename }: NodeId): boolean {
   return typename === 'Session'
 }
 
-/** Loads the sessions among the wanted nodes, by id. The columns to select are worked out once. */
+/** Loads the sessions among the wanted nodes, by id. The columns to select are computed once. */
 async function loadSessions(
   wanted: readonly (NodeId | null)[],
   context: GraphQLContext,

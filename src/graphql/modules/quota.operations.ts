@@ -8,7 +8,8 @@ import { ResourceSlotInput } from './session/values.types.ts'
 builder.queryField('quotas', (t) =>
   t.field({
     type: [QuotaType],
-    description: "All quotas that limit something: every one, or those that apply to the token's project and user.",
+    description:
+      'All quotas with at least one limit. A token of a project sees those that apply to its project and user.',
     resolve: (_root, _args, context) => allQuotas(context),
   }),
 )
@@ -20,44 +21,44 @@ builder.queryField('quota', (t) =>
     description:
       'The quota of one user, project or domain, even if nothing is limited; null if there is none that you may see.',
     args: {
-      scope: t.arg({ type: QuotaScopeEnum, required: true, description: 'Of what kind it is.' }),
-      name: t.arg.string({ required: true, description: 'Its name.' }),
+      scope: t.arg({ type: QuotaScopeEnum, required: true, description: 'Kind of its owner.' }),
+      name: t.arg.string({ required: true, description: 'Name of its owner: the user, project or domain.' }),
     },
     resolve: (_root, { scope, name }, context) => readQuota(context, scope, name),
   }),
 )
 
 const SetQuotaInput = builder.inputType('SetQuotaInput', {
-  description: 'What to change. Missing fields stay as they are; null removes a limit.',
+  description: 'Changes of a quota. Missing fields stay as they are; null removes a limit.',
   fields: (t) => ({
-    scope: t.field({ type: QuotaScopeEnum, required: true, description: 'Of what kind it is.' }),
-    name: t.string({ required: true, description: 'Of the user, project or domain.' }),
+    scope: t.field({ type: QuotaScopeEnum, required: true, description: 'Kind of its owner.' }),
+    name: t.string({ required: true, description: 'Name of its owner: the user, project or domain.' }),
     slots: t.field({
       type: [ResourceSlotInput],
-      description: 'Limit on what all kernels together may hold. Replaces the earlier limits; 0 allows none of a slot.',
-    }),
-    maxRunning: t.int({ description: 'Limit on sessions placed at once.' }),
-    maxPending: t.int({ description: 'Limit on sessions PENDING at once.' }),
-    maxCheckpointBytes: t.string({
       description:
-        'Limit on the bytes of all checkpoints, such as `500g`. While they have as much, no new chain starts.',
+        'Limits on the resources that all kernels together may hold. Replaces the earlier limits; 0 allows none of a slot.',
+    }),
+    maxRunning: t.int({ description: 'Limit on the number of sessions placed at the same time.' }),
+    maxPending: t.int({ description: 'Limit on the number of PENDING sessions.' }),
+    maxCheckpointBytes: t.string({
+      description: 'Limit on the bytes of all checkpoints, such as `500g`. No new chain starts while it is reached.',
     }),
   }),
 })
 
 const SetQuotaPayload = builder.objectRef<{ quota: UsedQuota }>('SetQuotaPayload').implement({
-  description: 'What is set now.',
-  fields: (t) => ({ quota: t.expose('quota', { type: QuotaType, description: 'What is set now.' }) }),
+  description: 'The quota after the change.',
+  fields: (t) => ({ quota: t.expose('quota', { type: QuotaType, description: 'The quota after the change.' }) }),
 })
 
 mutation({
   name: 'setQuota',
   description:
-    'Limits what a user, a project or a domain may have at once, for administrators. What exists already stays.',
+    'Limits what a user, a project or a domain may use at the same time; for administrators. Existing sessions stay.',
   input: SetQuotaInput,
-  inputDescription: 'What, and for whom.',
+  inputDescription: 'The limits, and their owner.',
   payload: SetQuotaPayload,
   errors: [ValidationError, NotFoundError, ForbiddenError],
-  result: 'What is set now',
+  result: 'The quota after the change',
   run: async (context, input) => ({ quota: await setQuota(context, input) }),
 })

@@ -11,7 +11,7 @@ import { ExecutorOptionInput } from './session/values.types.ts'
 builder.queryField('resourceGroups', (t) =>
   t.prismaField({
     type: [ResourceGroupType],
-    description: 'All resource groups, by name.',
+    description: 'All resource groups, ordered by name.',
     resolve: (query, _root, _args, { services }) =>
       services.prisma.resourceGroup.findMany({ ...query, where: { deletedAt: null }, orderBy: { name: 'asc' } }),
   }),
@@ -21,7 +21,7 @@ type Fields = InputFieldBuilder<(typeof builder)['$inferSchemaTypes'], 'InputObj
 
 const options = (t: Fields) => ({
   name: t.string({ required: true, description: 'Its name.' }),
-  sequencer: t.field({ type: SequencerEnum, description: 'In which order sessions are scheduled.' }),
+  sequencer: t.field({ type: SequencerEnum, description: 'Order in which sessions are scheduled.' }),
   selector: t.field({ type: AgentSelectorEnum, description: 'How an agent is selected.' }),
   maxTries: t.int({ description: 'Number of failures of one handler after which a session gives up.' }),
   maxReschedules: t.int({ description: 'How often a session may go back to PENDING.' }),
@@ -37,7 +37,7 @@ const options = (t: Fields) => ({
   terminateTimeout: t.float({ description: 'Timeout in TERMINATING, in seconds; more than `stopGrace`.' }),
   fenceAfter: t.float({
     description:
-      'Seconds without a response after which an agent stops its kernels by itself, at least 10. An agent applies a change from its next registration.',
+      'Seconds without a response after which an agent stops its kernels by itself, at least 10. An agent applies a change at its next registration.',
   }),
   stopGrace: t.float({ description: 'Grace period in seconds between asking a kernel to stop and killing it.' }),
   allowedSessionTypes: t.field({
@@ -47,13 +47,14 @@ const options = (t: Fields) => ({
   executorOptions: t.field({
     type: [ExecutorOptionInput],
     description:
-      'What executors are told of all sessions in the group, in place of what it has. Kernels that are ordered later learn it.',
+      'Executor options of all sessions in the group. Replaces all of them; applies to kernels that are assigned later.',
   }),
   allowedExecutorOptions: t.stringList({
-    description: 'Keys of executor options that sessions may set themselves, also in place of those of the group.',
+    description:
+      'Keys of executor options that sessions may set themselves, even if the group sets them too. Replaces all of them.',
   }),
-  draining: t.boolean({ description: 'True: nothing new is scheduled in it; running kernels keep running.' }),
-  drainReason: t.string({ description: 'Reason, shown to people and by waiting sessions.' }),
+  draining: t.boolean({ description: 'True: no new session is scheduled in it; running kernels keep running.' }),
+  drainReason: t.string({ description: 'Reason for draining it, for people. Waiting sessions show it.' }),
 })
 
 const CreateResourceGroupInput = builder.inputType('CreateResourceGroupInput', {
@@ -67,16 +68,16 @@ const UpdateResourceGroupInput = builder.inputType('UpdateResourceGroupInput', {
 })
 
 const DeleteResourceGroupInput = builder.inputType('DeleteResourceGroupInput', {
-  description: 'Which group.',
+  description: 'The group to delete.',
   fields: (t) => ({ name: t.string({ required: true, description: 'Its name.' }) }),
 })
 
 const DeleteResourceGroupPayload = builder.objectRef<{ name: string }>('DeleteResourceGroupPayload').implement({
-  description: 'It is gone.',
+  description: 'The group was deleted.',
   fields: (t) => ({
-    name: t.exposeString('name', { description: 'The name that it had.' }),
+    name: t.exposeString('name', { description: 'Its name.' }),
     deletedId: t.id({
-      description: 'The global id that it had, for caches.',
+      description: 'Its global id, for caches.',
       resolve: ({ name }) => encodeGlobalID('ResourceGroup', name),
     }),
   }),
@@ -84,7 +85,7 @@ const DeleteResourceGroupPayload = builder.objectRef<{ name: string }>('DeleteRe
 
 mutation({
   name: 'createResourceGroup',
-  description: 'Creates a resource group; for administrators. Agents join it by its name.',
+  description: 'Creates a resource group; for administrators. Agents join it by name.',
   input: CreateResourceGroupInput,
   inputDescription: 'Its name and options.',
   payload: resourceGroupPayload('CreateResourceGroupPayload'),
@@ -95,9 +96,9 @@ mutation({
 
 mutation({
   name: 'updateResourceGroup',
-  description: 'Changes options of a resource group, and drains or resumes it, for administrators.',
+  description: 'Changes options of a resource group, or drains or resumes it; for administrators.',
   input: UpdateResourceGroupInput,
-  inputDescription: 'Its name, and what to change.',
+  inputDescription: 'Its name, and the changes.',
   payload: resourceGroupPayload('UpdateResourceGroupPayload'),
   errors: [ValidationError, NotFoundError, ForbiddenError],
   result: 'The group',
@@ -107,23 +108,23 @@ mutation({
 mutation({
   name: 'deleteResourceGroup',
   description:
-    'Deletes a resource group that no agent, no session that is not finished and no retry that waits belongs to, for administrators.',
+    'Deletes a resource group; for administrators. It must have no agents, no unfinished sessions and no waiting retries.',
   input: DeleteResourceGroupInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The group to delete.',
   payload: DeleteResourceGroupPayload,
   errors: [NotFoundError, InvalidStateError, ForbiddenError],
-  result: 'Its name',
+  result: 'The name of the deleted group',
   run: deleteResourceGroup,
 })
 
 /** A payload whose group is read after the commit, with the selected columns. */
 function resourceGroupPayload(name: string) {
   return builder.objectRef<{ name: string }>(name).implement({
-    description: 'What it is now.',
+    description: 'The group after the change.',
     fields: (t) => ({
       resourceGroup: t.prismaField({
         type: ResourceGroupType,
-        description: 'What it is now.',
+        description: 'The group after the change.',
         resolve: (query, parent, _args, { services }) =>
           services.prisma.resourceGroup.findUniqueOrThrow({ ...query, where: { name: parent.name } }),
       }),

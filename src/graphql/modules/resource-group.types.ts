@@ -8,22 +8,22 @@ import { SessionNode, SessionTypeEnum } from './session/session.types.ts'
 import { ExecutorOption, labelsOf } from './session/values.types.ts'
 
 export const SequencerEnum = builder.enumType('Sequencer', {
-  description: 'In which order sessions of the same priority are scheduled.',
+  description: 'Order in which sessions of the same priority are scheduled.',
   values: {
     FIFO: { description: 'The oldest first.' },
     LIFO: { description: 'The newest first.' },
     DRF: {
       description:
-        'First the session whose user (or project, if it has no user) has the smallest dominant share of the group.',
+        'The session whose user (or project, if it has no user) has the smallest dominant share of the group comes first.',
     },
   } as const,
 })
 
 export const AgentSelectorEnum = builder.enumType('AgentSelector', {
-  description: 'Which of the agents with free capacity is chosen.',
+  description: 'How one of the agents with enough free capacity is chosen.',
   values: {
-    CONCENTRATED: { description: 'The agent that would be most full.' },
-    DISPERSED: { description: 'The agent that would be least full.' },
+    CONCENTRATED: { description: 'The agent that would be fullest with the session.' },
+    DISPERSED: { description: 'The agent that would be emptiest with the session.' },
     ROUND_ROBIN: { description: 'Each agent in turn.' },
   } as const,
 })
@@ -31,21 +31,21 @@ export const AgentSelectorEnum = builder.enumType('AgentSelector', {
 const seconds = (ms: number | null) => (ms === null ? null : ms / 1000)
 
 const GroupSlot = builder.objectRef<GroupSlotRow>('ResourceGroupSlot').implement({
-  description: 'What the agents of a group have of one resource.',
+  description: "Capacity and use of one resource of a group's agents.",
   fields: (t) => ({
-    slot: t.exposeString('slot', { description: 'Which: `cpu`, `mem`, `cuda.device`, …' }),
-    capacity: t.exposeString('capacity', { description: 'How much there is, as a plain decimal; bytes for memory.' }),
-    used: t.exposeString('used', { description: 'How much of it is allocated to kernels.' }),
+    slot: t.exposeString('slot', { description: 'The resource: `cpu`, `mem`, `cuda.device`, …' }),
+    capacity: t.exposeString('capacity', { description: 'Total amount, as a plain decimal; bytes for memory.' }),
+    used: t.exposeString('used', { description: 'Amount allocated to kernels.' }),
     utilisation: t.float({
-      description: 'Share of it that is allocated to kernels, 0 to 1; 0 if there is none.',
+      description: 'Allocated share, 0 to 1; 0 if there is no capacity.',
       resolve: ({ used, capacity }) => utilisation(used, capacity),
     }),
-    agents: t.exposeInt('agents', { description: 'How many agents have it.' }),
+    agents: t.exposeInt('agents', { description: 'Number of agents that have it.' }),
   }),
 })
 
 export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
-  description: 'A pool of agents that is scheduled by itself.',
+  description: 'A pool of agents with its own scheduling.',
   id: { field: 'name' },
   nullable: true,
   select: { name: true },
@@ -53,10 +53,10 @@ export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
     name: t.exposeString('name', { description: 'Its name.' }),
     slots: t.field({
       type: [GroupSlot],
-      description: 'Resources of its agents together; LOST and TERMINATED agents have none.',
+      description: 'Resources of its agents in total, without LOST and TERMINATED agents.',
       resolve: ({ name }, _args, { loaders }) => loaders.groupSlots.load(name),
     }),
-    sequencer: t.expose('sequencer', { type: SequencerEnum, description: 'In which order sessions are scheduled.' }),
+    sequencer: t.expose('sequencer', { type: SequencerEnum, description: 'Order in which sessions are scheduled.' }),
     selector: t.expose('selector', { type: AgentSelectorEnum, description: 'How an agent is selected.' }),
     maxTries: t.exposeInt('triesMax', {
       description: 'Number of failures of one handler after which a session gives up.',
@@ -87,7 +87,7 @@ export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
       resolve: ({ queueTimeoutMs }) => seconds(queueTimeoutMs),
     }),
     terminateTimeout: t.float({
-      description: 'Seconds in TERMINATING.',
+      description: 'Timeout in TERMINATING, in seconds.',
       select: { terminateTimeoutMs: true },
       resolve: ({ terminateTimeoutMs }) => terminateTimeoutMs / 1000,
     }),
@@ -103,11 +103,11 @@ export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
     }),
     allowedSessionTypes: t.expose('allowedSessionTypes', {
       type: [SessionTypeEnum],
-      description: 'What may be created in it.',
+      description: 'Types of sessions that may be created in it.',
     }),
     executorOptions: t.field({
       type: [ExecutorOption],
-      description: 'What executors are told of all its sessions.',
+      description: 'Executor options of all its sessions.',
       select: { executorOptions: true },
       resolve: ({ executorOptions }) => labelsOf(executorOptions),
     }),
@@ -115,7 +115,7 @@ export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
       description: 'Keys of executor options that sessions may set themselves.',
     }),
     draining: t.boolean({
-      description: 'Whether nothing new is scheduled in it. Running kernels keep running.',
+      description: 'Whether it is drained: no new session is scheduled in it; running kernels keep running.',
       select: { drainedAt: true },
       resolve: ({ drainedAt }) => drainedAt !== null,
     }),
@@ -123,20 +123,20 @@ export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
       nullable: true,
       description: 'Reason given by the person who drained it.',
     }),
-    drainedAt: t.expose('drainedAt', { type: 'DateTime', nullable: true, description: 'Since when.' }),
+    drainedAt: t.expose('drainedAt', { type: 'DateTime', nullable: true, description: 'When it was drained.' }),
   }),
 })
 
 const PendingSessionConnection = builder.connectionObject(
   { type: SessionNode, name: 'PendingSessionConnection', description: 'A page of sessions that wait for an agent.' },
-  { name: 'PendingSessionEdge', description: 'One session and its place.' },
+  { name: 'PendingSessionEdge', description: 'One session with its cursor.' },
 )
 
 builder.prismaObjectField(ResourceGroupType, 'pendingSessions', (t) =>
   t.field({
     type: PendingSessionConnection,
     description:
-      'Its sessions that are PENDING, of those that you may see: the highest priority first, then the oldest. `totalCount` counts up to 10,000.',
+      'Its PENDING sessions that you may see, ordered by priority, highest first, then by age, oldest first. `totalCount` counts up to 10,000.',
     args: forwardArguments(t),
     complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
     resolve: ({ name }, args, context, info) =>
@@ -153,7 +153,7 @@ builder.prismaObjectField(ResourceGroupType, 'pendingSessions', (t) =>
   }),
 )
 
-/** Used share of the capacity, 0 if there is no capacity. Amounts are decimals as text. */
+/** Computes the used share of the capacity; 0 if there is no capacity. Amounts are decimals as text. */
 export function utilisation(used: string, capacity: string): number {
   const whole = Number(capacity)
   return whole === 0 ? 0 : Number(used) / whole

@@ -22,7 +22,8 @@ const GREETING = `# Put the token of the data directory's file "admin-token" int
 `
 
 /**
- * Renders the page of GraphiQL. Takes a second and 60 MB of memory, so it is rendered once, when the web UI is bundled.
+ * Renders the page of GraphiQL. This takes a second and 60 MB of memory, so it is done once, when the web UI is
+ * bundled.
  */
 export async function renderGraphiQLPage(): Promise<string> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
@@ -38,8 +39,8 @@ export async function renderGraphiQLPage(): Promise<string> {
 }
 
 /**
- * Adds a policy that allows only the page's own scripts, by their digests, so that data from the server cannot run as a
- * script. The scripts create styles, and workers from blobs for the editor.
+ * Adds a content security policy that allows only the page's own scripts, by their digests, so that data from the
+ * server cannot run as a script. The scripts create styles, and workers from blobs for the editor.
  */
 function withScriptPolicy(html: string): string {
   // Browsers convert line ends to line feeds before they compare digests.

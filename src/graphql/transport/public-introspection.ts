@@ -12,8 +12,8 @@ import {
 import { createRates } from '../../services/access/admission.ts'
 
 /**
- * Introspection without a token. The query for the whole schema is answered from memory, in each form that tools send;
- * any other introspection is executed only if its answer is small.
+ * Answers introspection without a token. The query for the whole schema is answered from memory, in each form that
+ * tools send; any other introspection is executed only if its answer is small.
  */
 
 type Send = (request: IncomingMessage, response: ServerResponse) => Promise<void>
@@ -25,15 +25,15 @@ export type StaticAnswers = (body: {
 }) => Send
 
 export interface PublicIntrospection {
-  /** Null if this is not the query for the whole schema. */
+  /** Returns a function that sends the answer; null if this is not the query for the whole schema. */
   whole(query: unknown, operationName: unknown): Send | null
 }
 
-/** The longest form that tools send has 2,000 characters. */
+/** Maximum length of such a query: the longest form that tools send has 2,000 characters. */
 const WHOLE_LENGTH_MAX = 8_192
 /** Number of cached forms, of 64 possible ones: each takes half a megabyte. */
 const FORMS_MAX = 16
-/** New forms answered per second, with a burst of ten seconds: the first answer of a form takes about 20 ms. */
+/** New forms answered per second, with a burst of ten: the first answer of a form takes about 20 ms. */
 const NEW_FORMS_PER_SECOND = 1
 
 interface Form {
@@ -98,7 +98,7 @@ export function createPublicIntrospection(schema: GraphQLSchema, staticAnswer: S
   }
 }
 
-/** The optional parts of introspection that a query asks for. */
+/** Reads the optional parts of introspection that a query requests. */
 function optionsOf(text: string): IntrospectionOptions {
   return {
     descriptions: text.includes('description'),
@@ -121,7 +121,7 @@ function shortened(query: string): string | null {
   }
 }
 
-/** Fields of the answer to any other introspection without a token: they take less than a millisecond. */
+/** Maximum number of fields of any other introspection answer without a token: they take less than a millisecond. */
 const SMALL_ANSWER_FIELDS_MAX = 300
 const SMALL_LENGTH_MAX = 1_024
 const SMALL_TOKENS_MAX = 100

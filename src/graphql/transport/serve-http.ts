@@ -22,7 +22,9 @@ import { identify } from './authentication.ts'
 import { isSmallIntrospection, type PublicIntrospection } from './public-introspection.ts'
 import { type Identity, wholeRequests } from './whole-request.ts'
 
-/** Yoga would copy a server context property by property. The request itself carries the values instead. */
+/**
+ * The server context for Yoga, which would copy it property by property. The request itself carries the values instead.
+ */
 const NO_CONTEXT = undefined!
 
 type ServeHttp = (request: IncomingMessage, response: ServerResponse, requestId: string) => Promise<void>
@@ -36,9 +38,9 @@ export function createServeHttp(
   server: GraphQLServer,
   options: {
     authenticate: Authenticate
-    /** Answers requests without a token; null if they are refused unread. */
+    /** Answers requests without a token; null if they are refused without being read. */
     introspection: PublicIntrospection | null
-    /** Rate limit of addresses that ask without a token. */
+    /** Rate limit of addresses that send requests without a token. */
     strangers: Rates | undefined
     log: Logger
   },
@@ -94,7 +96,8 @@ export function createServeHttp(
   }
 
   /**
-   * The error for a request without a valid token that is refused before its body is read; null if it may introspect.
+   * Returns the error for a request without a valid token that is refused before its body is read; null if it may
+   * introspect.
    */
   function refusalOf({ socket }: IncomingMessage, identity: GraphQLError): GraphQLError | null {
     const { code } = identity.extensions
@@ -148,7 +151,10 @@ function paramsIn(body: Buffer): { query?: unknown; operationName?: unknown } {
   }
 }
 
-/** Only callers that may create sessions may send large requests. The HTTP server limits how long they may take. */
+/**
+ * Returns the limits of a request body. Only callers that may create sessions may send large requests. The HTTP server
+ * limits how long they may take.
+ */
 function boundsFor(identity: Identity | GraphQLError): BodyBounds {
   if (identity instanceof GraphQLError) return { bytesMax: STRANGER_BYTES_MAX, excessOf: counting(REQUEST_VALUES_MAX) }
   if (!mayChange(identity.viewer)) return { bytesMax: REQUEST_BYTES_MAX, excessOf: counting(REQUEST_VALUES_MAX) }
@@ -164,7 +170,7 @@ function counting(max: JsonBounds): (chunk: Buffer) => string | undefined {
   }
 }
 
-/** Remembers the last URL: almost all requests have the same one. */
+/** Returns a function that parses URLs. It remembers the last URL: almost all requests have the same one. */
 function urlParser(): (request: IncomingMessage) => URL {
   let last = new URL('http://localhost')
   let lastText = last.href
@@ -183,7 +189,7 @@ interface HttpExtension {
   headers?: Record<string, string>
 }
 
-/** Sends an error without reading the rest of the body, which is discarded. */
+/** Sends an error without reading the rest of the body. The rest is discarded. */
 function refuse(request: IncomingMessage, response: ServerResponse, error: RepriseError | GraphQLError): void {
   request.resume()
   const { http, ...extensions } = error instanceof RepriseError ? ofReprise(error) : error.extensions

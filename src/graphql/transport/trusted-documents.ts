@@ -10,7 +10,7 @@ export type TrustedDocuments = ReadonlyMap<string, string>
 const SHA_256 = /^[0-9a-f]{64}$/
 
 /**
- * Parses the file written by client builds: a JSON object of document texts by SHA-256, with or without the prefix
+ * Parses the file that client builds write: a JSON object of document texts by SHA-256, with or without the prefix
  * `sha256:`.
  * @throws Error that describes the fault
  */
@@ -29,8 +29,8 @@ export function parseTrustedDocuments(json: string): TrustedDocuments {
 }
 
 /**
- * The text to execute: that of the trusted document named by `documentId` or as a persisted query, or the query itself
- * if it is a trusted document.
+ * Returns the text to execute: that of the trusted document named by `documentId` or as a persisted query, or the query
+ * itself if it is a trusted document.
  */
 export function trustedText(documents: TrustedDocuments, params: GraphQLParams): string | GraphQLError {
   const hash = namedHash(params) ?? (params.query ? sha256(params.query) : undefined)
@@ -73,7 +73,7 @@ function sha256(text: string): string {
 }
 
 /**
- * Reads the file of trusted documents; undefined without a path, and then any document may be executed.
+ * Reads the file of trusted documents. Without a path the result is undefined, and any document may be executed.
  * @throws Error that names the file and its fault
  */
 export async function readTrustedDocuments(path: string | undefined): Promise<TrustedDocuments | undefined> {

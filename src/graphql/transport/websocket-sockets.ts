@@ -4,7 +4,7 @@ import type { Extra } from 'graphql-ws/use/ws'
 import type { WebSocket, WebSocketServer } from 'ws'
 import type { Logger } from '../../observability/log.ts'
 import { isKnown } from '../../services/access/authenticate.ts'
-import { guarded } from '../../waiting/guarded.ts'
+import { guarded } from '../../waiting/wait.ts'
 
 /**
  * Connects the sockets of a WebSocket server to graphql-ws. Replaces its `useServer`, which prints errors instead of
@@ -17,7 +17,7 @@ export function joinSockets(
     log: Logger
     pingIntervalMs: number
     /**
-     * Called when a client no longer waits for the operation with this id. graphql-ws reports that for subscriptions
+     * Called when a client no longer waits for the operation with this id. graphql-ws reports this for subscriptions
      * only.
      */
     onComplete(connection: Extra, id: string): void
@@ -27,13 +27,13 @@ export function joinSockets(
   sockets.options.handleProtocols = handleProtocols
   sockets.on('connection', (socket, request) => {
     // The socket closes itself with the appropriate code.
-    socket.on('error', (error) => log.debug({ err: error }, 'a WebSocket met an error'))
+    socket.on('error', (error) => log.debug({ err: error }, 'a WebSocket had an error'))
     const connection = { socket, request }
     const stopPings = cutOffSilent(socket, request.socket, pingIntervalMs)
     const closed = protocol.opened(
       {
         protocol: socket.protocol,
-        // Settles once the socket has passed the data on, so a slow peer is sent one event at a time.
+        // Settles once the socket has passed on the data, so a slow peer is sent one event at a time.
         send: (text) =>
           new Promise((resolve, reject) => {
             if (socket.readyState !== socket.OPEN) return resolve()
@@ -56,7 +56,9 @@ export function joinSockets(
     )
     socket.once('close', (code, reason) => {
       stopPings()
-      closed(code, String(reason)).catch((error: unknown) => log.error({ err: error }, 'a WebSocket met a fault'))
+      closed(code, String(reason)).catch((error: unknown) =>
+        log.error({ err: error }, 'a WebSocket failed unexpectedly'),
+      )
     })
   })
   return {
@@ -71,15 +73,15 @@ export function joinSockets(
 }
 
 /**
- * Bounds the messages of an open socket, from the next one on: the socket closes with 1009 as soon as the head of a
- * longer message arrives. The public interface of ws has only one bound for all sockets of a server.
+ * Limits the size of messages of an open socket, from the next message on: the socket closes with 1009 as soon as the
+ * head of a longer message arrives. The public interface of ws has only one limit for all sockets of a server.
  */
 export function boundMessages(socket: WebSocket, bytesMax: number): void {
   const { _receiver: receiver } = socket as unknown as { _receiver: { _maxPayload: number } }
   receiver._maxPayload = bytesMax
 }
 
-/** Messages of one socket that are handled before other sockets have their turn: one packet can bring a thousand. */
+/** Messages of one socket that are handled before other sockets have their turn: one packet can contain a thousand. */
 const MESSAGES_PER_TURN_MAX = 50
 
 /**
@@ -132,7 +134,7 @@ function completedBy(text: string): string | undefined {
     const message = JSON.parse(text) as { type?: unknown; id?: unknown } | null
     return message?.type === 'complete' && typeof message.id === 'string' ? message.id : undefined
   } catch {
-    // graphql-ws closes the socket for it.
+    // graphql-ws closes the socket for this message.
     return undefined
   }
 }
@@ -142,8 +144,8 @@ function textOf(message: Buffer | ArrayBuffer | Buffer[]): string {
 }
 
 /**
- * Ping intervals for which a peer that still reads may leave a ping unanswered. A dead peer seems to read until the
- * buffers are full.
+ * Number of ping intervals for which a peer that still reads may leave a ping unanswered. A dead peer seems to read
+ * until the buffers are full.
  */
 const LATE_INTERVALS_MAX = 25
 
@@ -164,7 +166,7 @@ function cutOffSilent(socket: WebSocket, connection: Socket, pingIntervalMs: num
     late += 1
     sentBefore = connection.bytesWritten
   }
-  // Runs after pending input: if this process was busy, pongs may be waiting to be read.
+  // `setImmediate` lets pending input be read first: if this process was busy, pongs may be waiting to be read.
   const timer = setInterval(() => setImmediate(ping), pingIntervalMs)
   return () => clearInterval(timer)
 }
@@ -176,6 +178,6 @@ function closeFor(socket: WebSocket, error: unknown, log: Logger): void {
   }
   // A response was in progress when the socket closed.
   if (socket.readyState !== socket.OPEN) return
-  log.error({ err: error }, 'a WebSocket met a fault')
+  log.error({ err: error }, 'a WebSocket failed unexpectedly')
   socket.close(CloseCode.InternalServerError, 'Internal server error')
 }

@@ -35,15 +35,15 @@ const REFUSALS: Readonly<Record<string, number>> = {
   FORBIDDEN,
   TOO_MANY_REQUESTS: TRY_AGAIN_LATER,
 }
-/** The WebSocket protocol allows 123 bytes. */
+/** Maximum length of a close reason in bytes; the WebSocket protocol allows 123. */
 const REASON_LENGTH_MAX = 120
 
 export interface WebSocketOptions {
   /** How long a connection may stay unauthenticated. */
   initTimeoutMs?: number
   /**
-   * A peer that has not answered a ping when the next one is due is disconnected. Shorter than the idle timeouts of
-   * proxies.
+   * Interval of pings. A peer that has not answered a ping when the next one is due is disconnected. Shorter than the
+   * idle timeouts of proxies.
    */
   pingIntervalMs?: number
 }
@@ -53,13 +53,14 @@ interface Caller {
   /** Number of operations in progress. A subscription counts until it is open. */
   operations?: number
   /**
-   * By the client's id of an operation: aborted when the client no longer waits for it. Each has its own signal: one
-   * composed by `AbortSignal.any` with a signal that lives as long as the socket would never be freed (1.2 kB each).
+   * Signals by the client's id of an operation, aborted when the client no longer waits for it. Each operation has its
+   * own signal: one composed by `AbortSignal.any` with a signal that lives as long as the socket would never be freed
+   * (1.2 kB each).
    */
   awaited?: Map<string, AbortController>
 }
 
-/** The type of values that Yoga types as `any`. */
+/** The type of values for which Yoga only has `any`. */
 interface Executable {
   schema: GraphQLSchema
   parse: (query: string) => DocumentNode
@@ -118,7 +119,7 @@ export function serveWebSockets(
     },
     onSubscribe: ({ extra }, id, payload) =>
       counted(extra, id, async (left) => {
-        // Reads the token's present rights: they may have changed since it connected.
+        // Reads the token's present rights, because they may have changed since it connected.
         const identity = await whoIs(extra, authorizationOf(extra.token!))
         if (!(identity instanceof GraphQLError))
           return prepare(graphql, { extra, identity, payload, left }, trustedDocuments)
@@ -149,7 +150,7 @@ function closeCodeOf({ extensions }: GraphQLError): number {
 
 type Prepared = ExecutionArgs | readonly GraphQLError[]
 
-/** Bounds the operations of a socket that have begun and not ended. */
+/** Limits the number of operations of a socket that are in progress. */
 async function counted(extra: Caller, id: string, work: (left: AbortSignal) => Promise<Prepared>): Promise<Prepared> {
   const { operations = 0, awaited } = extra
   if (operations >= OPERATIONS_PER_SOCKET_MAX) {

@@ -21,7 +21,10 @@ interface Parts extends Details {
   signal: AbortSignal
 }
 
-/** Returns a function that makes one from a POST request of Node. `Request` is the class that the server uses. */
+/**
+ * Returns a function that makes a whole request from a POST request of Node. `Request` is the class that the server
+ * uses.
+ */
 export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
   class Whole extends Base implements WholeRequest {
     readonly requestId: string
@@ -39,12 +42,12 @@ export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
       this.isLarge = isLarge
     }
 
-    /** Null, because a stream would be read a second time: `text` and `json` return the body. */
+    /** Returns null, because a stream would be read a second time: `text` and `json` return the body. */
     override get body(): null {
       return null
     }
 
-    /** The error of Yoga would contain the whole text. */
+    /** Throws its own error, because Yoga's error would contain the whole text. */
     override async json(): Promise<never> {
       let body: never
       try {
@@ -63,7 +66,7 @@ export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
   }
 }
 
-/** The error for a request that cannot be parsed. */
+/** Creates the error for a request that cannot be parsed. */
 export function unreadable(message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'MALFORMED_REQUEST', http: { status: 400 } } })
 }
@@ -74,17 +77,19 @@ export interface Identity {
   token: string
 }
 
-/** An id that connects an error shown to a client with its log entries. */
+/** Creates an id that connects an error shown to a client with its log entries. */
 export function newRequestId(): string {
   return randomUUID()
 }
 
-/** Id of an operation over HTTP: the one that the HTTP server assigned to the request, else a new one. */
+/**
+ * Returns the id of an operation over HTTP: the one that the HTTP server assigned to the request, otherwise a new one.
+ */
 export function requestIdOf(request: Request, { requestId }: ServerContext): string {
   return requestId ?? (request as Partial<WholeRequest>).requestId ?? newRequestId()
 }
 
-/** Network address that an operation over HTTP comes from. */
+/** Returns the network address that an operation over HTTP comes from. */
 export function addressOf(request: Request, { address }: ServerContext): string | undefined {
   return address ?? (request as Partial<WholeRequest>).address
 }

@@ -11,7 +11,7 @@ import type { ResubmissionOverrides } from '../../domain/resubmission.ts'
 import type { SessionAction } from '../../domain/session/session-spec.ts'
 import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
 import { canonicalJson, issuesOf, refuseUnstorable } from '../input/parse-input.ts'
-import type { TerminationOptions } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
+import type { TerminationOptions } from '../../store/sql/resubmission/open-resubmission.sql.ts'
 import {
   agentIds,
   batchTimeout,

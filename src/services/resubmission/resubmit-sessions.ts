@@ -18,7 +18,7 @@ import {
   type NewResubmission,
   openResubmission,
 } from '../../store/sql/resubmission/open-resubmission.sql.ts'
-import type { TerminationOptions } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
+import type { TerminationOptions } from '../../store/sql/resubmission/open-resubmission.sql.ts'
 import { readGroupScopes } from '../../store/sql/session/creation-scope.sql.ts'
 import { actorOf, assertMayChange } from '../access/authorize.ts'
 import { listChainTails } from '../../store/sql/chain/list-chains.sql.ts'

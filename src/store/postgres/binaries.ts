@@ -1,8 +1,9 @@
-import type { Settings } from './postmaster.ts'
 import { lstat, readFile, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { EmbeddedPostgresError, explained } from './embedded-error.ts'
+
+export type Settings = Readonly<Record<string, string>>
 
 /**
  * Connections of a server besides its two pools: to listen, to hold the owner lock, to migrate and for single queries.

@@ -5,7 +5,8 @@ import type { Logger } from '../../observability/log.ts'
 import { type Address, type Cluster, connectionString, openCluster, serverConnectionString } from './cluster.ts'
 import { EmbeddedPostgresError } from './embedded-error.ts'
 import { type OwnerLock, takeOwnerLock } from './owner-lock.ts'
-import { ensureRunning, runsWith, type Settings, stopServer } from './postmaster.ts'
+import { ensureRunning, runsWith, stopServer } from './postmaster.ts'
+import type { Settings } from './binaries.ts'
 import { embeddedSettings } from './binaries.ts'
 
 export interface EmbeddedPostgres {

@@ -1,3 +1,4 @@
+import type { Settings } from './binaries.ts'
 import { readFile, rename, stat, unlink } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -22,8 +23,6 @@ import {
  *   starting, stopping → wait
  *   ready → adopt
  */
-
-export type Settings = Readonly<Record<string, string>>
 
 /** Enough for crash recovery of 2 GB of WAL on a slow disk. */
 const START_TIMEOUT_SECONDS = 300

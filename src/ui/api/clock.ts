@@ -4,17 +4,17 @@ let aheadMs = 0
 const listeners = new Set<() => void>()
 let timer: ReturnType<typeof setInterval> | undefined
 
-/** With each answer that has `now`: what counts is the server's clock. */
+/** Called for each answer that has `now`: pages use the server's clock. */
 export function setServerNow(now: string): void {
   aheadMs = Date.parse(now) - Date.now()
 }
 
-/** Milliseconds since 1970, by the server's clock. */
+/** The server's time in milliseconds since 1970. */
 export function serverNow(): number {
   return Date.now() + aheadMs
 }
 
-/** The server's time, each second while `ticks`: one timer for all that show it. */
+/** The server's time, updated each second while `ticks`. All components share one timer. */
 export function useServerNow(ticks = true): number {
   const [, tick] = useReducer((count: number) => count + 1, 0)
   useEffect(() => {

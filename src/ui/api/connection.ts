@@ -15,7 +15,7 @@ import { browserKey, fetchNoting, session } from './login.ts'
 import { withSentAt } from './poll.ts'
 import { isUnauthenticated, resultOfError } from './problem.ts'
 
-/** To the server that this page came from. The browser sends the cookie of the login along. */
+/** Connects to the server that this page came from. The browser sends the login cookie along. */
 export const connection = createConnection({
   url: location.origin,
   browserKey,
@@ -24,15 +24,18 @@ export const connection = createConnection({
 })
 
 /**
- * For what is asked while the program is still being run. All else is sent once what asks has come to its end: while a
- * component is drawn, its query is begun, left, and begun again.
+ * Sends the query at once. Other queries are sent after the current task, because a component that is being drawn
+ * begins, leaves and begins its query again.
  */
 export const AT_ONCE = { requestPolicy: 'network-only', atOnce: true } as const
 
-/** For long lists that nothing else shows: to keep each of their values by itself takes as long as to draw them. */
+/**
+ * Bypasses the cache. For long lists that only one page shows: caching each of their values takes as long as drawing
+ * them.
+ */
 export const UNCACHED = { ...AT_ONCE, uncached: true } as const
 
-/** Goes before the cache: what is not to be kept passes it by. */
+/** Comes before the cache, and sends uncached queries past it. */
 const uncachedExchange: Exchange = (input) => (operations) => {
   const all = pipe(operations, share)
   const isUncached = ({ context }: Operation) => context['uncached'] === true
@@ -79,14 +82,14 @@ async function answerTo(operation: Operation): Promise<OperationResult> {
     if (session.get() === 'unknown') session.set('known')
     return makeResult(operation, { data: data as Record<string, unknown>, hasNext: false })
   } catch (error) {
-    // Another tab has logged in meanwhile, and the cookie was of its login already.
+    // Another tab has logged in meanwhile, and the request carried the cookie of that login already.
     if (isUnauthenticated(error) && key !== browserKey()) return answerTo(operation)
     if (isUnauthenticated(error) && session.get() === 'known') session.set('gone')
     return resultOfError(operation, error)
   }
 }
 
-/** Everything that was read, by the ids of its nodes: what one page reads again, all of them show. */
+/** Caches everything that was read, by node id: what one page reads again is updated on all of them. */
 export function createGraphCache(): Client {
   return new Client({
     url: '/graphql',
@@ -102,7 +105,7 @@ export function createGraphCache(): Client {
   })
 }
 
-/** The global id of a node, as the server makes it. */
+/** The global id of a node, in the server's format. */
 export function globalId(typeName: 'Agent' | 'Deployment' | 'Session' | 'Webhook', id: string): string {
   return btoa(`${typeName}:${id}`)
 }

@@ -11,11 +11,11 @@ import { createStore } from './store.ts'
 interface Options {
   signal: AbortSignal
   onProgress?: OnProgress
-  /** Nobody is logged in any more: it goes on once somebody is. */
+  /** Called when the login has ended; the subscription continues after the next login. */
   onGone?: (error: unknown) => void
 }
 
-/** A subscription that also goes on where it was after another login. */
+/** A subscription that resumes where it was after a new login. */
 export async function* lastingStream<
   Data extends Record<string, { cursor: string }>,
   Variables extends { after?: string | null | undefined },
@@ -55,7 +55,7 @@ function loggedIn(signal: AbortSignal): Promise<void> {
 
 export type Changes = UiChangesSubscription['changes']
 
-/** Whether what is shown is told of changes, and since when it is not. */
+/** Whether the page receives changes, and since when it does not. */
 export type LiveState =
   | { kind: 'idle' | 'connecting' | 'live' }
   | { kind: 'reconnecting'; since: number }
@@ -64,24 +64,25 @@ export type LiveState =
 export const liveState = createStore<LiveState>({ kind: 'idle' })
 
 interface Follow {
-  /** Of what is shown: the cursor that was read with it. Null until then. */
+  /** The cursor that was read with the shown data. Null until then. */
   cursor: string | null
   project?: string | undefined
   chainIds?: readonly string[] | undefined
-  /** Of which changes it is told; of chains and sessions by default. */
+  /** Whether `onChanges` is called for these changes. Default: those of chains and sessions. */
   concerns?: (changes: Changes) => boolean
-  /** What has changed since. The next changes wait until it is done, and are then given together. */
+  /** Called with what has changed. Changes that arrive before the promise resolves are merged into the next call. */
   onChanges: (changes: Changes) => Promise<void>
-  /** What is shown is too old to be brought up to date by changes: it is to be read again. */
+  /** Called when changes were missed: the page has to read everything again. */
   onMissed: () => void
 }
 
 /**
- * The one rule of what is live: a page reads with a cursor, follows the changes after it, and reads what of them is on
- * screen, at most twice a second. In a hidden tab it reads nothing, and everything once it is seen again.
+ * Keeps a page live. The page reads with a cursor; this follows the changes after it, and asks the page at most twice
+ * a second to read those that are on screen. In a hidden tab it reads nothing; when the tab is shown again,
+ * everything is read.
  */
 export function useLive({ cursor, project, chainIds, concerns = ofSessions, onChanges, onMissed }: Follow): void {
-  // Also where what was read begins to be followed anew.
+  // Kept when the page begins to follow from another cursor.
   const readAt = useRef(-READS_APART_MS)
   const change = useEffectEvent(async (changes: Changes, signal: AbortSignal) => {
     if (!concerns(changes)) return
@@ -115,7 +116,7 @@ export function useLive({ cursor, project, chainIds, concerns = ofSessions, onCh
   }, [])
 }
 
-/** For `useLive`: the cursor that was read first of what it is about, from which on it is followed. */
+/** For `useLive`: the first cursor that was read for `about`. Changes are followed from there. */
 export function useFirstCursor(about: string, cursor: string | undefined): string | null {
   const [first, setFirst] = useState<{ about: string; cursor: string } | null>(null)
   if (cursor !== undefined && first?.about !== about) setFirst({ about, cursor })
@@ -127,7 +128,9 @@ function ofSessions({ chainIds, sessionIds }: Changes): boolean {
 }
 
 const READS_APART_MS = 500
-/** Longer than a connection may take: one that has not failed by then is there, even if nothing changes. */
+/**
+ * Longer than a connection may take. One that has not failed by then counts as connected, even if nothing changes.
+ */
 const CONNECTED_WITHIN_MS = 4_000
 const FIRST_WITHIN_MS = 1_000
 

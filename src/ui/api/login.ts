@@ -1,18 +1,18 @@
 import { createStore } from './store.ts'
 
 /**
- * The part of a login that this origin's storage keeps. The browser sends the cookie to every port of the host, this
- * only to the server that the page came from, and the server takes neither without the other.
+ * The part of a login that this origin's storage keeps. The browser sends the cookie to every port of the host, but
+ * this key only to the server that the page came from; the server requires both.
  */
 const KEPT = 'reprise-browser-key'
 const HEADER = 'x-reprise-browser-key'
 
-/** Read anew each time: another tab may have logged in. */
+/** Reads it each time, as another tab may have logged in. */
 export function browserKey(): string | null {
   return localStorage.getItem(KEPT)
 }
 
-/** Null: nobody is logged in any more. */
+/** Null when nobody is logged in any more. */
 function keepBrowserKey(key: string | null): void {
   if (key === null) localStorage.removeItem(KEPT)
   else localStorage.setItem(KEPT, key)
@@ -38,12 +38,12 @@ function onOtherLogin(listener: () => void): void {
   })
 }
 
-/** Whether the server knows who this is: `gone` once it no longer does, with a page open that it was read for. */
+/** Whether the server knows the user. `gone`: the login ended while a page was open. */
 type SessionState = 'unknown' | 'known' | 'gone'
 
 export const session = createStore<SessionState>('unknown')
 
-/** Whether the server has said that this browser has the cookie of a login, but not its key. */
+/** Whether the server has answered that this browser has the cookie of a login, but not its key. */
 export const isLoginIncomplete = createStore(false)
 
 onOtherLogin(() => {
@@ -73,7 +73,7 @@ export async function logIn(given: { token: string } | { code: string }): Promis
   throw new LoginError(detail ?? `The server answered with ${response.status}.`)
 }
 
-/** Then the page is loaded anew, so that nothing stays of what was read. */
+/** Logs out, and reloads the page, so that no data stays. */
 export async function logOut(): Promise<void> {
   await fetch('/ui/session', { method: 'DELETE', headers: keyHeaders(browserKey()) }).catch(() => null)
   keepBrowserKey(null)
@@ -81,9 +81,9 @@ export async function logOut(): Promise<void> {
 }
 
 /**
- * Saves what is at the path as a file. The browser follows a link without the key of the page, so the link has a code
- * that the server has made for it, and that is good once.
- * @throws Error with a sentence
+ * Saves the file at a path. The browser follows a link without the page's key, so the link carries a code that the
+ * server has made for it, valid once.
+ * @throws Error with a message for the user
  */
 export async function download(path: string): Promise<void> {
   const to = new URLSearchParams({ to: path })
@@ -101,16 +101,16 @@ export async function download(path: string): Promise<void> {
 }
 
 interface Build {
-  /** The build in the first answer that this page got. */
+  /** The server's build in the first answer to this page. */
   loaded: string | null
-  /** The build in the newest answer. */
+  /** The server's build in the newest answer. */
   served: string | null
 }
 
-/** Which build of the web UI the server has. */
+/** The build of the web UI that the server has. */
 export const build = createStore<Build>({ loaded: null, served: null })
 
-/** Notes what each answer says about it, and about the login. */
+/** Records the server's build and the state of the login from each answer. */
 export const fetchNoting: typeof fetch = async (...request) => {
   const response = await fetch(...request)
   if (response.headers.get('x-reprise-login') === 'incomplete') isLoginIncomplete.set(true)

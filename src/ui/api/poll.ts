@@ -5,14 +5,14 @@ import { serverNow, setServerNow } from './clock.ts'
 
 const SENT_AT = 'sentAt'
 
-/** For the answer to a request: when that was sent. */
+/** Adds to an answer when its request was sent. */
 export function withSentAt<Result extends OperationResult>(result: Result, sentAt: number): Result {
   return { ...result, extensions: { ...result.extensions, [SENT_AT]: sentAt } }
 }
 
 /**
- * What the server has from now on. The client sends nothing while the same is being read already, and takes for an
- * answer what the cache makes of it meanwhile: both may be older than what this is called for.
+ * Reads the server's present data. The client sends no request while an equal one is under way, and answers from the
+ * cache meanwhile; both may be older than this call, so such answers are skipped.
  */
 export async function readAnew<Data, Variables extends AnyVariables>(
   client: Client,
@@ -28,8 +28,8 @@ export async function readAnew<Data, Variables extends AnyVariables>(
 }
 
 /**
- * Runs the work one at a time. Whoever asks while it runs gets another run that begins after it, shared with all who
- * ask meanwhile; what is returned ends with it.
+ * Runs the work one at a time. A call during a run causes one more run after it, shared by all calls during that run.
+ * The promise resolves when the last run has ended.
  */
 export function oneAtATime(work: () => Promise<unknown>): () => Promise<void> {
   let running: Promise<void> | null = null
@@ -51,8 +51,8 @@ export function oneAtATime(work: () => Promise<unknown>): () => Promise<void> {
 }
 
 /**
- * Reads again what is shown, one read at a time: of two that overlap, the older answer may come last, and stay.
- * `variables` that say the same are the same.
+ * Reads the shown data again, one read at a time: of two overlapping reads, the older answer could come last, and
+ * stay. Variables are compared by their JSON.
  */
 export function useReread<Variables extends AnyVariables>(
   document: TypedDocumentNode<unknown, Variables>,
@@ -66,7 +66,7 @@ export function useReread<Variables extends AnyVariables>(
   )
 }
 
-/** Reads again when what it is about has become another than it was at first. */
+/** Reads again when `version` differs from the first one. */
 export function useRereadWhen(version: string | number, reread: () => Promise<void>): void {
   const first = useRef({ reread, version })
   const again = useEffectEvent(() => void reread())
@@ -78,19 +78,19 @@ export function useRereadWhen(version: string | number, reread: () => Promise<vo
 }
 
 interface Polled<Data> {
-  /** The last answer, also if later reads failed. */
+  /** The last answer, kept if later reads fail. */
   data: Data | undefined
-  /** Why it could not be read the last time. */
+  /** The error of the last read. */
   error: Error | undefined
-  /** Reads at once. */
+  /** Reads now. */
   again: () => void
 }
 
 /**
- * For what is read again and again: at once, then each `everyMs` after the answer (without it when `again` is called),
- * never two at a time. In a hidden tab nothing, and at once when it is seen again. `variables` that say the same are the
- * same; those that change with the time are a function of it, in milliseconds by the server's clock, and of how often it
- * was read since it was begun or asked for.
+ * Polls a query: at once, then `everyMs` after each answer (without `everyMs`, only when `again` is called), never
+ * two reads at a time. A hidden tab reads nothing, and reads at once when it is shown again. Variables are compared
+ * by their JSON; those that change with the time are a function of the time (milliseconds, the server's clock) and of
+ * the number of reads since the start or the last `again`.
  */
 export function usePolled<Data extends { now: string }, Variables extends AnyVariables>(
   document: TypedDocumentNode<Data, Variables>,
@@ -113,7 +113,7 @@ export function usePolled<Data extends { now: string }, Variables extends AnyVar
     let timer: ReturnType<typeof setTimeout> | undefined
     const poll = async () => {
       clearTimeout(timer)
-      // What is being read may be older than what `again` is called for.
+      // The current read may have begun before the change for which `again` was called.
       isWanted = isReading
       if (isReading || globalThis.document.hidden) return
       isReading = true

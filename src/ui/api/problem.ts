@@ -16,7 +16,7 @@ export function problemOf(error: unknown): Problem {
     const issues = cause instanceof ApiError ? cause.issues : []
     return { message: cause.message, code: cause.code, requestId: cause.requestId ?? null, issues }
   }
-  // What is missing of an answer of which the rest is there: as the server wrote it.
+  // A part of the answer is missing, and the error is as the server wrote it.
   if (typeof cause === 'object' && cause !== null && 'extensions' in cause) {
     const { message, extensions } = cause as GraphQLFault
     const { code = null, requestId = null, issues = [] } = extensions ?? {}
@@ -34,8 +34,8 @@ function causeOf(error: unknown): unknown {
 }
 
 /**
- * Of an answer of which a part is missing: what there is, with what is missing and where. If nothing but the moment of
- * the answer is there, and of all other errors, the error alone.
+ * Returns a partial answer with the errors of its missing parts. If nothing but the time of the answer is there, and
+ * for all other errors, returns the error alone.
  */
 export function resultOfError(operation: Operation, error: unknown): OperationResult {
   if (error instanceof ApiError && hasSome(error.data)) {
@@ -44,7 +44,7 @@ export function resultOfError(operation: Operation, error: unknown): OperationRe
   return makeErrorResult(operation, error instanceof Error ? error : new Error(String(error)))
 }
 
-/** Fields that every page reads, and none is about. */
+/** Fields that every page reads; an answer with these alone has no data. */
 const BESIDES: ReadonlySet<string> = new Set(['__typename', 'now', 'eventCursor'])
 
 function hasSome(data: unknown): data is Record<string, unknown> {
@@ -56,7 +56,7 @@ function hasSome(data: unknown): data is Record<string, unknown> {
 }
 
 export interface Faults {
-  /** By names of fields. */
+  /** The faults by field. */
   fields: Readonly<Record<string, string>>
   /** Faults that belong to no field. */
   rest: string | null
@@ -65,8 +65,9 @@ export interface Faults {
 export const NO_FAULTS: Faults = { fields: {}, rest: null }
 
 /**
- * What a server says about an input, at the fields that it is about. `fields` are paths of the input: of an issue at
- * `slots.0.amount` the longest of them that it begins with. `codes` says which field an error without a place is about.
+ * Places the server's faults at the fields of a form. `fields` are paths of the input: an issue at `slots.0.amount`
+ * belongs to the longest one that is a prefix of it. `codes` gives the field of an error without a place, by its
+ * code.
  */
 export function placeFaults(
   { message, code, issues }: Pick<Problem, 'message' | 'code' | 'issues'>,
@@ -91,7 +92,7 @@ export function placeFaults(
   return { fields: placed, rest: rest.join('; ') || null }
 }
 
-/** A value that has not even the type is refused before the input is read, and the place is in the sentence. */
+/** A value of the wrong type is refused before the input is validated; its place is part of the message. */
 function issuesOf(message: string, issues: Problem['issues']): Problem['issues'] {
   if (issues.length > 0) return issues
   const [, path, words] = /at "input\.(.+?)"; (.+)$/.exec(message) ?? []

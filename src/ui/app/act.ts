@@ -15,7 +15,7 @@ type Payload<Data> = Exclude<Data[Exclude<keyof Data, '__typename'>], { message:
 
 export type Sent<Data> = { done: Payload<Data>; problem: null } | { done: null; problem: Problem }
 
-/** Sends a mutation of one field. A refusal by the server and one on the way to it are alike. */
+/** Sends a mutation of one field. Returns refusals by the server and failures on the way to it in the same form. */
 export function useSend() {
   const client = useClient()
   return useCallback(
@@ -25,7 +25,7 @@ export function useSend() {
     ): Promise<Sent<Data>> => {
       const { data, error } = await client.mutation(document, variables).toPromise()
       if (!data) return { done: null, problem: problemOf(error ?? new Error('The server sent no answer')) }
-      // The cache names the type of the whole as well.
+      // The cache adds the type name of the root.
       const answer = Object.entries(data).find(([field]) => field !== '__typename')![1] as Payload<Data> | Refused
       if (!('message' in (answer as object))) return { done: answer as Payload<Data>, problem: null }
       const { code, message, issues = [] } = answer as Refused
@@ -36,8 +36,8 @@ export function useSend() {
 }
 
 /**
- * As `useSend`, and says as a toast what became of it: `done` if it was done (null: the caller says it), else what it
- * was `about` and why not. Null if it was not.
+ * Like `useSend`, and shows the result as a toast: `done` after success (null: the caller shows it), else `about`
+ * with the reason. Returns null after a failure.
  */
 export function useAct() {
   const send = useSend()

@@ -1,6 +1,6 @@
 import { lookOfCause } from '../design/causes.ts'
 
-/** Causes as addresses have them: those that are retried. */
+/** The words for causes in addresses: causes that can be retried. */
 export const RETRIED_CAUSES = {
   exit: 'KERNEL_NONZERO_EXIT',
   oom: 'OOM_KILLED',

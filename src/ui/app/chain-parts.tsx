@@ -50,7 +50,7 @@ export function Outlook({ chain }: { chain: ChainRow }) {
 
 const MINUTE_MS = 60_000
 
-/** When something last happened to it. */
+/** The time of the chain's latest activity. */
 export function Latest({ at }: { at: string }) {
   const then = Date.parse(at)
   const moments = useMoments()
@@ -115,7 +115,7 @@ export function marksOf({ sessions, state }: ChainRow): StripMark[] {
 
 const STARTING: ReadonlySet<string> = new Set(['SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING'])
 
-/** How far a session is until it runs, in words; null if it runs, has ended, or nothing is said. */
+/** The reason why a session does not run yet; null if it runs, has ended, or has none. */
 export function startNote({ status, statusReason }: { status: string; statusReason: string | null }): string | null {
   return STARTING.has(status) ? statusReason : null
 }

@@ -1,13 +1,13 @@
 import { type ReactNode, useId, useState } from 'react'
-import { Button, Field } from '../design/controls.tsx'
+import { Button, TextField } from '../design/controls.tsx'
 import { Dialog } from '../design/dialog.tsx'
 
 interface ConfirmProps extends ConfirmFormProps {
-  /** Asks, with the number of things: `Terminate 1 chain?` */
+  /** A question with the number of things: `Terminate 1 chain?` */
   title: string
 }
 
-/** Asks before what cannot be undone. Load it lazily: the first dialog brings a library along. */
+/** Asks before an action that cannot be undone. Load it lazily: the dialog brings a library along. */
 export function Confirm({ title, ...form }: ConfirmProps) {
   return (
     <Dialog title={title} onClose={form.onClose}>
@@ -23,14 +23,14 @@ interface ConfirmFormProps {
   act: string
   keep?: string
   kind?: 'danger' | 'primary'
-  /** How many things it is about. */
+  /** The number of things. */
   count?: number
   isBusy?: boolean
   onAct: () => void
   onClose: () => void
 }
 
-/** The form of a dialog that asks for confirmation. For many things, their number has to be typed. */
+/** The form of a dialog that asks for confirmation. For many things, the user has to type their number. */
 export function ConfirmForm(props: ConfirmFormProps) {
   const { children, act, keep = 'Keep it', kind = 'danger', count = 1, isBusy = false, onAct, onClose } = props
   const [typed, setTyped] = useState('')
@@ -59,7 +59,7 @@ export function ConfirmForm(props: ConfirmFormProps) {
   )
 }
 
-/** Above it the number of what something is done to is to be typed. */
+/** For more things than this, the user has to type their number. */
 const TYPED_ABOVE = 100
 
 interface IsSureOfProps {
@@ -72,20 +72,8 @@ export function isSureOf(count: number, typed: string): boolean {
   return count <= TYPED_ABOVE || Number(typed.replaceAll(/[\s,]/g, '')) === count
 }
 
-/** Nothing for few. */
+/** Asks for the number of things; nothing where they are few. */
 export function TypedCount({ count, typed, onTyped }: IsSureOfProps) {
   if (count <= TYPED_ABOVE) return null
-  return (
-    <Field label={`Type ${count} to go on`} wide>
-      {(control) => (
-        <input
-          {...control}
-          inputMode="numeric"
-          autoComplete="off"
-          value={typed}
-          onChange={(event) => onTyped(event.target.value)}
-        />
-      )}
-    </Field>
-  )
+  return <TextField label={`Type ${count} to go on`} wide inputMode="numeric" value={typed} onType={onTyped} />
 }

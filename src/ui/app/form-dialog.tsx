@@ -5,24 +5,24 @@ import { Dialog } from '../design/dialog.tsx'
 
 interface Props {
   title: string
-  /** The subject of the form, above the fields. */
+  /** Text above the fields. */
   note?: ReactNode
   /** The text of the button that sends the form. */
   act: string
   isDanger?: boolean
-  /** Not before something else is done. */
+  /** False while the form cannot be sent yet. */
   isReady?: boolean
-  /** Paths of the input that have a field. */
+  /** The paths of the input for which the form has a field. */
   fields: readonly string[]
-  /** Which field an error without a place is about, by its code. */
+  /** The field of an error that names no place, by its code. */
   codes?: Readonly<Record<string, string>>
-  /** Null once it is done: who opened it closes it. */
+  /** Returns null after success; the caller then closes the form. */
   onSend: (form: HTMLFormElement) => Promise<Pick<Problem, 'message' | 'code' | 'issues'> | null>
   onClose: () => void
   children: (faults: Readonly<Record<string, string>>) => ReactNode
 }
 
-/** A form over the page. What the server refuses is said at its field; load it lazily, as it brings the dialog along. */
+/** A form over the page. Shows the server's faults at their fields. Load it lazily, as it brings the dialog along. */
 export function FormDialog(props: Props) {
   const { title, note, act, isDanger = false, isReady = true, fields, codes, onSend, onClose, children } = props
   const [faults, setFaults] = useState(NO_FAULTS)

@@ -1,7 +1,7 @@
 import { type ComponentProps, useId } from 'react'
 import { Button } from '../design/controls.tsx'
 
-/** A button that says why, where it may not be used. */
+/** A button that, where it may not be used, shows the reason. */
 export function GuardedButton({
   refusal,
   onClick,

@@ -3,13 +3,13 @@ import { type Client, useClient } from 'urql'
 import type { Moments } from '../words/time.ts'
 import { UiHistoryOfDocument, type UiHistoryPageFragment } from './app.generated.ts'
 import { useMoments } from './moments.tsx'
-import { ProblemPanel } from './problem-panel.tsx'
+import { ProblemPanel } from './page.tsx'
 import '../design/detail.css'
 import '../design/table.css'
 
 type Entry = UiHistoryPageFragment['edges'][number]['node']
 
-/** Pages are read until there are no more, as the newest come last. */
+/** The newest entries come last, so all pages are read, up to this many. */
 const PAGES_MAX = 20
 
 /** The history of an agent or a deployment, the newest entry first. Read again when its `state` changes. */
@@ -82,7 +82,7 @@ interface ShownEntry {
   lastAt: string
 }
 
-/** The scheduler's decisions; equal ones in a row share one row. */
+/** The scheduler's decisions; consecutive equal ones share a row. */
 export function HistoryTable(props: {
   label: string
   entries: readonly ShownEntry[]
@@ -92,7 +92,7 @@ export function HistoryTable(props: {
   const { label, entries, moments, hasDays = false } = props
   const written = (at: number) => (hasDays ? `${moments.day(at)}, ${moments.clock(at)}` : moments.clock(at))
   return (
-    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is reached by the keyboard
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- the keyboard scrolls it
     <div className="record-scroll" role="region" aria-label={label} tabIndex={0}>
       <table className="record-table">
         <thead>

@@ -2,9 +2,9 @@ import { useEffect, useEffectEvent } from 'react'
 import { createStore } from '../api/store.ts'
 
 export interface KeyBinding {
-  /** As `KeyboardEvent.key` has it; several in a row are separated by spaces: `g c`. */
+  /** A value of `KeyboardEvent.key`; the keys of a sequence are separated by spaces: `g c`. */
   keys: string
-  /** For the list of keys. */
+  /** What the keys do, for the list of keys. */
   does: string
   run: () => void
 }
@@ -12,9 +12,9 @@ export interface KeyBinding {
 const OFF = 'reprise-keys-off'
 const SEQUENCE_WITHIN_MS = 1_500
 
-/** The keys that the page binds at present, for the list of keys. */
+/** The keys that the page binds at present. */
 export const boundKeys = createStore<readonly KeyBinding[]>([])
-/** Keys of one letter can be turned off, as speech input types letters by mistake. */
+/** Keys of one letter can be turned off, because speech input types letters by mistake. */
 export const keysAreOff = createStore(localStorage.getItem(OFF) === 'true')
 
 export function turnKeys(off: boolean): void {
@@ -24,13 +24,13 @@ export function turnKeys(off: boolean): void {
 
 let begun: { key: string; at: number } | undefined
 
-/** Keys without a modifier, as long as nothing is typed into a field and no dialog is open. */
+/** Binds keys without a modifier. They do nothing while a field has the focus or a dialog is open. */
 export function useKeys(bindings: readonly KeyBinding[]): void {
   const press = useEffectEvent((event: KeyboardEvent) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
     if (keysAreOff.get() || document.querySelector('[role="dialog"], [role="menu"]')) return
     const sequence = begun && event.timeStamp - begun.at < SEQUENCE_WITHIN_MS ? `${begun.key} ${event.key}` : event.key
-    // The second key of a sequence is not taken for itself, whichever part of the page has the sequence.
+    // The second key of a sequence does not count as a key of its own, whichever part of the page bound the sequence.
     const isSecond = sequence !== event.key && boundKeys.get().some(({ keys }) => keys === sequence)
     const found = bindings.find(({ keys }) => keys === sequence || (!isSecond && keys === event.key))
     if (found) {

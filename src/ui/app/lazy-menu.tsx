@@ -4,7 +4,7 @@ import type { MenuEntry } from '../design/menu.tsx'
 
 const Menu = lazy(async () => ({ default: (await import('../design/menu.tsx')).Menu }))
 
-/** The code of menus is loaded when the first one is opened. */
+/** A menu whose code is loaded when the first one is opened. */
 export function LazyMenu({ entries, children }: { entries: MenuEntry[]; children: ReactNode }) {
   const [wanted, setWanted] = useState(false)
   const trigger = (

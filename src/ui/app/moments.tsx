@@ -23,14 +23,14 @@ function chooseZone(chosen: Zone): void {
   zone.set(chosen)
 }
 
-/** How times are written, as whoever looks at them has chosen. */
+/** How times are written in the chosen zone. */
 export function useMoments(): Moments {
   return MOMENTS[useStore(zone)]
 }
 
 const TICKS_WITHIN_MS = 3_600_000
 
-/** `12 s ago`, by the server's clock; when that was, if it is pointed at. */
+/** `12 s ago`, by the server's clock; its tooltip has the exact time. */
 export function Ago({ at, said }: { at: string; said?: string }) {
   const then = Date.parse(at)
   const now = useServerNow(serverNow() - then < TICKS_WITHIN_MS)

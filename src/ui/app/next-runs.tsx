@@ -7,7 +7,7 @@ import './app.css'
 /** The number of drawn runs that are also written out. */
 const WRITTEN = 5
 
-/** When something runs next: along a line, and the first ones in words. */
+/** The next runs on a line of time, the first ones also in words. */
 export function NextRuns({ times }: { times: readonly number[] }) {
   const now = useServerNow()
   const { absolute } = useMoments()
@@ -32,7 +32,7 @@ const MIDDLE = HEIGHT / 2
 const RADIUS = 4
 const LEFT = 5
 
-/** Runs along a line of time that begins now; the words beside it say when they are. */
+/** The runs on a line of time that begins now. */
 function RunLine({ times, now }: { times: readonly number[]; now: number }) {
   const [ref, width] = useWidth()
   const end = times.at(-1) ?? now

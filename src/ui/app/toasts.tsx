@@ -13,7 +13,7 @@ const SHOWN_MS = 6_000
 const toasts = createStore<readonly Toast[]>([])
 let lastId = 0
 
-/** Says what became of an action. A refusal stays until it is read. */
+/** Shows the result of an action. A refusal stays until it is dismissed. */
 export function toast(kind: Toast['kind'], text: string): void {
   const id = ++lastId
   toasts.set([...toasts.get().slice(-3), { id, kind, text }])

@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent, useState } from 'react'
 import type { SessionAction } from '../../client/schema-types.generated.ts'
 import type { Problem } from '../api/problem.ts'
 import { ConfirmForm } from '../app/confirm.tsx'
-import { Button, Field } from '../design/controls.tsx'
+import { Button, TextField } from '../design/controls.tsx'
 import { Dialog } from '../design/dialog.tsx'
 import { count, counted } from '../words/numbers.ts'
 import { ACTION_WORDS } from './bulk-words.ts'
@@ -17,11 +17,11 @@ interface Props {
   action: SessionAction
   selection: Selection
   onClose: () => void
-  /** Something was done: what is shown may have changed. */
+  /** Called after the action: shown data may have changed. */
   onDone: () => void
 }
 
-/** Says what would be done and refused, asks, and shows what became of it. */
+/** Shows what an action would do and what would be refused, asks for confirmation, and shows its progress. */
 export function BulkDialog({ action, selection, onClose, onDone }: Props) {
   const { stage, begin, tryWith, again } = useBulk(action, selection)
   const { act, noun } = ACTION_WORDS[action]
@@ -47,7 +47,7 @@ export function BulkDialog({ action, selection, onClose, onDone }: Props) {
     return (
       <Dialog title={act} onClose={onClose}>
         <p className="dialog-note" role="status">
-          Looking at what it would be done to…
+          Trying it without changes…
         </p>
         <div className="bulk-waiting" aria-hidden="true" />
       </Dialog>
@@ -74,7 +74,7 @@ function Asking({ action, tried, isBusy, problem, begin, tryWith, onClose }: Ask
   if (tried.count === 0 && !changes.isAny) {
     return (
       <Dialog
-        title={tried.total === 0 ? 'Nothing matches any more' : 'It can be done to none of them'}
+        title={tried.total === 0 ? 'Nothing matches any more' : 'It is possible for none of them'}
         onClose={onClose}
       >
         {refusals}
@@ -106,16 +106,14 @@ function Asking({ action, tried, isBusy, problem, begin, tryWith, onClose }: Ask
           {action === 'RESUBMIT' && <Changes changes={changes} problem={problem} />}
           {refusals}
           {action === 'TERMINATE' && (
-            <Field label="Reason" hint="for those who read the chain's history">
-              {(control) => (
-                <input
-                  {...control}
-                  value={reason}
-                  maxLength={500}
-                  onChange={(event) => setReason(event.target.value)}
-                />
-              )}
-            </Field>
+            <TextField
+              label="Reason"
+              hint="for those who read the chain's history"
+              spellCheck
+              value={reason}
+              maxLength={500}
+              onType={setReason}
+            />
           )}
         </div>
       </ConfirmForm>
@@ -137,7 +135,7 @@ function Begun(props: { action: SessionAction; first: UiOutcomeFragment; onClose
       <div className="bulk-outcome" role="status" aria-live="polite">
         <ProgressBar progress={outcome} label={noun} />
         <ProgressFigures progress={outcome} />
-        {error !== null && <p className="dialog-note">It is no longer followed here: {error.message}</p>}
+        {error !== null && <p className="dialog-note">Its progress is no longer shown here: {error.message}</p>}
         <Refusals title={`${count(outcome.refusedCount)} refused`} groups={outcome.refusals} />
       </div>
       <div className="dialog-buttons">
@@ -150,7 +148,7 @@ function Begun(props: { action: SessionAction; first: UiOutcomeFragment; onClose
         </Link>
         {isRunning && <AbortButton id={outcome.resubmissionId} onAborted={put} />}
         <Button kind="primary" onClick={onClose}>
-          {isRunning ? 'Leave it going' : 'Close'}
+          {isRunning ? 'Close; it continues' : 'Close'}
         </Button>
       </div>
     </Dialog>

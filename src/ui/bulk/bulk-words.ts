@@ -3,15 +3,15 @@ import { causeInWords } from '../design/causes.ts'
 import { amountWords } from '../words/numbers.ts'
 
 interface ActionWords {
-  /** What it is called: `Resubmission`. */
+  /** The name of the action: `Resubmission`. */
   noun: string
-  /** On a button. */
+  /** The text of its button. */
   act: string
-  /** `resubmitted`, `being resubmitted`. */
+  /** The outcome for one session: `resubmitted`, `being resubmitted`. */
   done: string
-  /** The right that it takes, as the server names them. */
+  /** The permission that it needs, by the server's name. */
   right: 'resubmit' | 'manageRetries' | 'terminate'
-  /** What follows for each chain. */
+  /** The consequence for each chain. */
   follows: string
   isDestructive: boolean
 }
@@ -22,7 +22,7 @@ export const ACTION_WORDS: Readonly<Record<SessionAction, ActionWords>> = {
     act: 'Resubmit',
     done: 'resubmitted',
     right: 'resubmit',
-    follows: 'Each begins a new epoch, with its whole budget of retries.',
+    follows: 'Each begins a new epoch with a full budget of retries.',
     isDestructive: false,
   },
   RETRY_NOW: {
@@ -38,7 +38,7 @@ export const ACTION_WORDS: Readonly<Record<SessionAction, ActionWords>> = {
     act: 'Cancel retry',
     done: 'not retried any more',
     right: 'manageRetries',
-    follows: 'They end with the attempt that they have, and no retry follows.',
+    follows: 'They end with their present attempt, and no retry follows.',
     isDestructive: true,
   },
   TERMINATE: {
@@ -46,14 +46,14 @@ export const ACTION_WORDS: Readonly<Record<SessionAction, ActionWords>> = {
     act: 'Terminate',
     done: 'terminated',
     right: 'terminate',
-    follows: 'What runs is stopped, retries that are waited for are given up, and none follows.',
+    follows: 'Running attempts are stopped, waiting retries are cancelled, and none follows.',
     isDestructive: true,
   },
 }
 
 export const ACTIONS = Object.keys(ACTION_WORDS) as SessionAction[]
 
-/** Of many; the server's sentence is about one session. */
+/** The reasons for many sessions; the server's message is about one. */
 const REASONS: Readonly<Record<string, string>> = {
   SESSION_NOT_BATCH: 'not a batch session',
   SESSION_NOT_FINISHED: 'has not ended',
@@ -70,7 +70,7 @@ const REASONS: Readonly<Record<string, string>> = {
   CHAIN_UNREADABLE: 'cannot be read',
 }
 
-/** `succeeded`, `waits for no retry`; what has no words of its own has its code. */
+/** `succeeded`, `waits for no retry`; the code itself where there are no words for it. */
 export function reasonInWords(code: string): string {
   return REASONS[code] ?? code.toLowerCase().replaceAll('_', ' ')
 }

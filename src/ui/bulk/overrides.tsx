@@ -1,12 +1,15 @@
 import { useEffect, useEffectEvent, useState } from 'react'
 import type { ResubmissionOverrides } from '../../client/schema-types.generated.ts'
 import { placeFaults, type Problem } from '../api/problem.ts'
-import { Field } from '../design/controls.tsx'
+import { LinesField, TextField } from '../design/controls.tsx'
 
-/** The typed changes of a resubmission, by names of fields: `slot.cpu`, `env.LR`, `maxRetries`, `freshCheckpoint`. */
+/** The typed changes of a resubmission, by field: `slot.cpu`, `env.LR`, `maxRetries`, `freshCheckpoint`. */
 type Changed = Readonly<Record<string, string>>
 
-/** The same as the API takes it. What is no number stays the text that it is, for the server to say so. */
+/**
+ * Converts the changes to the API's input. A text that is not a number is sent unchanged, so that the server reports
+ * it.
+ */
 export function overridesOf(changed: Changed): ResubmissionOverrides {
   const within = (prefix: string) =>
     Object.entries(changed)
@@ -34,7 +37,7 @@ export function overridesOf(changed: Changed): ResubmissionOverrides {
 
 const SETTLED_MS = 400
 
-/** The changes for all of them; a dry run follows when typing pauses. */
+/** The changes to apply to all sessions. A dry run follows when typing pauses. */
 export function useChanges(tryWith: (overrides: ResubmissionOverrides) => Promise<void>) {
   const [draft, setDraft] = useState<Changed>({})
   const { changed, faults } = readOverrides(draft)
@@ -63,7 +66,7 @@ export function useChanges(tryWith: (overrides: ResubmissionOverrides) => Promis
 
 interface UseChangesProps {
   changes: ReturnType<typeof useChanges>
-  /** What the server says about them. */
+  /** The server's faults. */
   problem: Problem | null
 }
 
@@ -88,13 +91,13 @@ export function Changes({ changes: { draft, faults, change }, problem }: UseChan
 const CODES = { RESOURCE_GROUP_NOT_FOUND: 'overrides.resourceGroup' }
 
 interface OverrideFieldsProps {
-  /** As it was typed; what is empty stays as each of them has it. */
+  /** The typed texts; an empty one leaves each session's value. */
   draft: Changed
   faults: Readonly<Record<string, string>>
   onChange: (name: string, text: string) => void
 }
 
-/** Which field what the server says about a place of the input belongs to. */
+/** The form's field for each place of the input, for the server's faults. */
 const OVERRIDE_PLACES: Readonly<Record<string, string>> = {
   'overrides.resourceSlots': 'slots',
   'overrides.environ': 'environ',
@@ -120,23 +123,18 @@ const FIELDS: readonly (readonly [name: string, label: string])[] = [
 /** The fields that a resubmission of many can change. */
 function OverrideFields({ draft, faults, onChange }: OverrideFieldsProps) {
   const shared = (name: string) => ({
+    fault: faults[name],
     value: draft[name] ?? '',
     placeholder: 'as each has it',
-    autoComplete: 'off',
-    spellCheck: false,
-    onChange: ({ target }: { target: { value: string } }) => onChange(name, target.value),
+    onType: (text: string) => onChange(name, text),
   })
   return (
     <div className="fields">
       {LINES.map(([name, label, hint]) => (
-        <Field key={name} label={label} hint={hint} fault={faults[name]} wide>
-          {(control) => <textarea {...control} {...shared(name)} rows={name === 'slots' ? 1 : 2} />}
-        </Field>
+        <LinesField key={name} {...shared(name)} label={label} hint={hint} wide rows={name === 'slots' ? 1 : 2} />
       ))}
       {FIELDS.map(([name, label]) => (
-        <Field key={name} label={label} fault={faults[name]}>
-          {(control) => <input {...control} {...shared(name)} type="text" />}
-        </Field>
+        <TextField key={name} {...shared(name)} label={label} type="text" />
       ))}
       <FreshCheckpoint
         isFresh={(draft['freshCheckpoint'] ?? '') !== ''}
@@ -146,7 +144,7 @@ function OverrideFields({ draft, faults, onChange }: OverrideFieldsProps) {
   )
 }
 
-/** The typed values one by one, and the faults of those that cannot be read. */
+/** Parses the typed values; collects the faults of those that are not valid. */
 function readOverrides(draft: Changed): { changed: Changed; faults: Record<string, string> } {
   const changed: Record<string, string> = {}
   const faults: Record<string, string> = {}
@@ -175,7 +173,7 @@ interface FreshCheckpointProps {
   onChange: (isFresh: boolean) => void
 }
 
-/** Whether a resubmission begins without what earlier attempts have left. */
+/** The switch for starting without the checkpoint of earlier attempts. */
 export function FreshCheckpoint({ isFresh, onChange }: FreshCheckpointProps) {
   return (
     <label className="field-switch">

@@ -16,7 +16,7 @@ import './bulk.css'
 
 type Counts = Pick<UiProgressFragment, 'total' | 'done' | 'refusedCount' | 'pending' | 'state'>
 
-/** How far it is: what was done, refused, and is left. */
+/** The progress as a bar: done, refused, left. */
 export function ProgressBar({ progress, label }: { progress: Counts; label: string }) {
   const { total, done, refusedCount, pending } = progress
   return (
@@ -44,7 +44,7 @@ export function leftInWords({ done, refusedCount, pending, state }: Counts): str
   return parts.join(', ')
 }
 
-/** The same as numbers with their names below. */
+/** The progress as numbers with their names below. */
 export function ProgressFigures({ progress }: { progress: Counts }) {
   const { total, done, refusedCount, pending, state } = progress
   const figures = [
@@ -68,7 +68,7 @@ export function ProgressFigures({ progress }: { progress: Counts }) {
   )
 }
 
-/** Why not, each reason once, with what the server said to the first. */
+/** The reasons of refusals, each once, with the server's message for the first. */
 export function Refusals({ title, groups }: { title: string; groups: readonly UiRefusalGroupFragment[] }) {
   if (groups.length === 0) return null
   return (
@@ -92,7 +92,7 @@ export function Refusals({ title, groups }: { title: string; groups: readonly Ui
   )
 }
 
-/** `refused`: it was done to none. */
+/** `refused`: all were refused. */
 export function StateMark({ state, refused }: { state: ResubmissionState; refused: boolean }) {
   if (state === 'RUNNING') return <RunningIcon label="goes on" className="tone-running" />
   if (state === 'ABORTED') return <CancelledIcon label="stopped" className="tone-unknown" />

@@ -25,18 +25,18 @@ type Answer = ({ __typename: 'DryRun' } & UiDryRunFragment) | { resubmission: Ui
 
 export type Stage =
   | { kind: 'trying' }
-  /** `problem`: what is wrong with what is to be changed, so that it was not tried. */
+  /** `problem`: the fault of the typed changes, because of which there was no dry run. */
   | { kind: 'asking'; tried: UiDryRunFragment; isBusy: boolean; problem: Problem | null }
   | { kind: 'begun'; first: UiOutcomeFragment }
   | { kind: 'refused'; problem: Problem }
 
-/** What is said beside what it is done to. */
+/** Further input of the action. */
 interface More {
   reason?: string
   overrides?: ResubmissionOverrides
 }
 
-/** An action on many, first on trial. `selection` is to be the same object all the time. */
+/** An action on many sessions, first as a dry run. `selection` must stay the same object. */
 export function useBulk(action: SessionAction, selection: Selection) {
   const send = useSend()
   const [stage, setStage] = useState<Stage>({ kind: 'trying' })
@@ -66,7 +66,7 @@ export function useBulk(action: SessionAction, selection: Selection) {
   }, [request])
   useEffect(() => void tryOut(), [tryOut])
 
-  /** The same with other changes: what was asked stays until the answer is there. */
+  /** Repeats the dry run with other changes. The previous result stays until the answer comes. */
   const tryWith = useCallback(
     async (overrides: ResubmissionOverrides) => {
       setStage((last) => (last.kind === 'asking' ? { ...last, isBusy: true } : last))
@@ -93,12 +93,15 @@ const READS_APART_MS = 1_000
 
 interface Followed {
   outcome: UiOutcomeFragment
-  /** Why it is not told of progress any more, though there may be some. */
+  /** The reason why progress is no longer received. */
   error: Error | null
   put: (outcome: UiOutcomeFragment) => void
 }
 
-/** An action on many sessions while it goes on. Numbers come by themselves; the reasons are read after them, at most once a second. */
+/**
+ * The progress of an action on many sessions. The server pushes the numbers; the reasons are read after them, at most
+ * once a second.
+ */
 export function useOutcome(first: UiOutcomeFragment, onProgress?: () => void): Followed {
   const client = useClient()
   const [outcome, setOutcome] = useState(first)
@@ -124,7 +127,7 @@ export function useOutcome(first: UiOutcomeFragment, onProgress?: () => void): F
         { signal: left.signal },
       )
       for await (const { resubmissionProgress } of messages) {
-        // Its end is shown once its reasons are known, too.
+        // The end is shown when the reasons are known too.
         if (resubmissionProgress.state === 'RUNNING') setOutcome((last) => ({ ...last, ...resubmissionProgress }))
         timer ??= setTimeout(() => void read(), resubmissionProgress.state === 'RUNNING' ? READS_APART_MS : 0)
       }

@@ -1,6 +1,6 @@
 import './charts.css'
 
-/** A tone of causes, or what the attempt is at. */
+/** The tone of the cause, or the state of the attempt. */
 export type StripMark =
   | 'succeeded'
   | 'running'
@@ -17,11 +17,11 @@ const WIDTH = 8
 const STEP = 10
 const HEIGHT = 14
 const CORNER = 1.5
-/** Of the dots that stand for earlier attempts. */
+/** The width of the dots that stand for earlier attempts. */
 const MORE_WIDTH = 8
 export const STRIP_ATTEMPTS_MAX = 8
 
-/** The last attempts, oldest first; the words beside it say what it shows. */
+/** The last attempts as marks, oldest first. The text beside it has the same information. */
 export function AttemptStrip({ marks, hasMore }: { marks: readonly StripMark[]; hasMore: boolean }) {
   const left = hasMore ? MORE_WIDTH : 0
   const width = left + marks.length * STEP
@@ -35,7 +35,7 @@ export function AttemptStrip({ marks, hasMore }: { marks: readonly StripMark[]; 
   )
 }
 
-/** Neighbours that are alike are one element: a list has hundreds of them. */
+/** Equal neighbours share one element: a list has hundreds of them. */
 function runsOf(marks: readonly StripMark[]) {
   const runs: { mark: StripMark; from: number; to: number }[] = []
   for (const [index, mark] of marks.entries()) {

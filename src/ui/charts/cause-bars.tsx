@@ -12,22 +12,22 @@ const FOOT = 24
 const LEFT = 38
 const BAR_MAX = 34
 const GAP = 0.24
-/** Of a part that has room for its letter. */
+/** The height of a part that has room for its letter. */
 const LETTER_PX = 15
 
 interface Props {
-  /** What is shown, for those who do not see it. */
+  /** The name for screen readers. */
   label: string
   buckets: readonly CauseBucket[]
   moments: Moments
   height?: number
-  /** The shares of the causes, each bar as high as the others. */
+  /** Shows shares: all bars have the same height. */
   isShare?: boolean
-  /** Where a bar leads. */
+  /** The link of a bar. */
   linkOf: (bucket: CauseBucket) => { href: string; onClick: (event: MouseEvent) => void }
 }
 
-/** How often attempts failed, span by span: a bar for each, a part of it for each cause. */
+/** The failed attempts over time: a bar for each span, with a part for each cause. */
 export function CauseBars({ label, buckets, moments, height = 208, isShare = false, linkOf }: Props) {
   const [ref, width] = useWidth()
   const { stacks, highest } = stacksOf(buckets, isShare)
@@ -144,7 +144,7 @@ function Bar(props: {
   )
 }
 
-/** A line between the parts, unless it would be all that there is. */
+/** Leaves a line between the parts, except where a part is too thin. */
 function partsOf({ parts }: Stack, y: (value: number) => number): { cause: string; top: number; height: number }[] {
   return parts.map(({ cause, from, to }, place) => {
     const height = y(from) - y(to)
@@ -152,7 +152,7 @@ function partsOf({ parts }: Stack, y: (value: number) => number): { cause: strin
   })
 }
 
-/** Of the parts that have room for them. Beside the links, whose names are words. */
+/** The letters of the parts that have room. They are outside the links, whose names are words. */
 function Letters({ stack, x, width, y }: { stack: Stack; x: number; width: number; y: (value: number) => number }) {
   if (width < LETTER_PX) return null
   return partsOf(stack, y).map(

@@ -4,7 +4,7 @@ import type { Moments } from '../words/time.ts'
 /** The number of failed attempts by cause, in a span of time. */
 export interface CauseBucket {
   from: string
-  /** Exclusive. */
+  /** The end of the span, exclusive. */
   to: string
   byCause: readonly { cause: string; failed: number }[]
 }
@@ -12,7 +12,7 @@ export interface CauseBucket {
 export interface Stack {
   bucket: CauseBucket
   total: number
-  /** From the ground up, in the same order in each bar; `from` and `to` on the scale of the drawing. */
+  /** The parts from bottom to top, in the same order in each bar; `from` and `to` are on the scale of the drawing. */
   parts: { cause: string; failed: number; from: number; to: number }[]
 }
 
@@ -28,7 +28,10 @@ export function causesOf(buckets: readonly CauseBucket[]): { cause: string; fail
     .toSorted((a, b) => b.failed - a.failed || (a.cause < b.cause ? -1 : 1))
 }
 
-/** The most frequent cause of all lies on the ground of each bar. `isShare`: every bar reaches from 0 to 1. */
+/**
+ * Stacks the causes of each bar, the most frequent one of all at the bottom. `isShare`: every bar reaches from 0 to
+ * 1.
+ */
 export function stacksOf(buckets: readonly CauseBucket[], isShare: boolean): { stacks: Stack[]; highest: number } {
   const order = causesOf(buckets).map(({ cause }) => cause)
   const stacks = buckets.map((bucket): Stack => {
@@ -64,14 +67,14 @@ const ROUND_MS = [2, 4, 10, 20, 30, 60, 120, 180, 240, 360, 720, 1_440, 2_880, 5
 /** The width of a label below the bars. */
 const LABEL_PX = 62
 
-/** `14:00 to 15:00`, with the day where that is not the whole of it: `23 Nov`, `23 Nov 06:00 to 12:00`. */
+/** `14:00 to 15:00` of a day; a whole day as `23 Nov`, other spans as `23 Nov 06:00 to 12:00`. */
 export function spanWords({ from, to }: Pick<CauseBucket, 'from' | 'to'>, moments: Moments): string {
   const [begins, ends] = [Date.parse(from), Date.parse(to)]
   if (moments.minute(begins) === '00:00' && ends - begins > DAY_MS / 2) return moments.day(begins)
   return `${moments.day(begins)}, ${moments.minute(begins)} to ${moments.minute(ends)}`
 }
 
-/** What is written below which bars, where a round time begins: hours within two days, beyond that days. */
+/** The labels below the bars, at round times: hours within two days, days beyond that. */
 export function labelsOf(
   buckets: readonly CauseBucket[],
   slot: number,
@@ -86,7 +89,7 @@ export function labelsOf(
   const everyMs = ROUND_MS.find((ms) => ms >= leastMs && ms % bucketMs === 0) ?? 7 * DAY_MS
   const aheadMs = moments.offsetMinutes(first) * MINUTE_MS
   return begins.flatMap((at, index) => {
-    // The last one would be cut off.
+    // The last label would be cut off.
     const hasRoom = (begins.length - index) * slot > LABEL_PX * 0.6
     return (at + aheadMs) % everyMs === 0 && hasRoom
       ? [{ index, words: isLong ? moments.day(at) : moments.minute(at) }]

@@ -7,10 +7,10 @@ import { type CauseBucket, causesOf, spanWords } from './cause-stacks.ts'
 import './charts.css'
 
 interface Props {
-  /** The most frequent first. */
+  /** The causes, the most frequent first. */
   causes: readonly { cause: string; failed: number }[]
   chosen?: string | undefined
-  /** Where a cause leads. */
+  /** The link of a cause. */
   linkOf: (cause: string) => { href: string; onClick: (event: MouseEvent) => void }
 }
 
@@ -46,7 +46,7 @@ export function CauseTable({ buckets, moments }: { buckets: readonly CauseBucket
   return (
     <details className="cause-table">
       <summary>As a table</summary>
-      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is scrolled by keys */}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- the keyboard scrolls it */}
       <div className="cause-table-space" tabIndex={0} role="group" aria-label="Failed attempts by cause, as a table">
         <table>
           <thead>

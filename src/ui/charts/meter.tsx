@@ -1,21 +1,35 @@
-import { percentage } from '../words/numbers.ts'
+import { percentage, roughAmount } from '../words/numbers.ts'
 import './charts.css'
 
-/** From this share on, little more fits. */
+/** The share from which a meter is marked as nearly full. */
 const NEARLY_FULL = 0.9
 
 interface Meter {
   /** The name of the resource: `cpu`. */
   name: string
-  /** 0 to 1. */
+  /** The share in use, 0 to 1. */
   share: number
-  /** How much of how much: `4 of 8`. */
+  /** The amounts: `4 of 8`. */
   words?: string
-  /** With nothing but the bar and its name: for rows. */
+  /** Only the bar and its name, for rows. */
   small?: boolean
 }
 
-/** How much of something is in use, as a bar and in words. */
+interface SlotMeterProps {
+  slot: string
+  used: string
+  capacity: string
+  utilisation: number
+  small?: boolean
+}
+
+/** A meter for a resource of an agent or a resource group. */
+export function SlotMeter({ slot, used, capacity, utilisation, small = false }: SlotMeterProps) {
+  const words = `${roughAmount(slot, used)} of ${roughAmount(slot, capacity)}`
+  return <Meter name={slot} share={utilisation} words={words} small={small} />
+}
+
+/** The share of a resource in use, as a bar and in words. */
 export function Meter({ name, share, words, small = false }: Meter) {
   const percent = percentage(share, 1)
   const filled = share === 0 ? 0 : Math.max(2, Math.min(100, share * 100))

@@ -1,4 +1,4 @@
-/** How failures look wherever they are shown: the name of a colour, a letter beside it, and words. */
+/** The look of a failure on all pages: the name of a colour, a letter beside it, and words. */
 interface CauseLook {
   tone: 'exit' | 'memory' | 'agent' | 'image' | 'scheduler' | 'unknown'
   letter: string
@@ -18,8 +18,8 @@ const LOOKS: Readonly<Record<string, CauseLook>> = {
 }
 
 /**
- * Without a cause, of what is never retried or not yet decided on, as a program that exits looks if its `exitCode` is
- * known.
+ * The look of a cause. Without a cause (never retried, or not decided yet) a known `exitCode` gives the look of a
+ * failed program.
  */
 export function lookOfCause(cause: string | null, exitCode: number | null = null): CauseLook {
   const known = cause ?? (isFailure(exitCode) ? 'KERNEL_NONZERO_EXIT' : 'UNKNOWN')
@@ -36,7 +36,7 @@ function isFailure(exitCode: number | null): boolean {
   return exitCode !== null && exitCode !== 0
 }
 
-/** How an attempt ended, as a colour and a mark: never as a colour alone. */
+/** The tone of an attempt's end. It always comes with a mark, never as a colour alone. */
 export type Tone = CauseLook['tone'] | 'succeeded' | 'running' | 'terminated'
 
 interface Ending {
@@ -51,7 +51,7 @@ export function toneOf({ outcome, cause, exitCode }: Ending): Tone {
   return outcome === 'TERMINATED' ? 'terminated' : lookOfCause(cause, exitCode).tone
 }
 
-/** A letter or the exit code; null where an icon says it. */
+/** A letter or the exit code; null where an icon shows it. */
 export function letterOf({ outcome, cause, exitCode }: Ending): string | null {
   if (outcome !== 'FAILED') return null
   const { tone, letter } = lookOfCause(cause, exitCode)
@@ -65,7 +65,7 @@ export function endingWords({ outcome, cause, exitCode }: Ending): string {
   return outcome === 'TERMINATED' ? 'terminated' : causeInWords(cause, exitCode)
 }
 
-/** Why retries are held, in words. */
+/** The words for the reasons why retries are held. */
 export const HOLDS = {
   DISABLED: 'retries are switched off',
   RATE_LIMITED: 'rate limit',

@@ -3,7 +3,7 @@ import { Dialog as Base } from '@base-ui/react/dialog'
 import type { ReactNode } from 'react'
 import './overlay.css'
 
-/** `onClose` missing: it stays until what it asks for is done. */
+/** A dialog. Without `onClose` it cannot be dismissed. */
 export function Dialog({ title, onClose, children }: { title: string; onClose?: () => void; children: ReactNode }) {
   return (
     <CSPProvider disableStyleElements>

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 
 interface IconProps {
-  /** Where it stands alone; without it, it is decoration. */
+  /** The name of an icon without text beside it; undefined for decoration. */
   label?: string
   className?: string
 }

@@ -8,7 +8,7 @@ export type MenuEntry =
   | 'line'
   | { text: string; keys?: string; isChosen?: boolean; isDisabled?: boolean; run: () => void }
 
-/** Open from the beginning: it is loaded when it is asked for. */
+/** A menu that is open from the start: it is loaded when the user opens it. */
 export function Menu({ entries, children }: { entries: readonly MenuEntry[]; children: ReactNode }) {
   return (
     <CSPProvider disableStyleElements>
@@ -19,7 +19,7 @@ export function Menu({ entries, children }: { entries: readonly MenuEntry[]; chi
             <Base.Popup className="menu">
               {entries.map((entry, index) =>
                 entry === 'line' ? (
-                  // oxlint-disable-next-line react/no-array-index-key -- lines are all the same
+                  // oxlint-disable-next-line react/no-array-index-key -- equal ones
                   <Base.Separator key={index} className="menu-line" />
                 ) : (
                   <Base.Item

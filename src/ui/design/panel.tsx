@@ -2,7 +2,7 @@ import { type ReactNode, useId } from 'react'
 import type { lookOfCause } from './causes.ts'
 import './panel.css'
 
-/** A part of a page with a heading of its own; `aside` stands at the end of its line. */
+/** A part of a page with a heading; `aside` is at the end of the heading's line. */
 export function Panel(props: { title: string; aside?: ReactNode; className?: string; children: ReactNode }) {
   const { title, aside, className, children } = props
   const id = useId()
@@ -19,12 +19,12 @@ export function Panel(props: { title: string; aside?: ReactNode; className?: str
 
 const ROWS = 12
 
-/** As high as the rows, and visible only after a short wait. */
+/** A placeholder as high as the rows; visible only after a short wait. */
 export function Skeleton() {
   return (
     <div className="skeleton" aria-hidden="true">
       {Array.from({ length: ROWS }, (_, index) => (
-        // oxlint-disable-next-line react/no-array-index-key -- they are all the same
+        // oxlint-disable-next-line react/no-array-index-key -- equal ones
         <span key={index} className="skeleton-row">
           <i />
           <i />
@@ -35,7 +35,7 @@ export function Skeleton() {
   )
 }
 
-/** Beside the words of the cause: its tone and its letter. */
+/** The mark of a cause beside its words: its tone and letter. */
 export function CauseMark({ tone, letter }: ReturnType<typeof lookOfCause>) {
   return (
     <span className={`cause-mark ${tone}`} aria-hidden="true">

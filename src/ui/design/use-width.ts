@@ -1,6 +1,6 @@
 import { type RefObject, useEffect, useRef, useState } from 'react'
 
-/** How wide an element is, in whole pixels; 0 until it is known. For drawings that fit it. */
+/** The width of an element in whole pixels, for drawings that fill it; 0 until it is known. */
 export function useWidth(): readonly [RefObject<HTMLDivElement | null>, number] {
   const ref = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(0)

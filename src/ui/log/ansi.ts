@@ -1,33 +1,36 @@
-/** A part of a line that looks the same. */
+/** A part of a line with one style. */
 export interface Span {
   text: string
-  /** One of the sixteen colours of terminals; undefined is that of the text. */
+  /** One of the sixteen colours of terminals; undefined for that of the text. */
   colour?: number
   background?: number
   bold?: boolean
   dim?: boolean
   italic?: boolean
   underline?: boolean
-  /** Where it leads. */
+  /** The link's target. */
   href?: string
 }
 
 type Style = Omit<Span, 'text' | 'href'>
 
-/** Text with more changes of style than this shows the rest in the last style. */
+/** The most spans of a line; the rest is shown in the last style. */
 const SPANS_MAX = 500
 
-/** SGR is obeyed; other control sequences, titles and links are left out. All of them end where the line does. */
+/**
+ * Colours and styles (SGR) are applied; other control sequences, titles and links are removed. All of them end where
+ * the line does.
+ */
 const ESCAPES =
-  // oxlint-disable-next-line no-control-regex -- what is looked for
+  // oxlint-disable-next-line no-control-regex -- the pattern looks for them
   /(?:\u001b\[|\u009b)([0-9:;<=>?]*)[ -/]*([@-~])?|(?:\u001b[\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?|\u001b[ -/]*[0-~]?/g
 
-/** Control characters, and those that change the direction of the text after them. */
+/** Control characters, and characters that change the direction of the text. */
 const INVISIBLE =
-  // oxlint-disable-next-line no-control-regex -- what is looked for
+  // oxlint-disable-next-line no-control-regex -- the pattern looks for them
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069\ufeff]/g
 
-/** A line of a terminal's text as spans: what is overwritten after a carriage return is left out. */
+/** Parses a line of a terminal into spans. Text that a carriage return overwrites is left out. */
 export function parseAnsi(line: string): Span[] {
   const spans: Span[] = []
   let style: Style = {}
@@ -101,7 +104,7 @@ function coloured(style: Style, code: number): Style {
   return style
 }
 
-/** Of 256 or of 16 million colours, the nearest of the sixteen: those of the theme can be read on its background. */
+/** Maps 256 and 16 million colours to the nearest of the sixteen, which are readable on the theme's background. */
 function extended(codes: readonly number[], at: number): [colour: number | undefined, used: number] {
   if (codes[at] === 5) return [indexedColour(codes[at + 1] ?? 0), 2]
   if (codes[at] !== 2) return [undefined, 1]
@@ -129,7 +132,7 @@ function nearest(red: number, green: number, blue: number): number {
   return most > 200 ? colour + 8 : colour
 }
 
-/** Only these lead anywhere, and all of the address is shown. */
+/** Only these become links; the whole address is shown. */
 const LINK = /https?:\/\/[^\s"'<>`\ufffd]+/g
 /** Characters that end a sentence, not an address. */
 const AFTER_LINK = /[.,;:!?)\]}]+$/

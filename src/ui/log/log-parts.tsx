@@ -5,16 +5,16 @@ import { type LogLine, type LogText, type Match, NOTE } from './log-text.ts'
 
 interface Props {
   line: LogLine
-  /** From 1; null while that is not known. */
+  /** The line's number, from 1; null while it is not known. */
   number: number | null
-  /** The columns of it that this row has; null for all. */
+  /** The columns of the line in this row; null for all. */
   part: { from: number; to: number } | null
   query: string
   isChosen: boolean
   onLine: (line: number) => void
 }
 
-/** Parsed when it is seen, and not before. */
+/** A line of a log, parsed only when it becomes visible. */
 export const LogLineRow = memo(
   function LogLineRow({ line, number, part, query, isChosen, onLine }: Props) {
     if (line.stream === NOTE) return <div className="log-end">{line.text}</div>
@@ -36,7 +36,7 @@ export const LogLineRow = memo(
         )}
         <span className="log-text">
           {spans.map((span, index) => (
-            // oxlint-disable-next-line react/no-array-index-key -- they are only ever made anew together
+            // oxlint-disable-next-line react/no-array-index-key -- they change only together
             <Part key={index} span={span} />
           ))}
           {line.isCut && <em className="soft"> … the rest of this line is in the download</em>}
@@ -93,7 +93,7 @@ function sliced(spans: readonly Span[], from: number, to: number): Span[] {
   })
 }
 
-/** Marks within spans; what begins in one and ends in another is found, but not marked. */
+/** Marks matches within a span. A match that crosses spans is found, but not marked. */
 function highlighted(spans: readonly Span[], query: string): Shown[] {
   if (query === '') return [...spans]
   const wanted = query.toLowerCase()
@@ -117,7 +117,7 @@ interface Find {
   query: string
   setQuery(query: string): void
   matches: readonly Match[]
-  /** The one that is gone to. */
+  /** The current match. */
   current: Match | null
   index: number
   go(step: number): void

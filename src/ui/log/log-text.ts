@@ -5,19 +5,19 @@ export interface LogPiece {
   text: string
 }
 
-/** The stream of what no program wrote: what stands between two logs that are read as one. */
+/** The stream of notes, which no program wrote: the lines between two joined logs. */
 export const NOTE = 'note'
 
 export interface LogLine {
   stream: string
-  /** Without its line break, with its escapes. Cut where it is longer than anybody reads. */
+  /** The text without its line break, with escapes. Very long lines are cut. */
   text: string
   isCut: boolean
 }
 
 export interface Match {
   line: number
-  /** Units of the line's text before it. */
+  /** The number of UTF-16 units of the line before the match. */
   column: number
 }
 
@@ -26,20 +26,20 @@ export const LINE_UNITS_MAX = 20_000
 const CHUNK_UNITS_MAX = 65_535
 
 interface Chunk extends LogPiece {
-  /** Where lines begin after the line breaks within it: not at its own beginning, nor at its end. */
+  /** The offsets of lines that begin inside the chunk, not at its start or end. */
   starts: Uint16Array
   endsLine: boolean
-  /** Something in it is not seen as it is. */
+  /** The chunk contains escapes or control characters. */
   hasControls: boolean
-  /** The chunk before it ended a line, or is of the other stream. */
+  /** The chunk begins a line: the one before it ended a line, or has the other stream. */
   startsLine: boolean
-  /** Lines that begin before it. */
+  /** The number of lines that begin before the chunk. */
   linesBefore: number
 }
 
 /**
- * The lines of a log whose text stays in the chunks in which it came; two bytes a line and some for each chunk are
- * kept beside it. Chunks may be added at both ends. What is written to the other stream begins a line.
+ * The lines of a log. The text stays in the chunks that were read; two bytes a line and a few for each chunk are
+ * stored beside it. Chunks can be added at both ends. Output on the other stream begins a new line.
  */
 export class LogText {
   private chunks: Chunk[] = []
@@ -62,7 +62,7 @@ export class LogText {
     }
   }
 
-  /** `pieces`: what came before all that is there, oldest first. Returns how many lines earlier lines have moved. */
+  /** Adds earlier chunks, oldest first. Returns by how many lines the present lines have moved. */
   prepend(pieces: readonly LogPiece[]): number {
     const before = this.lines
     this.chunks = [...divided(pieces).map(indexed), ...this.chunks]
@@ -78,7 +78,7 @@ export class LogText {
     let { from, to } = this.spanIn(this.chunks[at]!, index)
     let text = this.chunks[at]!.text.slice(from, Math.min(to, from + LINE_UNITS_MAX))
     let isCut = to - from > LINE_UNITS_MAX
-    // It goes on where chunks begin without beginning a line.
+    // The line continues in chunks that do not begin a line.
     while (!isCut && to === this.chunks[at]!.text.length && !this.chunks[at]!.endsLine) {
       const next = this.chunks[++at]
       if (next === undefined || next.startsLine) break
@@ -89,7 +89,7 @@ export class LogText {
     return { stream, text: withoutBreak(text), isCut }
   }
 
-  /** How many units of it are seen; of what has escapes, they are counted out. */
+  /** The visible length of a line in UTF-16 units, without escapes. */
   lengthOf(index: number): number {
     const at = this.chunkOf(index)
     const chunk = this.chunks[at]!
@@ -99,7 +99,7 @@ export class LogText {
     return seenLength(this.line(index).text)
   }
 
-  /** The lines that have `query`, in whatever case, each once; at most `limit`. */
+  /** The lines that contain `query`, without regard to case, each once; at most `limit`. */
   search(query: string, limit = 10_000): Match[] {
     const matches: Match[] = []
     if (query === '') return matches
@@ -116,7 +116,7 @@ export class LogText {
     return matches
   }
 
-  /** Where it is found in a chunk, also where it begins in it and ends in one after it. */
+  /** The matches that begin in a chunk, also those that end in a later one. */
   private *placesIn(chunk: Chunk, index: number, pattern: RegExp, length: number): Generator<number> {
     for (const { index: at } of chunk.text.matchAll(pattern)) yield at
     const tail = chunk.text.slice(chunk.text.length - Math.min(chunk.text.length, length - 1))
@@ -131,7 +131,7 @@ export class LogText {
     for (const { index: at } of (tail + ahead).matchAll(pattern)) if (at < tail.length) yield begin + at
   }
 
-  /** How much of the line that goes on at the beginning of a chunk lies before it. */
+  /** The length of the line's part before the chunk in which it continues. */
   private lengthBefore(index: number): number {
     let length = 0
     for (let at = index; at > 0 && !this.chunks[at]!.startsLine; at--) {
@@ -166,7 +166,7 @@ export class LogText {
   }
 }
 
-/** The line that is at its beginning, wherever that began. */
+/** The line at the start of a chunk, even if it began earlier. */
 function firstLineOf({ startsLine, linesBefore }: Chunk): number {
   return startsLine ? linesBefore : linesBefore - 1
 }
@@ -194,7 +194,7 @@ function indexed({ stream, text }: LogPiece): Chunk {
   return { stream, text, starts: Uint16Array.from(starts), endsLine, hasControls, startsLine: true, linesBefore: 0 }
 }
 
-// oxlint-disable-next-line no-control-regex -- what is looked for
+// oxlint-disable-next-line no-control-regex -- the pattern looks for them
 const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/
 
 function seenLength(line: string): number {
@@ -206,7 +206,7 @@ function withoutBreak(text: string): string {
   return text.endsWith('\n') ? text.slice(0, -1) : text
 }
 
-/** How many of them are at or before `at`. */
+/** Counts the starts at or before `at`. */
 function countUpTo(starts: Uint16Array, at: number): number {
   let [low, high] = [0, starts.length]
   while (low < high) {

@@ -16,18 +16,18 @@ import { scrollHeight, scrollTopOf, windowAt } from './window.ts'
 import './log.css'
 
 export interface LogViewerProps {
-  /** Another object whenever lines were added. */
+  /** A new object each time lines were added. */
   text: { readonly log: LogText }
-  /** Lines that were added before all others, ever: what is seen stays where it is. */
+  /** The total number of lines that were added at the front, so that the view stays in place. */
   prepended: number
-  /** There is more before the first line, so that lines have no numbers yet. */
+  /** Earlier text was not read yet, so lines have no numbers. */
   hasEarlier: boolean
   onEarlier: (all: boolean) => void
   isReading: boolean
-  /** After the last line. */
+  /** Notes after the last line. */
   ends: readonly { key: string; text: string }[]
   isLive: boolean
-  /** From 1. */
+  /** A whole number from 1. */
   line: number | undefined
   onLine: (line: number) => void
   tools?: ReactNode
@@ -35,7 +35,7 @@ export interface LogViewerProps {
 
 const ROW_PX = 20
 const CHARACTER_PX = 7.2
-/** A screen reader reads what comes if it comes no faster than this. */
+/** New lines are announced to screen readers if they come no faster than this. */
 const ANNOUNCED_MS_MIN = 1000
 
 export function LogViewer(props: LogViewerProps) {
@@ -93,7 +93,7 @@ export function LogViewer(props: LogViewerProps) {
   }
   const unseen = log.lineCount - seenLines
   return (
-    // oxlint-disable-next-line jsx-a11y/no-static-element-interactions -- keys of all that is in it
+    // oxlint-disable-next-line jsx-a11y/no-static-element-interactions -- it handles the keys of its content
     <div className="log" onKeyDown={onKey}>
       <div className="log-tools">
         <FindBar find={find} hasEarlier={hasEarlier} onAll={() => props.onEarlier(true)} />
@@ -112,7 +112,7 @@ export function LogViewer(props: LogViewerProps) {
         role="log"
         aria-live="off"
         aria-label="Log"
-        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is reached by the keyboard
+        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- the keyboard scrolls it
         tabIndex={0}
         onScroll={onScroll}
       >
@@ -146,10 +146,10 @@ export function LogViewer(props: LogViewerProps) {
         {hasEarlier && first === 0 && (
           <div className="log-earlier">
             {props.isReading ? (
-              'reading what came before…'
+              'reading earlier lines…'
             ) : (
               <button type="button" className="tool" onClick={() => props.onEarlier(true)}>
-                Read all that came before
+                Read all earlier lines
               </button>
             )}
           </div>
@@ -173,7 +173,7 @@ export function LogViewer(props: LogViewerProps) {
   )
 }
 
-/** The last line, for screen readers; nothing while lines come faster than they can be read. */
+/** Announces the last line to screen readers; nothing while lines come too fast. */
 function Announcer({ text, isOn }: { text: { readonly log: LogText }; isOn: boolean }) {
   const last = useRef(0)
   const [announced, setAnnounced] = useState('')
@@ -197,7 +197,7 @@ interface Layout {
   at(row: number): { line: number; part: number }
 }
 
-/** Rows of lines: one each, or as many as they take where they are wrapped. */
+/** The rows of lines: one each, or several where lines are wrapped. */
 function layoutOf(log: LogText, columns: number | null): Layout {
   const lines = log.lineCount
   if (columns === null) return { rows: lines, rowOf: (line) => line, at: (row) => ({ line: row, part: 0 }) }

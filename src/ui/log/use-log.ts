@@ -1,19 +1,19 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { type LogPiece, LogText } from './log-text.ts'
 
-/** A log that is read from its end. */
+/** The source of a log that is read from its end. */
 export interface LogSource {
-  /** Whether there is more before what was read. True before the first reading. */
+  /** Whether there is earlier text. True before the first read. */
   hasEarlier: () => boolean
-  /** The part before all that was read; at first, the end of the log. */
+  /** Reads the part before the text that was read; at first, the end of the log. */
   earlier: (chunks: number, signal: AbortSignal) => Promise<readonly LogPiece[]>
-  /** Whether all of it may be read at once: lines then have numbers. Known after the first reading. */
+  /** Whether the log is short enough to be read whole, so that lines have numbers. Known after the first read. */
   isShort: () => boolean
-  /** The lines after the first reading, as long as more can come. */
+  /** The lines after the first read, as long as more can come. */
   later: (signal: AbortSignal) => AsyncIterable<readonly LogPiece[]>
 }
 
-/** Chunks have up to 64 KiB: the first read is what is seen, and little more. */
+/** A chunk has up to 64 KiB: the first read covers a screen and little more. */
 const FIRST_CHUNKS = 2
 const EARLIER_CHUNKS = 16
 const ALL_CHUNKS = 100
@@ -28,7 +28,7 @@ interface State {
 
 const START: State = { text: { log: new LogText() }, prepended: 0, hasEarlier: false, isReading: true, error: null }
 
-/** A log from its end: what came before when it is asked for, what comes later as it comes. `of`: another is another. */
+/** Reads a log from its end: earlier text on request, later text as it comes. Another `of` is another log. */
 export function useLog(of: string, open: () => LogSource, isWhole: boolean) {
   const log = useRef<LogText>(null)
   const [state, setState] = useState<State>(START)
@@ -88,13 +88,13 @@ export function useLog(of: string, open: () => LogSource, isWhole: boolean) {
       if (!signal.aborted) setState((last) => ({ ...last, isReading: false, error: messageOf(error) }))
     })
     return () => controller.abort()
-    // What it is when it is opened: that it has ended since then ends what comes later.
+    // The state when the log is opened: the stream ends by itself when the kernel does.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [of, earlier])
   return { ...state, onEarlier: (all: boolean) => void earlier(all) }
 }
 
-/** All lines that arrive within a frame are shown with that frame. */
+/** Collects lines, and shows those of one frame together. */
 function appender(signal: AbortSignal, show: (pieces: readonly LogPiece[]) => void) {
   let waiting: LogPiece[] = []
   return (pieces: readonly LogPiece[]) => {

@@ -23,8 +23,8 @@ export function LoginPage() {
         ) : state === 'asks' ? (
           <>
             <p className="login-lead">
-              This browser has logged in before. The link that you followed logs it in anew, maybe as somebody else: if
-              you did not just ask for it, close this page.
+              This browser has logged in before. The link that you followed logs it in again, maybe as another user. If
+              you did not ask for it, close this page.
             </p>
             <Button kind="primary" onClick={follow}>
               Log in with this link
@@ -52,8 +52,8 @@ export function LoginPage() {
 }
 
 /**
- * The fragment of the address may have a code, which works once: it is removed at once, and used once. Any page can lead
- * here with a code of its own, so a browser that has a login is asked first.
+ * Uses the login code in the address's fragment once, and removes it at once. Any page can link here with a code of
+ * its own, so a browser that is logged in asks first.
  */
 function useCode(onDone: () => void): {
   state: 'asks' | 'pending' | 'form'

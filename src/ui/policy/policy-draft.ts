@@ -1,9 +1,9 @@
 import { type Draft, type Field, type Kind, POLICY_FIELDS } from './policy-fields.ts'
 
-/** Fields of a policy as the API has them; `given` are those that are set. */
+/** The fields of a policy in the API; `given` names those that are set. */
 export type SetPolicy = Readonly<Record<string, unknown>> & { given: readonly string[] }
 
-/** The texts of the form that give this policy. */
+/** The texts of the form for a policy. */
 export function draftOfPolicy(policy: SetPolicy): Draft {
   return Object.fromEntries(
     POLICY_FIELDS.filter(({ path }) => policy.given.includes(path))
@@ -12,7 +12,7 @@ export function draftOfPolicy(policy: SetPolicy): Draft {
   ) as Draft
 }
 
-/** Fields that are set but have no input: they stay. */
+/** Fields that are set but have no input; they are sent unchanged. */
 export function untypedOf(policy: SetPolicy): Record<string, unknown> {
   const typed = new Set(
     POLICY_FIELDS.filter((field) => textOf(field, policy[field.path]) !== '').map(({ path }) => path),
@@ -20,7 +20,7 @@ export function untypedOf(policy: SetPolicy): Record<string, unknown> {
   return Object.fromEntries(policy.given.filter((path) => !typed.has(path)).map((path) => [path, policy[path]]))
 }
 
-/** Empty where the form has no text for it. */
+/** The text for a value; empty where the form has none. */
 function textOf({ kind, on }: Field, value: unknown): string {
   if (value === undefined || (value === null && kind !== 'duration')) return ''
   switch (kind) {
@@ -48,13 +48,13 @@ function inWords(name: string): string {
 }
 
 interface Given {
-  /** As the API takes it. */
+  /** The API's input. */
   input: Record<string, unknown>
-  /** Faults that keep the input from being sent, by names of fields. */
+  /** Faults because of which the input cannot be sent, by field. */
   faults: Record<string, string>
 }
 
-/** The typed values of these fields. */
+/** Parses the typed texts of these fields. */
 export function readDraft(draft: Draft, fields: readonly Field[]): Given {
   const given: Given = { input: {}, faults: {} }
   for (const field of fields) {
@@ -75,7 +75,7 @@ const WANTED: Partial<Record<Kind, string>> = {
   growth: 'It is not True, False or a number.',
 }
 
-/** Undefined where the text is none. */
+/** Parses a text; undefined where it is not valid. */
 function valueOf(field: Field, text: string): unknown {
   switch (field.kind) {
     case 'count':
@@ -127,19 +127,22 @@ function inApi(word: string): string {
   return word.toUpperCase().replaceAll('-', '_')
 }
 
-/** For `--policy`, or `retryPolicy` of the API. */
+/** The policy as JSON, for `--policy` or the API's `retryPolicy`. */
 export function policyAsJson(policy: object): string {
   return JSON.stringify(policy, null, 2)
 }
 
-/** A command that runs something under this policy: with options, or with the policy as text where options do not do. */
+/**
+ * A command that runs a program under this policy: with options, or with the policy as JSON where options are not
+ * enough.
+ */
 export function policyAsCommand(draft: Draft, policy: object): string {
   const options = policyOptions(draft)
   if (options === null || options.length === 0) return policyAsInput(policy)
   return ['npx reprise run', ...options, '-- COMMAND'].join(' \\\n  ')
 }
 
-/** The typed policy as options of the command line; null where no options exist for it. */
+/** The typed policy as options of the command line; null if some of it has no option. */
 export function policyOptions(draft: Draft): string[] | null {
   const given = POLICY_FIELDS.filter(({ name }) => (draft[name]?.trim() ?? '') !== '')
   if (given.some(({ option }) => option === undefined) || draft['on'] === 'none') return null
@@ -148,7 +151,7 @@ export function policyOptions(draft: Draft): string[] | null {
   )
 }
 
-/** With the policy from standard input. */
+/** A command with the policy from standard input. */
 export function policyAsInput(policy: object): string {
   return `npx reprise run --policy - -- COMMAND <<'JSON'\n${policyAsJson(policy)}\nJSON`
 }

@@ -1,21 +1,21 @@
-/** How what is typed becomes a value: `count` and `decimal` are numbers, `duration` is seconds. */
+/** How a typed text becomes a value: `count` and `decimal` are numbers, `duration` is seconds. */
 export type Kind = 'count' | 'decimal' | 'duration' | 'choice' | 'switch' | 'causes' | 'rules' | 'growth' | 'text'
 
 export interface Field {
-  /** In the address and in the form. */
+  /** The name in the address and in the form. */
   name: string
-  /** In the input of the API. */
+  /** The path in the API's input. */
   path: string
   kind: Kind
   label: string
   hint?: string
   /** The default if nothing is typed. */
   standard?: string
-  /** Words of a choice, as the command line has them, and how they are shown. */
+  /** The words of a choice, as on the command line, each with its text. */
   choices?: Readonly<Record<string, string>>
   /** The option of the command line, where there is one. */
   option?: string
-  /** `none` is a value. */
+  /** The text `none` is a value. */
   canBeNone?: true
   /** The field's value when the switch is on. */
   on?: boolean
@@ -23,7 +23,7 @@ export interface Field {
 
 export type Section = readonly [title: string, fields: readonly Field[]]
 
-/** Everything that is typed, by names of fields. What is empty is not there. */
+/** The typed texts by field, without empty ones. */
 export type Draft = Readonly<Record<string, string>>
 
 export const CAUSES = {

@@ -1,11 +1,11 @@
-import { Field, FieldChoice } from '../design/controls.tsx'
+import { LinesField, SelectField, TextField } from '../design/controls.tsx'
 import { ChevronIcon } from '../design/icons.tsx'
 import { CAUSES, type Draft, type Field as PolicyField, type Section } from './policy-fields.ts'
 import './policy.css'
 
 interface Props {
   sections: readonly Section[]
-  /** From this one on they are folded, unless something is typed in them. */
+  /** Sections from this one on are folded, unless one of their fields is filled. */
   foldedFrom: number
   draft: Draft
   faults: Readonly<Record<string, string>>
@@ -68,49 +68,26 @@ function Input({ field, text, fault, onChange }: InputProps) {
         <span>{label}</span>
       </label>
     )
+  if (kind === 'choice') {
+    const others = Object.entries(choices!).filter(([word]) => word !== standard || text === standard)
+    const names = { '': standard === undefined ? 'any' : choices![standard]!, ...Object.fromEntries(others) }
+    return <SelectField label={label} hint={hint} fault={fault} names={names} value={text} onChoose={onChange} />
+  }
+  const shared = { label, hint, fault, value: text, onType: onChange }
+  if (kind === 'rules') return <LinesField {...shared} wide rows={4} />
   return (
-    <Field label={label} hint={hint} fault={fault} wide={kind === 'rules' || kind === 'growth'}>
-      {(control) =>
-        kind === 'choice' ? (
-          <FieldChoice>
-            <select {...control} value={text} onChange={(event) => onChange(event.target.value)}>
-              <option value="">{standard === undefined ? 'any' : choices![standard]}</option>
-              {Object.entries(choices!)
-                .filter(([word]) => word !== standard || text === standard)
-                .map(([word, name]) => (
-                  <option key={word} value={word}>
-                    {name}
-                  </option>
-                ))}
-            </select>
-          </FieldChoice>
-        ) : kind === 'rules' ? (
-          <textarea
-            {...control}
-            value={text}
-            rows={4}
-            spellCheck={false}
-            onChange={(event) => onChange(event.target.value)}
-          />
-        ) : (
-          <input
-            {...control}
-            type="text"
-            inputMode={kind === 'count' ? 'numeric' : kind === 'decimal' ? 'decimal' : 'text'}
-            value={text}
-            placeholder={standard}
-            autoComplete="off"
-            spellCheck={false}
-            maxLength={200}
-            onChange={(event) => onChange(event.target.value)}
-          />
-        )
-      }
-    </Field>
+    <TextField
+      {...shared}
+      wide={kind === 'growth'}
+      type="text"
+      inputMode={kind === 'count' ? 'numeric' : kind === 'decimal' ? 'decimal' : 'text'}
+      placeholder={standard}
+      maxLength={200}
+    />
   )
 }
 
-/** All of them, unless some are turned off. */
+/** The causes that are retried: all, unless some are turned off. */
 function Causes({ field, text, fault, onChange }: InputProps) {
   const all = Object.keys(CAUSES)
   const chosen = text === '' ? all : text.split(',').filter((cause) => all.includes(cause))

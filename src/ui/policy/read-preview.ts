@@ -12,16 +12,16 @@ import {
 type PolicyPreview = UiPolicyPreviewQuery['retryPolicyPreview']
 export type Planned = PolicyPreview['schedule'][number]
 
-/** Faults by names of fields, and those that belong to no field. */
+/** The faults by field, and those that belong to no field. */
 export interface Refused {
   faults: Readonly<Record<string, string>>
   error?: Error
 }
 
-/** It is asked for as often as somebody types; nothing else has to keep it. */
+/** A preview is read after each change of the draft; no other page uses it. */
 export const FRESH = { requestPolicy: 'network-only' } as const
 
-/** The server's preview of a typed policy, for the failure that is typed with it. */
+/** The server's preview of a typed policy, for the typed failure. */
 export async function readPreview(
   client: Client,
   draft: Draft,
@@ -49,7 +49,7 @@ export function placeIssues(
   message: string,
   fields: readonly Field[],
 ): { faults: Record<string, string>; rest: string | null } {
-  // A value that has not even the type is refused before the input is read, and the place is in the sentence.
+  // A value of the wrong type is refused before the input is validated; its place is part of the message.
   const [, place, sentence] = /at "(.+?)"; (.+)$/.exec(message) ?? []
   const placed = issues.length > 0 || place === undefined ? issues : [{ path: place, message: sentence! }]
   const faults: Record<string, string> = {}

@@ -4,7 +4,7 @@ import { duration } from '../words/time.ts'
 import type { Planned } from './read-preview.ts'
 import './policy.css'
 
-/** How many retries there are, and when the last one starts. `isStale`: something that is typed since is wrong. */
+/** The number of retries, and when the last one starts. `isStale`: a text that was typed since then is wrong. */
 export function ScheduleFigures({ schedule, isStale }: { schedule: readonly Planned[]; isStale: boolean }) {
   const last = schedule.length === 0 ? null : startsOf(schedule).at(-1)!
   return (
@@ -17,7 +17,7 @@ export function ScheduleFigures({ schedule, isStale }: { schedule: readonly Plan
   )
 }
 
-/** The delay before each retry, beside those of another schedule if there is one, and when attempts start. */
+/** Draws the delay before each retry, beside another schedule's if there is one, and the start of each attempt. */
 export function ScheduleDrawing({ schedule, series }: { schedule: readonly Planned[]; series: readonly Series[] }) {
   return (
     <>
@@ -75,7 +75,7 @@ const TOP = 22
 const LEFT = 54
 const FOOT = 24
 const BAR_MAX = 46
-/** Below it, lengths above bars would touch each other. */
+/** The width below which labels above bars would touch. */
 const LABELLED_FROM = 58
 
 export interface Series {
@@ -84,7 +84,7 @@ export interface Series {
   planned: readonly Planned[]
 }
 
-/** A bar for each delay, as long as it is at least; what it may be at most stands on it, hatched. */
+/** A bar for the least length of each delay; the hatched part above it shows the most. */
 function ScheduleChart({ series }: { series: readonly Series[] }) {
   const [ref, width] = useWidth()
   const retries = Math.max(...series.map(({ planned }) => planned.length))
@@ -163,7 +163,7 @@ const STRIP = 54
 const LINE = 18
 const MARGIN = 7
 
-/** When each attempt starts, if those before it fail at once: earliest, and how much later it may be. */
+/** The start of each attempt if those before it fail at once: the earliest time, and how much later it can be. */
 function ScheduleStrip({ planned }: { planned: readonly Planned[] }) {
   const [ref, width] = useWidth()
   const starts = startsOf(planned)
@@ -206,7 +206,7 @@ interface Start {
   latest: number
 }
 
-/** Seconds after the first attempt. */
+/** The starts of attempts in seconds after the first one. */
 export function startsOf(planned: readonly Planned[]): Start[] {
   const starts: Start[] = [{ attempt: 1, earliest: 0, latest: 0 }]
   for (const { earliestSeconds, latestSeconds } of planned) {

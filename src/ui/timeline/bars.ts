@@ -1,8 +1,8 @@
-/** A segment of a chain's timeline as the server has it, but for its moments: milliseconds since 1970. */
+/** A segment of a chain's timeline as in the API, with its times in milliseconds since 1970. */
 export interface Segment {
   kind: SegmentKind
   from: number
-  /** Null while it lasts, and of PLANNED. */
+  /** Null while the segment goes on, and for PLANNED. */
   to: number | null
   attempt: number
   epoch: number
@@ -10,7 +10,7 @@ export interface Segment {
   cause: string | null
   holdReason: string | null
   reason: string | null
-  /** Null of PLANNED. */
+  /** Null for PLANNED. */
   session: SegmentSession | null
 }
 
@@ -26,12 +26,12 @@ export interface SegmentSession {
   checkpoint: FoundCheckpoint
 }
 
-/** What earlier attempts had left for it. */
+/** The checkpoint of earlier attempts that an attempt found. */
 export interface FoundCheckpoint {
   state: 'NONE' | 'HERE' | 'FETCHED' | 'MISSING'
   fromAttempt: number | null
   bytes: number | null
-  /** Why it is missing. */
+  /** The reason why there is none. */
   note: string | null
 }
 
@@ -43,23 +43,23 @@ export interface Part {
   to: number
 }
 
-/** An attempt. */
+/** The bar of an attempt. */
 export interface Bar {
   type: 'bar'
   attempt: number
   epoch: number
   from: number
   to: number
-  /** It goes on: it ends at now. */
+  /** The attempt goes on; the bar ends now. */
   isOpen: boolean
-  /** Without gap or overlap, from its beginning to its end. */
+  /** The parts from beginning to end, without gaps or overlaps. */
   parts: readonly Part[]
   outcome: Outcome
-  /** Why it failed. */
+  /** The cause of the failure. */
   cause: string | null
   exitCode: number | null
   session: SegmentSession
-  /** Why it ended, or waits. */
+  /** The reason why it ended or waits. */
   reason: string | null
 }
 
@@ -69,7 +69,7 @@ export type Outcome = 'LIVE' | 'SUCCEEDED' | 'FAILED' | 'TERMINATED'
 export interface Gap {
   type: 'gap'
   kind: GapKind
-  /** The attempt that had ended. */
+  /** The attempt before the gap. */
   attempt: number
   epoch: number
   from: number
@@ -81,28 +81,28 @@ export interface Gap {
 
 export type Item = Bar | Gap
 
-/** The retry to come. */
+/** The planned retry. */
 export interface Ghost {
   attempt: number
   epoch: number
-  /** When it is due; now, if it is held. */
+  /** The due time; now, if the retry is held. */
   at: number
   isHeld: boolean
   reason: string | null
 }
 
-/** A chain's life. Its items cover it from `from` to `to` without gap or overlap. */
+/** A chain's timeline. Its items cover the time between `from` and `to` without gaps or overlaps. */
 export interface Timeline {
   from: number
-  /** When it ended; now, while it goes on. */
+  /** The end of the chain; now, while it goes on. */
   to: number
   items: readonly Item[]
   ghost: Ghost | null
 }
 
 /**
- * `segments`: oldest first, from any of them on to the newest. A segment that begins later than the one before it ended,
- * or earlier, begins where that one ended.
+ * Builds the timeline. `segments`: oldest first, up to the newest; earlier ones may be missing. A segment that does
+ * not begin where the one before it ended is moved to begin there.
  */
 export function timelineOf(segments: readonly Segment[], now: number): Timeline {
   const from = segments.find(({ kind }) => kind !== 'PLANNED')?.from ?? now
@@ -129,12 +129,12 @@ export function barsOf({ items }: Timeline): Bar[] {
   return items.filter((item) => item.type === 'bar')
 }
 
-/** Seconds in which no user code ran: what the chain calls `waitingSeconds`. */
+/** The seconds in which no user code ran: the chain's `waitingSeconds`. */
 export function waitingSeconds({ items }: Timeline): number {
   return items.reduce((sum, item) => sum + (item.to - item.from - (item.type === 'bar' ? ran(item) : 0)), 0) / 1000
 }
 
-/** Milliseconds from when its user code started to its end. */
+/** The milliseconds between the start of an attempt's user code and its end. */
 function ran({ parts, to }: Bar): number {
   const start = parts.find(({ kind }) => kind === 'RUNNING')
   return start === undefined ? 0 : to - start.from

@@ -1,9 +1,9 @@
 import { type Bar, barsOf, type Gap, type Item, type Timeline } from './bars.ts'
 import type { Scale } from './scale.ts'
 
-/** The part of a scale that is seen. */
+/** The visible part of a scale. */
 export interface View {
-  /** Pixels of the scale left of it. */
+  /** The pixels of the scale left of the view. */
   offset: number
   width: number
 }
@@ -16,7 +16,7 @@ export interface DrawnGap {
 }
 
 export interface Label {
-  /** Its middle. */
+  /** The middle of the label. */
   x: number
   text: string
   item: Item
@@ -26,19 +26,22 @@ export interface Label {
 export interface Drawing {
   bars: readonly DrawnBar[]
   gaps: readonly DrawnGap[]
-  /** Under the bars and gaps. */
+  /** The labels under bars and gaps. */
   labels: readonly Label[]
-  /** Numbers of attempts, and of how many a bundle has. */
+  /** The numbers of attempts, and for a bundle how many it has. */
   numbers: readonly { x: number; text: string; bar: DrawnBar }[]
-  /** The bars within which their mark has room. */
+  /** The bars with room for their mark. */
   marked: readonly DrawnBar[]
   /** The planned retry, as wide as the median run but never too narrow to be seen; null if there is none in view. */
   ghost: { x: number; width: number } | null
 }
 
-/** Of one drawing, with its axis and all else. */
+/** The most elements of a drawing, with its axis and everything else. */
 export const ELEMENTS_MAX = 300
-/** For what is not counted here: axis, epochs, the planned retry, shared shapes, their groups and patterns. */
+/**
+ * Reserved for elements that are not counted here: axis, epochs, the planned retry, shared shapes, their groups and
+ * patterns.
+ */
 export const ELEMENTS_BESIDE = 120
 
 const CHARACTER_PX = 6.4
@@ -48,8 +51,8 @@ const MARK_ROOM_PX = 22
 const GHOST_PX_MIN = 14
 
 /**
- * `textsOf`: what can stand under an item, the longest first. The narrower the bars, the more of them are one, until
- * nothing has more elements than are drawn at once.
+ * Lays out the visible part. `textsOf`: the possible texts under an item, the longest first. Narrow bars are bundled
+ * until the drawing has few enough elements.
  */
 export function drawingOf(
   timeline: Timeline,
@@ -63,7 +66,7 @@ export function drawingOf(
   }
 }
 
-/** Each bar, each number, mark and label is an element; gaps of one kind share one. */
+/** Counts the elements: one for each bar, number, mark and label; gaps of one kind share one. */
 export function elementsOf({ bars, labels, numbers, marked }: Drawing): number {
   return bars.length + labels.length + numbers.length + marked.length
 }
@@ -101,7 +104,7 @@ function drawnWith(
   }
 }
 
-/** First those of bars, as wide as the room up to the next one allows, then those of gaps between them. */
+/** Places the labels of bars, as long as the room before the next bar allows, then those of gaps. */
 function labelsOf(
   bars: readonly DrawnBar[],
   gaps: readonly DrawnGap[],
@@ -135,7 +138,7 @@ function labelsOf(
   return labels.toSorted((a, b) => a.x - b.x).map(({ x, text, item }) => ({ x, text, item }))
 }
 
-/** Above the beginning of each bar, as far as they do not touch. */
+/** The numbers above the beginning of bars, without those that would touch. */
 function numbersOf(bars: readonly DrawnBar[], width: number): Drawing['numbers'] {
   const numbers: { x: number; text: string; bar: DrawnBar }[] = []
   let free = -Infinity
@@ -150,7 +153,7 @@ function numbersOf(bars: readonly DrawnBar[], width: number): Drawing['numbers']
   return numbers
 }
 
-/** What is drawn for one attempt, or for several that are too narrow to be told apart. */
+/** The bar of one attempt, or of several that are too narrow to draw separately. */
 export interface DrawnBar {
   x: number
   width: number
@@ -158,16 +161,16 @@ export interface DrawnBar {
   bars: readonly Bar[]
 }
 
-/** Narrower ones are merged with narrow neighbours that are as near. */
+/** Bars narrower than this are merged with narrow neighbours that are closer than this. */
 const NARROW_PX = 3
-/** A bundle as wide as so many narrow bars takes no more in. */
+/** A bundle as wide as this many narrow bars is complete. */
 const BUNDLE_BARS = 8
-/** What is narrower is drawn as wide as this, as far as there is room. */
+/** Narrower bars are drawn as wide as this, if there is room. */
 const DRAWN_PX_MIN = 2
 
 /**
- * In the order of the bars, without overlap. `spanOf`: where a bar begins and ends in pixels; never before the one
- * before it.
+ * Bundles the bars, in their order and without overlap. `spanOf`: the beginning and end of a bar in pixels, never
+ * before those of the previous bar.
  */
 export function bundled(
   bars: readonly Bar[],
@@ -200,10 +203,10 @@ export function representative(bars: readonly Bar[]): Bar {
 }
 
 interface Tick {
-  /** Pixels from the left of the view. */
+  /** The position in pixels from the left of the view. */
   x: number
   at: number
-  /** How exact its text has to be. */
+  /** The precision of the text. */
   unit: 'second' | 'minute' | 'day'
 }
 
@@ -220,12 +223,12 @@ const STEPS = [
 ]
 
 const APART_PX = 84
-/** Half of a text. */
+/** Half the width of a text. */
 const MARGIN_PX = 26
 
 /**
- * Round moments, far enough from each other for their texts. What lies between two cuts and is too short for a round
- * one has its beginning. `offsetMinutes`: what the zone of the texts is ahead of UTC.
+ * The ticks: round times with room for their texts. A stretch between two cuts that is too short for one has a tick
+ * at its beginning. `offsetMinutes`: the zone's offset from UTC.
  */
 export function ticksOf(scale: Scale, { offset, width }: View, offsetMinutes = 0): Tick[] {
   const ticks: Tick[] = []

@@ -91,7 +91,7 @@ interface Rectangle {
   height: number
 }
 
-/** One path for all of them. */
+/** One path with all rectangles. */
 export function rectangles(all: readonly Rectangle[], radius = 0): string {
   return all
     .filter(({ width }) => width > 0)
@@ -111,13 +111,13 @@ export function capsule(x: number, y: number, width: number, height: number, wan
   return `M${px(x + r)} ${y}h${across}${corner(r, r)}v${down}${corner(-r, r)}h${-across}${corner(-r, -r)}v${-down}${corner(r, -r)}z`
 }
 
-/** Its left corner is at `x`, its middle at `y`. */
+/** A diamond with its left corner at `x`, and its middle at `y`. */
 export function diamond(x: number, y: number, width: number): string {
   const half = width / 2
   return `M${x} ${y}l${half} ${-half}l${half} ${half}l${-half} ${half}z`
 }
 
-/** A line that is interrupted by two slanted strokes. */
+/** The path of a line with two slanted strokes in it. */
 export function cutStrokes(x: number, width: number, y: number): string {
   const middle = x + width / 2
   const slant = (at: number) => `M${px(at - 3)} ${y + 8}l6 -16`
@@ -129,7 +129,7 @@ function px(value: number): number {
   return Math.round(value * 100) / 100
 }
 
-/** What fills the segments; each in the colour of the class that it has. */
+/** The patterns of segments; each has the colour of its class. */
 export function Patterns({ id }: { id: string }) {
   return (
     <defs>

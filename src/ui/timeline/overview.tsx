@@ -16,10 +16,10 @@ interface Props {
 }
 
 const HEIGHT = 22
-/** The range that a click without a drag zooms to. */
+/** The width of the range to which a click without a drag zooms. */
 const SPAN_PX_MIN = 12
 
-/** The whole chain, small, with what is seen of it: a drag chooses another part. */
+/** The whole chain in small, with the visible part marked. A drag chooses another part. */
 export function Overview({ timeline, stretches, width, elastic, seen, range, onRange }: Props) {
   const start = useRef<number | null>(null)
   const scale = createScale(stretches, width, elastic)

@@ -1,38 +1,38 @@
 import type { Bar, Timeline } from './bars.ts'
 
-/** A time that is drawn in one piece. Stretches follow each other without gap or overlap. */
+/** A span of time that is drawn as one piece. Stretches follow each other without gaps or overlaps. */
 export interface Stretch {
   from: number
   to: number
-  /** Nothing ran: it may be cut. */
+  /** Nothing ran, so it may be cut. */
   isWait: boolean
 }
 
 interface Piece extends Stretch {
   x: number
   width: number
-  /** Narrower than it would be to scale. */
+  /** The piece is narrower than it would be to scale. */
   isCut: boolean
 }
 
 export interface Scale {
   width: number
   pieces: readonly Piece[]
-  /** From a moment to pixels. Never falls; rises where there is a piece with length. */
+  /** Converts a time to pixels. Monotonic, and strictly so where a piece has length. */
   x(at: number): number
-  /** From pixels to the moment there. */
+  /** Converts pixels to a time. */
   at(x: number): number
 }
 
-/** Waits longer than so many median runs are cut. */
+/** Waits longer than this many median runs are cut. */
 const CUT_ABOVE_MEDIANS = 4
 const CUT_PX = 28
-/** Cuts together take at most this part of the width. */
+/** All cuts together take at most this share of the width. */
 const CUTS_SHARE_MAX = 0.5
 
 /**
- * `elastic`: runs are to scale, and waits that are much longer than them are cut; otherwise all is to scale. The widths
- * of the pieces add up to `width`, whatever they are.
+ * Creates a scale. `elastic`: runs are to scale, and much longer waits are cut; otherwise everything is to scale. The
+ * widths of the pieces always add up to `width`.
  */
 export function createScale(stretches: readonly Stretch[], width: number, elastic: boolean, cutPx = CUT_PX): Scale {
   const pieces = placed(stretches, width, elastic, cutPx)
@@ -53,12 +53,14 @@ export function createScale(stretches: readonly Stretch[], width: number, elasti
   }
 }
 
-/** What a timeline is made of, with the time up to the planned retry and that retry, as long as the median run. */
+/**
+ * The stretches of a timeline, with the wait for the planned retry, and that retry with the length of a median run.
+ */
 export function stretchesOf({ items, ghost, to }: Timeline): Stretch[] {
   const stretches = items.flatMap((item) => (item.type === 'gap' ? [waitOf(item)] : stretchesOfBar(item)))
   if (ghost === null) return stretches
   const wait = stretches.at(-1)
-  // What is left of a wait and what has passed of it are one: it is cut at one place.
+  // The past and future parts of a wait are one stretch, so that it is cut at one place.
   if (wait?.isWait && ghost.at > to) wait.to = ghost.at
   else if (ghost.at > to) stretches.push({ from: to, to: ghost.at, isWait: true })
   const length = medianRun(stretches) || Math.max(1000, (ghost.at - (stretches[0]?.from ?? to)) / 10)
@@ -70,7 +72,7 @@ function waitOf({ from, to }: { from: number; to: number }): Stretch {
   return { from, to, isWait: true }
 }
 
-/** Its waits for an agent, and what is between them. */
+/** The stretches of a bar: waits for an agent, and what is between them. */
 function stretchesOfBar({ parts }: Bar): Stretch[] {
   const stretches: Stretch[] = []
   for (const { kind, from, to } of parts) {
@@ -90,7 +92,7 @@ function placed(stretches: readonly Stretch[], width: number, elastic: boolean, 
   const whole = stretches.reduce((sum, each) => sum + (isCut(each) ? 0 : each.to - each.from), 0)
   const scaled = width - (cuts === 0 ? 0 : cuts * cutWidth)
   if (whole === 0) return equal(stretches, width)
-  // Sums of lengths and of cuts are turned into pixels once, so that no errors add up over thousands of pieces.
+  // Sums are converted to pixels once, so that rounding errors do not add up over thousands of pieces.
   let length = 0
   let passed = 0
   const x = () => (scaled * length) / whole + (passed === 0 ? 0 : passed * cutWidth)
@@ -103,24 +105,24 @@ function placed(stretches: readonly Stretch[], width: number, elastic: boolean, 
   })
 }
 
-/** Nothing has taken any time yet. */
+/** Equal pieces, for a timeline in which nothing has taken time yet. */
 function equal(stretches: readonly Stretch[], width: number): Piece[] {
   const each = width / stretches.length
   return stretches.map((stretch, index) => ({ ...stretch, isCut: false, x: index * each, width: each }))
 }
 
-/** The median length of what ran; 0 if nothing did. */
+/** The median length of the stretches that ran; 0 if there is none. */
 function medianRun(stretches: readonly Stretch[]): number {
   const lengths = stretches.flatMap(({ isWait, from, to }) => (isWait || to === from ? [] : [to - from]))
   return lengths.toSorted((a, b) => a - b)[Math.floor(lengths.length / 2)] ?? 0
 }
 
-/** Where `at` is between `from` and `to`: 0 to 1, also if these are the same. */
+/** The position of `at` between `from` and `to`, 0 to 1, also if these are equal. */
 function share(at: number, from: number, to: number): number {
   return to === from ? 0 : Math.min(1, Math.max(0, (at - from) / (to - from)))
 }
 
-/** Index of the last that `is`, of those that first all are and then all are not; -1 if none is. */
+/** The index of the last element with a property that only the first elements have; -1 if there is none. */
 function lastWhere<T>(all: readonly T[], is: (each: T) => boolean): number {
   let [low, high] = [0, all.length]
   while (low < high) {
@@ -131,26 +133,26 @@ function lastWhere<T>(all: readonly T[], is: (each: T) => boolean): number {
   return low - 1
 }
 
-/** The part of a chain's time that is seen; null for all of it. */
+/** The visible part of a chain's time; null for all of it. */
 export type Range = { from: number; to: number } | null
 
 export interface Seen {
   scale: Scale
-  /** Pixels of the scale left of what is seen. */
+  /** The pixels of the scale left of the view. */
   offset: number
   width: number
 }
 
-/** How much larger than the whole chain it can be drawn. */
+/** The largest zoom, relative to the whole chain. */
 const ZOOM_MAX = 50_000
 
-/** The scale on which exactly `range` is seen in `width` pixels. */
+/** The scale on which `range` fills `width` pixels. */
 export function seenOf(stretches: readonly Stretch[], width: number, elastic: boolean, range: Range): Seen {
   const scaleAt = (zoom: number) => createScale(stretches, width * zoom, elastic)
   const all = scaleAt(1)
   if (range === null || stretches.length === 0 || range.to <= range.from) return { scale: all, offset: 0, width }
   const pixelsAt = (scale: Scale) => scale.x(range.to) - scale.x(range.from)
-  // What is cut does not grow with the zoom, so how much it takes is found by trying.
+  // Cuts do not grow with the zoom, so the width is found by bisection.
   let [low, high] = [1, 2]
   while (high < ZOOM_MAX && pixelsAt(scaleAt(high)) < width) [low, high] = [high, high * 2]
   for (let step = 0; step < 40 && high - low > low * 1e-9; step++) {
@@ -162,7 +164,7 @@ export function seenOf(stretches: readonly Stretch[], width: number, elastic: bo
   return { scale, offset: within(scale.x(range.from), scale.width - width), width }
 }
 
-/** Larger by `factor`, or smaller, around the moment at `x` pixels of the view. */
+/** Zooms by `factor` around the time at `x` pixels of the view. */
 export function zoomed(
   stretches: readonly Stretch[],
   elastic: boolean,
@@ -177,13 +179,13 @@ export function zoomed(
   return rangeOf({ scale: next, offset: within(next.x(scale.at(offset + x)) - x, next.width - width), width })
 }
 
-/** Moved by so many pixels: later moments come into view if they are positive. */
+/** Moves the view by pixels; positive ones show later times. */
 export function panned({ scale, offset, width }: Seen, pixels: number): Range {
   if (scale.width <= width) return null
   return rangeOf({ scale, offset: within(offset + pixels, scale.width - width), width })
 }
 
-/** Moved as little as brings a span of time into view. */
+/** Moves the view as little as necessary to show a span of time. */
 export function panTo(seen: Seen, span: { from: number; to: number }): Range {
   const [from, to] = [seen.scale.x(span.from) - seen.offset, seen.scale.x(span.to) - seen.offset]
   if (from < 0) return panned(seen, from - MARGIN_PX)

@@ -9,14 +9,14 @@ import { barSentence, bundleSentence, ghostSentence, partSentences } from './wor
 
 export interface EpochMark {
   epoch: number
-  /** Number of its first attempt. */
+  /** The number of the epoch's first attempt. */
   attempt: number
   text: string
 }
 
 export interface Focus {
   attempt: number
-  /** Of the bar's segments and the gaps after it; -1 is the bar. */
+  /** The index among the bar's segments and the gaps after it; -1 is the bar. */
   part: number
 }
 
@@ -30,9 +30,9 @@ interface Props {
   epochs: readonly EpochMark[]
   chosen: number | null
   focus: Focus | null
-  /** How many more retries the policy has after the planned one. */
+  /** The number of retries that the policy has after the planned one. */
   further: number
-  /** Of the elements that are named by others. */
+  /** The prefix of ids in the drawing. */
   id: string
 }
 
@@ -42,7 +42,7 @@ const NUMBER_ROW = 18
 const BAR = 34
 const LABEL_ROW = 24
 const CHECKPOINT_PX = 9
-/** Room for outlines at both ends. */
+/** The room for outlines at both ends. */
 const EDGE_PX = 6
 export const FURTHER_PX = 22
 
@@ -50,7 +50,7 @@ export function heightOf(hasEpochs: boolean): number {
   return (hasEpochs ? EPOCH_ROW : 0) + AXIS_ROW + NUMBER_ROW + BAR + LABEL_ROW
 }
 
-/** The drawing. What is alike is one shape, so that it has few elements whatever the chain. */
+/** Draws the timeline. Equal things share one shape, so that any chain takes few elements. */
 export const TimelineSvg = memo(function TimelineSvg(props: Props) {
   const { timeline, seen, epochs, further, id } = props
   const hasEpochs = epochs.length > 1
@@ -204,7 +204,7 @@ function Bars({ drawing, timeline, chosen, now, rows, id, focus }: RowProps) {
   )
 }
 
-/** What assistive technology is on within a bar: it has no place of its own in the drawing. */
+/** The focused part of a bar for assistive technology; parts are no elements of the drawing. */
 function FocusedPart({
   timeline,
   focus,
@@ -241,7 +241,10 @@ export function optionId(id: string, { bars }: DrawnBar): string {
 
 const PATTERNED: readonly Tone[] = ['memory', 'agent', 'image', 'scheduler']
 
-/** What the bars are made of, over their colour: hollow where they waited, in the pattern of their cause where they ran. */
+/**
+ * Draws the segments over the colour of the bars: hollow where they waited, with the pattern of their cause where
+ * they ran.
+ */
 function Segments({ drawing, seen, rows, id }: RowProps) {
   const single = drawing.bars.filter(({ bars, width }) => bars.length === 1 && width >= 5)
   const spans = (kinds: readonly string[], only = single) =>
@@ -312,7 +315,7 @@ function Texts({ drawing, rows, chosen }: RowProps) {
   )
 }
 
-/** Behind the numbers of attempts that found one of these, where there is room. */
+/** The marks behind the numbers of attempts with one of these checkpoint states, where there is room. */
 function checkpoints({ numbers }: Drawing, y: number, states: readonly FoundCheckpoint['state'][]): string {
   return numbers
     .filter(({ bar }) => bar.bars.length === 1 && states.includes(bar.bars[0]!.session.checkpoint.state))
@@ -373,7 +376,7 @@ function Planned({ ghost, drawing, seen, now, rows, further, id }: RowProps & { 
   )
 }
 
-/** As wide as the median attempt, but never too narrow to be seen. */
+/** The span of the planned retry: as wide as the median attempt, but always visible. */
 function ghostSpan(ghost: Ghost, { ghost: span }: Drawing, { top }: { top: number }) {
   return { x: span?.x ?? 0, y: top, width: span?.width ?? 0, height: BAR }
 }

@@ -3,7 +3,7 @@ import { duration, type Moments } from '../words/time.ts'
 import { type Bar, barsOf, type Timeline } from './bars.ts'
 import { checkpointWords, endOf, gapSentence, ghostSentence, lengthOf } from './words.ts'
 
-/** More would keep a screen reader for hours, and a browser busy. */
+/** More rows would take hours to read aloud, and slow the browser. */
 const ROWS_MAX = 100
 
 interface Props {

@@ -33,20 +33,20 @@ interface Props {
   /** The chosen attempt. */
   chosen: number | null
   onChoose: (attempt: number) => void
-  /** Enter: what the attempt wrote. */
+  /** Called on Enter, to show the attempt's log. */
   onOpen: (attempt: number) => void
   isTrueTime: boolean
   onTrueTime: (isTrueTime: boolean) => void
   range: Range
   onRange: (range: Range) => void
   further: number
-  /** Earlier attempts are still being read. */
+  /** Earlier attempts are not read yet. */
   isPartial: boolean
   renderCard: (target: Target) => ReactNode
 }
 
 const FURTHER_MAX = 4
-/** From so many bars on there is an overview below. */
+/** The number of bars from which an overview is shown. */
 const OVERVIEW_FROM_BARS = 60
 const HOVER_MS = 120
 const WHEEL_ZOOM = 1.0015
@@ -305,7 +305,7 @@ function CopyButton({ text }: { text: () => string }) {
   )
 }
 
-/** React's own listener is passive: it could not keep the page from zooming. */
+/** React's own listener is passive, and cannot prevent the page from zooming. */
 function useWheel(ref: React.RefObject<HTMLDivElement | null>, onWheel: (event: WheelEvent) => void) {
   const latest = useRef(onWheel)
   useEffect(() => {

@@ -29,7 +29,7 @@ const HOLDS: Readonly<Record<string, string>> = {
 
 const GAPS = { BACKOFF: 'backoff', HELD: 'held', RESUBMISSION_GAP: 'until resubmitted' } as const
 
-/** Under a bar or a gap, the longest first. */
+/** The texts under a bar or a gap, the longest first. */
 export function textsUnder(item: Item): string[] {
   const length = shortDuration(lengthOf(item))
   if (item.type === 'bar') return [`${endOf(item)} ${length}`, endOf(item), length]
@@ -78,21 +78,21 @@ export function ghostSentence(ghost: Ghost, now: number): string {
   return `attempt ${ghost.attempt}, planned in ${duration((ghost.at - now) / 1000)}`
 }
 
-/** Of several attempts that are drawn as one. */
+/** The sentence about several attempts that are drawn as one. */
 export function bundleSentence(bars: readonly Bar[]): string {
   const causes = Map.groupBy(bars, endOf)
   const words = [...causes].toSorted(([, a], [, b]) => b.length - a.length).map(([end, all]) => `${all.length} ${end}`)
   return `attempts ${bars[0]!.attempt} to ${bars.at(-1)!.attempt}: ${words.join(', ')}`
 }
 
-/** In seconds. */
+/** The length in seconds. */
 export function lengthOf({ from, to }: { from: number; to: number }): number {
   return (to - from) / 1000
 }
 
 const COLUMNS = 72
 const CUT_COLUMNS = 4
-/** The drawing and the lines are of this many newest attempts. */
+/** The text has the newest attempts, up to this many. */
 const ATTEMPTS_MAX = 20
 
 const INK: Readonly<Record<PartKind, string>> = { QUEUED: '░', PREPARING: '▒', RUNNING: '█', ENDING: '▄' }
@@ -103,7 +103,7 @@ interface Of {
   moments: Moments
 }
 
-/** The drawing in characters, for a chat, and what it says in a line an attempt. */
+/** The timeline as text for a chat: a drawing in characters, and a line for each attempt. */
 export function timelineText(timeline: Timeline, { name, now, moments }: Of): string {
   const recent = recentOf(timeline)
   const bars = barsOf(recent)
@@ -133,7 +133,7 @@ function recentOf(timeline: Timeline): Timeline {
   return { ...timeline, from: first.from, items: timeline.items.slice(timeline.items.indexOf(first)) }
 }
 
-/** One character for what is at its middle; `|` where an attempt begins. */
+/** Draws the timeline in characters: each shows the state at its middle, `|` the beginning of an attempt. */
 function drawn(timeline: Timeline): string {
   const scale = createScale(stretchesOf(timeline), COLUMNS, true, CUT_COLUMNS)
   const cells = Array.from({ length: COLUMNS }, (_, column) => inkAt(timeline, scale.at(column + 0.5)))
@@ -164,7 +164,7 @@ function partsOf(bar: Bar): string {
   return parts.map((part) => `${words[part.kind]} ${shortDuration(lengthOf(part))}`).join(', ')
 }
 
-/** A chat does not need spaces that do not break. */
+/** Replaces spaces that do not break, which a chat does not need. */
 function plain(text: string): string {
   return text.replaceAll(/[\u00a0\u202f]/g, ' ')
 }

@@ -1,4 +1,4 @@
-/** Between groups of three digits: a narrow space that does not break. */
+/** The narrow space between groups of three digits; it does not break. */
 const THIN_SPACE = '\u202f'
 const SPACE = '\u00a0'
 
@@ -9,7 +9,7 @@ export function count(value: number): string {
   return value <= -1 ? `\u2212${groups}` : groups
 }
 
-/** `1 attempt`, `1 204 attempts`. `plural` where an s does not do. */
+/** `1 attempt`, `1 204 attempts`. `plural` where an s is not enough. */
 export function counted(value: number, noun: string, plural = `${noun}s`): string {
   return `${count(value)}${SPACE}${value === 1 ? noun : plural}`
 }
@@ -37,7 +37,7 @@ export function percentage(part: number, whole: number): string {
 
 const BINARY = ['', 'k', 'm', 'g', 't', 'p']
 
-/** An amount of a resource, as the command line takes it: `8g`, `1.5`. */
+/** An amount of a resource in the form of the command line: `8g`, `1.5`. */
 export function amountWords(slot: string, amount: string): string {
   if (slot !== 'mem') return amount
   let value = Number(amount)
@@ -49,7 +49,7 @@ export function amountWords(slot: string, amount: string): string {
   return `${Number(value.toFixed(2))}${BINARY[unit]}`
 }
 
-/** The same to three digits, for where it is only looked at: `1.17g`, `0.25`, `1204`. */
+/** The same amount to three digits, for display only: `1.17g`, `0.25`, `1204`. */
 export function roughAmount(slot: string, amount: string): string {
   let value = Number(amount)
   let unit = 0
@@ -62,7 +62,7 @@ export function roughAmount(slot: string, amount: string): string {
   return `${rounded}${BINARY[unit]}`
 }
 
-/** To 1, 2 or 5 times a power of ten. */
+/** Rounds up to 1, 2 or 5 times a power of ten. */
 export function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value))
   return power * (value <= power ? 1 : value <= 2 * power ? 2 : value <= 5 * power ? 5 : 10)
@@ -75,7 +75,7 @@ const SLOT_UNITS = [
   [1024, 'k'],
 ] as const
 
-/** An amount as it may be typed: of memory `8g`, of others the number. */
+/** An amount in the form that can be typed: `8g` for memory, the number for others. */
 export function slotWords(slot: string, amount: string): string {
   const value = Number(amount)
   if (slot !== 'mem' || value === 0) return amount
@@ -83,7 +83,7 @@ export function slotWords(slot: string, amount: string): string {
   return unit ? `${value / unit[0]}${unit[1]}` : amount
 }
 
-/** `cpu 8, mem 64g` → pairs. What is no pair has no amount, which the server refuses. */
+/** `cpu 8, mem 64g` → pairs. An incomplete pair has no amount, which the server refuses. */
 export function readSlots(text: string): { slot: string; amount: string }[] {
   return text
     .split(/[,\n]/)

@@ -8,14 +8,16 @@ const UNITS = [
   [1, 's'],
 ] as const
 
-/** To one unit, for where there is little room: `0.3 s`, `16 s`, `12 m`, `2 h`, `3 d`. Rounded down above ten seconds. */
+/**
+ * A duration in one unit, for narrow places: `0.3 s`, `16 s`, `12 m`, `2 h`, `3 d`. Rounded down above ten seconds.
+ */
 export function shortDuration(seconds: number): string {
   if (seconds < 10) return tenths(seconds)
   const [size, unit] = UNITS.find(([each]) => seconds >= each)!
   return `${Math.floor(seconds / size)}${SPACE}${unit}`
 }
 
-/** To two units: `3.4 s`, `1 m 5 s`, `2 h 14 m`, `3 d 4 h`. What is less than the second unit is left out. */
+/** A duration in two units: `3.4 s`, `1 m 5 s`, `2 h 14 m`, `3 d 4 h`. Smaller units are left out. */
 export function duration(seconds: number): string {
   if (seconds < 10) return tenths(seconds)
   const whole = Math.floor(seconds)
@@ -39,16 +41,16 @@ export function countdown(seconds: number): string {
   return hours === 0 ? clock : `${hours}:${clock.padStart(5, '0')}`
 }
 
-/** Never `10.0 s`, which is `9.9 s` or `10 s`; and what took a while is never nothing. */
+/** Seconds to tenths, as `9.9 s` or `10 s`, never `10.0 s`; never 0 for a positive duration. */
 function tenths(seconds: number): string {
   if (seconds <= 0) return `0${SPACE}s`
   if (seconds < 0.05) return `<${SPACE}0.1${SPACE}s`
   return `${Math.min(9.9, Math.round(seconds * 10) / 10)}${SPACE}s`
 }
 
-/** How moments are written in one time zone. Moments are milliseconds since 1970. */
+/** The formats of times in one time zone. Times are milliseconds since 1970. */
 export interface Moments {
-  /** `2026-11-23 12:04:31 UTC`: for where somebody may copy it. */
+  /** `2026-11-23 12:04:31 UTC`, for places where it may be copied. */
   absolute(at: number): string
   /** `12:04:31` */
   clock(at: number): string
@@ -56,7 +58,7 @@ export interface Moments {
   minute(at: number): string
   /** `23 Nov` */
   day(at: number): string
-  /** `UTC`, `+02:00`: of what is written without it. */
+  /** `UTC`, `+02:00`: the zone of times that are written without one. */
   zone(at: number): string
   /** The zone's offset from UTC. */
   offsetMinutes(at: number): number
@@ -67,13 +69,13 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 const MINUTE_MS = 60_000
 
 /**
- * In UTC, or in the zone of this machine. Absolute moments always say which zone they are in.
- * Without `Intl`: to begin with it takes a browser as long as all rows of a list.
+ * Times in UTC or in the zone of this machine. Absolute times always include the zone. `Intl` is not used: its first
+ * use takes a browser as long as all rows of a list.
  */
 export function momentsIn(timeZone: 'UTC' | 'local'): Moments {
   const isUtc = timeZone === UTC || isAlwaysUtc()
   const offsetMinutes = (at: number) => (isUtc ? 0 : 0 - new Date(at).getTimezoneOffset())
-  /** `2026-11-23T12:04:31`, and what follows. */
+  /** `2026-11-23T12:04:31` and fractions, in the local zone. */
   const isoOf = (at: number) => new Date(at + offsetMinutes(at) * MINUTE_MS).toISOString()
   const zone = (at: number) => (isUtc ? UTC : offsetWords(offsetMinutes(at)))
   return {
@@ -94,7 +96,7 @@ export function relativeMoment(at: number, now: number): string {
   return seconds > 0 ? `in\u00a0${whole}` : `${whole}\u00a0ago`
 }
 
-/** In winter and in summer. */
+/** Whether the local zone is UTC in winter and in summer. */
 function isAlwaysUtc(): boolean {
   return [0, 6].every((month) => new Date(2026, month).getTimezoneOffset() === 0)
 }

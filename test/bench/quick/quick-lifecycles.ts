@@ -1,4 +1,4 @@
-import { createNoopExecutor } from '../../../src/agent/executors/noop/noop-executor.ts'
+import { createNoopExecutor } from '../../../src/agent/executors/noop-executor.ts'
 import { createSession, createSessions } from '../../../src/services/session/create-sessions.ts'
 import { bareLifecycles } from '../bare-lifecycles.ts'
 import type { Measurement } from '../bench.ts'

@@ -113,7 +113,7 @@ test('pages: none twice, none missing, also while others come', async () => {
   unsubscribe()
 })
 
-test('a subscription brings what is shown up to date', async () => {
+test('a subscription updates the page', async () => {
   const sessionId = await waitingChain(live.client, 'a-live-one')
   const { now, unsubscribe } = watch(LIST)
   await eventually(() => now()?.chains?.edges.length === 5)
@@ -135,7 +135,7 @@ test('a subscription brings what is shown up to date', async () => {
   unsubscribe()
 })
 
-test('what is deleted goes without reading the list again, by its `deletedId`', async () => {
+test('a deleted thing disappears by its `deletedId`, without reading the list again', async () => {
   const made = []
   for (const name of ['first', 'second'])
     made.push((await live.client.createWebhook({ url: `https://example.com/${name}`, eventTypes: ['*'] })).webhook)

@@ -19,7 +19,7 @@ export interface LiveServer extends AsyncDisposable {
   connection: Connection
   /** Names of the operations that the connection has sent over HTTP since the last call. */
   sent(): string[]
-  /** Of chains that have ended, in their order by name. */
+  /** Ended chains, ordered by name. */
   names: string[]
 }
 
@@ -121,7 +121,7 @@ export function forward(
   return () => void events.return?.()
 }
 
-/** What all three read, in each one's own dialect. */
+/** The fields that all three clients read. */
 export const CHAIN_FIELDS = `id chainId name state attempts cause endedAt outlook { willRetry reason }
   newestAttempt { id status attempt retryState { phase scheduledAt } }`
 

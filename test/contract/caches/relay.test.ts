@@ -104,7 +104,7 @@ async function read(name: string, variables: Variables = {}) {
   return { operation, data: () => environment.lookup(operation.fragment).data as any }
 }
 
-/** What a component would get of a fragment. */
+/** The data that a component gets from a fragment. */
 function fragment(name: string, reference: unknown): any {
   const selector = getSelector(artifacts[name] as ReaderFragment, reference) as SingularReaderSelector
   const { data, isMissingData } = environment.lookup(selector)
@@ -154,7 +154,7 @@ test('pages: none twice, none missing, also while others come', async () => {
   expect(sessions.edges.map(({ node }: any) => node.retryDecision.phase)).toEqual(['DISPATCHED', 'SUCCEEDED'])
 })
 
-test('a subscription brings what is shown up to date, and says one thing of each object', async () => {
+test('a subscription updates the page, with one value for each object', async () => {
   const before = await read('chainListQuery', { first: 5 })
   const { eventCursor } = before.data()
   const seen: string[] = []
@@ -183,7 +183,7 @@ test('a subscription brings what is shown up to date, and says one thing of each
   subscription.dispose()
 })
 
-test('two things said of one object in one answer would be noticed', async () => {
+test('two values of one object in one answer would be noticed', async () => {
   const { operation } = await read('settingsQuery')
   const quota = (name: string) => ({ id: 'one', scope: 'USER', name, usage: { running: 0 } })
   const rest = { retrySwitches: [], retryDefaults: [], retryDecisions: { edges: [] } }
@@ -191,7 +191,7 @@ test('two things said of one object in one answer would be noticed', async () =>
   expect(complaints.splice(0).join()).toContain('conflicting field')
 })
 
-test('what is created and deleted comes and goes without reading the list again', async () => {
+test('created and deleted things appear and disappear without reading the list again', async () => {
   const { data } = await read('webhooksQuery')
   const connections = [ConnectionHandler.getConnectionID('client:root', 'webhooks_webhooks')]
   const urls = () => data().webhooks.edges.map(({ node }: any) => node?.url)

@@ -110,7 +110,7 @@ test('pages: none twice, none missing, also while others come', async () => {
   unsubscribe()
 })
 
-test('a subscription brings what is shown up to date', async () => {
+test('a subscription updates the page', async () => {
   const sessionId = await waitingChain(live.client, 'a-live-one')
   const { now, unsubscribe } = watch(LIST)
   await eventually(() => now()?.chains.edges.length === 5)
@@ -132,7 +132,7 @@ test('a subscription brings what is shown up to date', async () => {
   unsubscribe()
 })
 
-test('what is deleted goes, by its `deletedId`: graphcache reads the list again', async () => {
+test('a deleted thing disappears by its `deletedId`: graphcache reads the list again', async () => {
   const made = []
   for (const name of ['first', 'second'])
     made.push((await live.client.createWebhook({ url: `https://example.com/${name}`, eventTypes: ['*'] })).webhook)
@@ -151,7 +151,7 @@ test('what is deleted goes, by its `deletedId`: graphcache reads the list again'
   unsubscribe()
 })
 
-test('everything that a page shows has a key, or is a part of what has one', async () => {
+test('everything that a page shows has a key, or is part of an object with one', async () => {
   await live.client.setQuota({ scope: 'PROJECT', name: 'default', maxRunning: 50 })
   await live.client.setRetrySwitch({ scope: 'CLUSTER', rateLimit: { perSecond: 100, burst: 100 } })
   const page = gql(`query Page {

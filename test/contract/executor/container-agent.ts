@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import type { ContainerOptions } from '../../../src/agent/executors/container/container-options.ts'
+import type { ContainerOptions } from '../../../src/agent/executors/container/container-kernel.ts'
 import type { KernelSpec, ObservedStatus } from '../../../src/domain/agent/protocol.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { ContainerFixture } from './container-fixture.ts'

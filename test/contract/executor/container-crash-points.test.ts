@@ -15,16 +15,16 @@ import { type ContainerFixture, createContainerFixture } from './container-fixtu
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
 
 interface CrashPoint {
-  /** What the engine is asked for when the agent is killed, of this kernel; its container is asked about by name or id. */
+  /** The request about this kernel during which the agent is killed; it names the container by name or id. */
   request?: { ofImage: RegExp } | { ofContainer: RegExp }
   held?: Exclude<Held, null>
-  /** What its directory and its container are then. */
+  /** The state of its directory and container at that moment. */
   leaves: { script: boolean; status: RegExp | null; container: string | null }
   /** It waits for a word before it ends, and gets that when the agent is gone. */
   waits?: true
   /** The file of which a kill in the midst of its writing leaves so much. */
   tears?: { name: string; bytes: number }
-  /** What the agent has been told before: the new one is told so, too. */
+  /** The orders that the agent has before; the new one gets them, too. */
   order?: 'stop' | 'forget'
 }
 
@@ -158,7 +158,7 @@ describeEngines('an agent with %s that is killed when', (name) => {
   const statusOf = (point: string) =>
     existsSync(file(point, 'status')) ? readFileSync(file(point, 'status'), 'utf8') : null
 
-  /** Of which kernel a request is: by its image, its container's name, or that container's id. */
+  /** The kernel of a request: by its image, its container's name, or that container's id. */
   function pointOf(request: string): string | undefined {
     return ENTRIES.map(([point]) => point).find((point) => {
       const { kernelId, image } = specs.get(point)!
@@ -222,7 +222,7 @@ describeEngines('an agent with %s that is killed when', (name) => {
     }
     next = fixture.create({ changed: () => undefined })
     await next.recover()
-    // As the server says it again.
+    // The server repeats the order.
     for (const [point, { order }] of ENTRIES) {
       const spec = specs.get(point)!
       if (order === undefined) next.start(spec, 1)

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
 import type { Executor, ExecutorHooks } from '../../../src/agent/executors/executor.ts'
 import { createContainerExecutor } from '../../../src/agent/executors/container/container-executor.ts'
-import type { ContainerOptions } from '../../../src/agent/executors/container/container-options.ts'
-import { type EngineDescription, openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
+import type { ContainerOptions } from '../../../src/agent/executors/container/container-kernel.ts'
+import { openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
+import type { EngineDescription } from '../../../src/agent/executors/container/engine/engine-answers.ts'
 import { FOREVER } from '../../../src/domain/retention.ts'
 import { BASE_IMAGE, type ContainerEngine, type EngineName } from '../../support/containers/engines.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -80,7 +81,7 @@ export async function createContainerFixture(
         const found = await container(kernelId)
         return found?.State === 'running' && found
       })
-      // As `rm --force` does on a busy machine: its end is known before it is removed.
+      // `rm --force` on a busy machine: the end is known before the container is removed.
       await engine.call('POST', `/containers/${Id}/kill`)
       await eventually(async () => (await container(kernelId))?.State !== 'running')
       await engine.call('DELETE', `/containers/${Id}?force=1`)

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
-import { parseStatus } from '../../../src/agent/executors/kernel-directory/shim-status.ts'
+import { parseStatus } from '../../../src/agent/executors/kernels/shim-status.ts'
 import type { ProcStat } from '../../../src/agent/executors/process/proc-stat.ts'
 import type { KernelSpec, ObservedKernel } from '../../../src/domain/agent/protocol.ts'
 import type { ContainerEngine } from '../../support/containers/engines.ts'

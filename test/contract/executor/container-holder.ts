@@ -4,8 +4,9 @@
  */
 import { createInterface } from 'node:readline'
 import { createContainerExecutor } from '../../../src/agent/executors/container/container-executor.ts'
-import type { ContainerOptions } from '../../../src/agent/executors/container/container-options.ts'
-import { type EngineDescription, openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
+import type { ContainerOptions } from '../../../src/agent/executors/container/container-kernel.ts'
+import { openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
+import type { EngineDescription } from '../../../src/agent/executors/container/engine/engine-answers.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { CONTAINER_DEFAULTS } from './container-fixture.ts'
 import { createLogger } from '../../../src/observability/log.ts'

@@ -3,7 +3,7 @@ import { makeOrdinaryUser, type OrdinaryUser, whyNoOrdinaryUser } from '../../su
 import { passedAs } from '../../support/containers/tests-of-user.ts'
 
 const TEN_MINUTES_MS = 600_000
-const FILES = ['executor', 'exec'].map((name) => `test/contract/executor/container-${name}.test.ts`)
+const FILE = 'test/contract/executor/container-executor.test.ts'
 
 const missing = whyNoOrdinaryUser()
 
@@ -15,7 +15,7 @@ describe(`with a Podman of its own, an ordinary user${missing === null ? '' : `:
   beforeAll(async () => {
     if (missing !== null) return
     user = await makeOrdinaryUser(inject('runDirectory'))
-    passed = await passedAs(user, FILES, 'podman (executor container|what is no program|.*network none)')
+    passed = await passedAs(user, FILE, 'podman (executor container|what is no program|.*network none)')
   }, TEN_MINUTES_MS)
   afterAll(() => user?.[Symbol.asyncDispose]())
 

@@ -10,7 +10,7 @@ import { eventually } from '../../support/eventually.ts'
 import { type ExecutorFixture, kernelSpec, reaches } from './executor-subject.ts'
 
 const SECRET = 'swordfish'
-/** What a program can see of where and as what it runs. */
+/** Prints where and as which user a program runs. */
 const PLACE = `id -u; id -G; pwd; echo "$FOO $REPRISE_KERNEL_ID $HOME"; for each in mnt pid ipc; do readlink /proc/self/ns/$each; done
 grep -E '^(Cap(Prm|Eff|Amb)|NoNewPrivs|Uid|Gid|Groups):' /proc/self/status; cat /proc/self/cgroup; ulimit -n; cat /proc/self/oom_score_adj; env | grep -c AGENTS_OWN`
 
@@ -48,7 +48,7 @@ export function listen({ stdout }: KernelChannel) {
   }
 }
 
-/** How an executor is told what these tests want. */
+/** The commands that these tests need from an executor. */
 export interface ExecFixture extends ExecutorFixture {
   /** Says `port …`, and sends back what it gets there. */
   echoServer(): Promise<string[]>

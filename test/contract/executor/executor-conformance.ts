@@ -3,7 +3,7 @@ import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { eventually, pause } from '../../support/eventually.ts'
 import { find, kernelSpec, reaches, readAll, type ExecutorFixture } from './executor-subject.ts'
 
-/** What every executor promises. */
+/** The contract of every executor. */
 export function executorConformance(
   name: string,
   createFixture: () => Promise<ExecutorFixture>,

@@ -1,5 +1,5 @@
 /** Run as a process of its own: an executor that starts kernels, says what it observes, and waits to be killed. */
-import { FENCED } from '../../../src/agent/executors/fenced.ts'
+import { FENCED } from '../../../src/agent/executors/executor.ts'
 import { createProcessExecutor } from '../../../src/agent/executors/process/process-executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { type Arrangement, isolationOf } from './isolation-of.ts'

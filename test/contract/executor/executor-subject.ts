@@ -3,7 +3,7 @@ import type { KernelSpec, ObservedKernel } from '../../../src/domain/agent/proto
 import type { Executor, ExecutorHooks } from '../../../src/agent/executors/executor.ts'
 import { eventually } from '../../support/eventually.ts'
 
-/** How one executor is told to do what every executor can. */
+/** The commands of one executor for things that every executor can do. */
 export interface Commands {
   succeed: string[]
   exit(code: number): string[]
@@ -21,13 +21,13 @@ export interface Commands {
 export interface ExecutorFixture {
   commands: Commands
   missingImage: string
-  /** What the failure is called; `image-pull-failed` if it says nothing more precise. */
+  /** The name of the failure; `image-pull-failed` by default. */
   missingImageError?: string
   /** Its kernels run where no port can be reached: one that serves fails. */
   servesNothing?: boolean
-  /** Where a kernel cannot make itself vanish: does so from outside, once it runs. */
+  /** Makes a running kernel vanish from outside, if it cannot do so itself. */
   killFromOutside?(kernelId: string): Promise<void>
-  /** What that is called; `kernel-vanished` if nothing more is known. */
+  /** The name of that failure; `kernel-vanished` by default. */
   vanishedError?: string
   create(hooks: ExecutorHooks): Executor
   dispose(): Promise<void>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createNoopExecutor } from '../../../src/agent/executors/noop/noop-executor.ts'
+import { createNoopExecutor } from '../../../src/agent/executors/noop-executor.ts'
 import { executorConformance } from './executor-conformance.ts'
 import { kernelSpec, reaches } from './executor-subject.ts'
 
@@ -54,7 +54,7 @@ test('noop slow-start pulls for a while, and starts when it is through', async (
   expect(await reaches(executor, stopped.kernelId, 'EXITED')).toMatchObject({ startedAt: null })
 })
 
-test('noop tells the changes of one turn at once', async () => {
+test('noop reports the changes of one turn at once', async () => {
   let changes = 0
   const executor = createNoopExecutor({ changed: () => changes++ })
   for (let n = 0; n < 1000; n++) executor.start(kernelSpec({ command: ['noop'] }), 1)

@@ -8,7 +8,7 @@ import { createProcessFixture } from './process-fixture.ts'
 
 /** Only in the kernel's own /tmp, and first on the PATH of the agent: as npm puts directories there that others can make. */
 const PLANTED = '/tmp/planted-by-kernel'
-/** Whatever the way into a kernel may run. Each notes as whom it ran, and goes on to the real one. */
+/** Programs that the way into a kernel may run. Each records its user, and then runs the real one. */
 const PLANT = `mkdir -p ${PLANTED}
 for name in setpriv nsenter unshare setsid sh rm bwrap env; do
   printf '#!/bin/sh\\nid -u >>${PLANTED}/ran-as\\nexec /usr/bin/%s "$@"\\n' $name >${PLANTED}/$name

@@ -2,10 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ExecutorHooks } from '../../../src/agent/executors/executor.ts'
-import type { ProcessExecutorOptions } from '../../../src/agent/executors/process/create-process-host.ts'
-import { readStatus } from '../../../src/agent/executors/kernel-directory/kernel-directory.ts'
-import { createProcessExecutor } from '../../../src/agent/executors/process/process-executor.ts'
-import { parseStatus } from '../../../src/agent/executors/kernel-directory/shim-status.ts'
+import {
+  createProcessExecutor,
+  type ProcessExecutorOptions,
+} from '../../../src/agent/executors/process/process-executor.ts'
+import { readStatus } from '../../../src/agent/executors/kernels/kernel-directory.ts'
+import { parseStatus } from '../../../src/agent/executors/kernels/shim-status.ts'
 import { createLogger } from '../../../src/observability/log.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { Commands, ExecutorFixture } from './executor-subject.ts'
@@ -29,7 +31,7 @@ export interface ProcessFixture extends ExecutorFixture {
 
 type Options = Pick<ProcessExecutorOptions, 'memoryLimit' | 'cgroupMount' | 'limits'> & {
   arrangement?: Arrangement
-  /** Where its directory is made. */
+  /** The parent of its directory. */
   under?: string
 }
 

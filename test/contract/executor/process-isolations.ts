@@ -17,7 +17,7 @@ async function faultOf(arrangement: Arrangement): Promise<string | null> {
   }
 }
 
-/** Those to test, with why each cannot be tested here. */
+/** The arrangements to test, each with the reason why it cannot be tested here. */
 export const arrangements = await Promise.all(
   ARRANGEMENTS.map(async (arrangement) => {
     const need = arrangement.includes('bubblewrap') ? 'bubblewrap' : 'isolation'

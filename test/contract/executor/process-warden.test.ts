@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { createFence } from '../../../src/agent/fence.ts'
-import { signalProcess } from '../../../src/agent/executors/process/signal-process.ts'
 import {
   isAlive,
   parseProcStat,
   readBootId,
   readProcStat,
   scanProcesses,
+  signalProcess,
   uptimeSeconds,
 } from '../../../src/agent/executors/process/proc-stat.ts'
 import { LOG_FILE_CUT_BYTES } from '../../../src/domain/limits.ts'
@@ -55,7 +55,7 @@ test('kernels of a dead agent are stopped when its fence has passed', async () =
   await fixture.dispose()
 })
 
-test('where there are no kernels, the keeper ends with its agent, and what it waits for as well', async () => {
+test('where there are no kernels, the keeper ends with its agent, and so do its children', async () => {
   const fixture = await createProcessFixture()
   const executor = fixture.create({ changed: () => undefined })
   await executor.recover()
@@ -64,7 +64,7 @@ test('where there are no kernels, the keeper ends with its agent, and what it wa
     return existsSync(path) && Number(readFileSync(path, 'latin1').split(' ')[0])
   })
   const left = () => scanProcesses().filter(({ session, state }) => session === keeper && !'ZX'.includes(state))
-  // What it waits for stands still: by itself it would never look again.
+  // Its child is stopped: by itself it would never look again.
   await eventually(() => {
     const waitedFor = left().find(({ pid }) => pid !== keeper)
     if (waitedFor && waitedFor.state !== 'T') signalProcess(waitedFor.pid, 'SIGSTOP')
@@ -76,7 +76,7 @@ test('where there are no kernels, the keeper ends with its agent, and what it wa
   await fixture.dispose()
 })
 
-test('what a kernel without an agent prints does not fill the disk', async () => {
+test('output of a kernel without an agent does not fill the disk', async () => {
   const bytes = 20 * LOG_FILE_CUT_BYTES
   const { fixture, spec, shim } = await leaveKernelBehind(60, [
     'sh',

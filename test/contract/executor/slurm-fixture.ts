@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
 import type { Executor, ExecutorHooks } from '../../../src/agent/executors/executor.ts'
 import { createSlurmExecutor } from '../../../src/agent/executors/slurm/slurm-executor.ts'
-import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-options.ts'
+import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-host.ts'
 import { readControlFile } from '../../../src/agent/control-file.ts'
 import { eventually } from '../../support/eventually.ts'
 import { canLimitMemory, type SlurmCluster } from '../../support/slurm/slurm-cluster.ts'
@@ -30,7 +30,7 @@ const DEFAULTS = {
 
 export interface SlurmFixture extends ExecutorFixture {
   readonly agentId: string
-  /** What agent and nodes share. */
+  /** The directory that agent and nodes share. */
   readonly root: string
   readonly slurm: SlurmOptions
   kernel(kernelId: string): string

@@ -1,7 +1,7 @@
 /** Run as a process of its own: an executor that starts kernels as jobs of Slurm, and waits to be killed. */
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { createSlurmExecutor } from '../../../src/agent/executors/slurm/slurm-executor.ts'
-import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-options.ts'
+import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-host.ts'
 import { testLog } from './process-fixture.ts'
 import { LONG_FENCE_MS } from './slurm-fixture.ts'
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { KernelSpec, ObservedKernel } from '../../../src/domain/agent/protocol.ts'
 import type { Executor, ExecutorHooks } from '../../../src/agent/executors/executor.ts'
-import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-options.ts'
+import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-host.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { SlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { kernelSpec, reaches } from './executor-subject.ts'
@@ -13,7 +13,7 @@ export const SLOWLY_MS = 120_000
 
 type Kernel = Pick<KernelSpec, 'kernelId'>
 
-/** What one test has of Slurm: an agent with a directory, and its executor. At the end all its kernels are ended. */
+/** The Slurm agent of one test: a directory and an executor. All its kernels are ended with the test. */
 export interface SlurmScene extends AsyncDisposable {
   readonly fixture: SlurmFixture
   /** The present instance. */

@@ -10,16 +10,16 @@ import {
   type GraphQLInputType,
 } from 'graphql'
 import type { Values } from '../tenancy/fill-arguments.ts'
-import { bentCursor } from './bent-cursor.ts'
+import { alteredCursor } from './altered-cursor.ts'
 import { hostileAnything, hostileCursor, hostileDate, hostileId, hostileNumber, hostileText } from './hostile-values.ts'
 import { hostileDouble, hostileInteger, hostileMoment, hostileUuid } from './well-typed-values.ts'
 
 type Parameter = GraphQLArgument | GraphQLInputField
 
-/** What there is: so that what comes behind finding it is reached. */
+/** Existing ids, so that the code behind a lookup is reached. */
 export interface Known {
   values: Values
-  /** Of pages of all kinds. */
+  /** Cursors of pages of all kinds. */
   cursors: readonly string[]
 }
 
@@ -89,7 +89,7 @@ function arbitraryOfType(given: GraphQLInputType, manner: Manner, name: string, 
   }
   return fc.oneof(
     { weight: 2, arbitrary: manner.rude ? rudeScalar(type.name, name) : wellTypedScalar(type.name, name) },
-    { weight: isCursor(name) ? 6 : 0, arbitrary: bentCursor(manner.cursors) },
+    { weight: isCursor(name) ? 6 : 0, arbitrary: alteredCursor(manner.cursors) },
     { weight: 1, arbitrary: plainScalar(type.name) },
   )
 }

@@ -6,12 +6,12 @@ import { startGraphQLServer, type TestServer } from '../../support/servers/graph
 import { needsArguments } from '../tenancy/field-paths.ts'
 import { createTenant, type Tenant } from '../tenancy/tenant.ts'
 
-/** What one request may take, on a machine that is busy with other things. */
+/** The time for one request on a busy machine. */
 export const ANSWER_WITHIN_MS = 20_000
 
 export interface FuzzServer extends TestServer {
   tenant: Tenant
-  /** Of a page of each kind. */
+  /** Cursors of a page of each kind. */
   cursors: readonly string[]
   /** The log has no fault, and the server does what it did before. */
   expectWell(): Promise<void>

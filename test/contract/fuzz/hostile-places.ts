@@ -1,6 +1,6 @@
 import { isEnumType, type GraphQLLeafType } from 'graphql'
 
-/** What a place of a type may be given: what the type allows, and what it does not. */
+/** Values for a place of a type: allowed and forbidden ones. */
 
 export const HOSTILE_TEXTS = ['a\0b', 'a\udfffb', '', '%_\\', '__proto__', 'x'.repeat(3_000)]
 const NUMBERS = [-0, -1, 5e-324, 2_147_483_647, -2_147_483_648, 2 ** 53, 1e308]
@@ -17,7 +17,7 @@ const CURSORS = [
   Buffer.from('["createdAt desc,id desc","\0","\ud800"]').toString('base64url'),
   'Q2hhaW46AA',
 ]
-/** Of no type at all. */
+/** Values of no type. */
 const OTHERS = [null, [[[]]], { a: 1 }]
 
 export function hostileValues(type: GraphQLLeafType): unknown[] {

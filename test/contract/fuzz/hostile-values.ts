@@ -128,7 +128,7 @@ export const hostileText: fc.Arbitrary<string> = fc.oneof(
   { weight: 2, arbitrary: anyText({ maxLength: 40 }) },
 )
 
-/** As it is or cut off in the middle. */
+/** The whole cursor, or one cut off in the middle. */
 export const hostileCursor: fc.Arbitrary<string> = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...CURSORS) },
   fc.tuple(fc.constantFrom(...CURSORS), fc.nat(20)).map(([cursor, cut]) => cursor.slice(0, cut)),

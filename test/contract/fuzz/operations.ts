@@ -106,7 +106,7 @@ function resultOf(schema: GraphQLSchema, field: Field): string {
   return texts.find((text) => (text.match(/\w+/g)?.length ?? 0) < RESULT_FIELDS_MAX)!
 }
 
-/** What leads to the field counts, too. */
+/** The path to the field counts, too. */
 const RESULT_FIELDS_MAX = QUERY_BREADTH_MAX - 20
 
 function isPage({ args }: Field): boolean {

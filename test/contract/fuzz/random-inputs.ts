@@ -18,7 +18,7 @@ import type { Values } from '../tenancy/fill-arguments.ts'
 import { hostileValues } from './hostile-places.ts'
 import { toLiteral } from './literal.ts'
 
-/** Inputs for a server that nobody has in mind: documents from the schema with what is allowed and what is not. */
+/** Unexpected inputs for a server: documents from the schema with allowed and forbidden parts. */
 
 const INPUT_DEPTH_MAX = 4
 const FIELDS_MAX = 4
@@ -129,7 +129,7 @@ const BITS = [
   '\n',
 ]
 
-/** A text with some of it cut out, doubled or put in. */
+/** A text with a part removed, doubled or inserted. */
 export function bent(text: string, { below, chance, pick }: Random): string {
   let bending = text
   for (let times = 1 + below(3); times > 0; times--) {

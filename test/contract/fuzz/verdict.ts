@@ -1,4 +1,4 @@
-/** What no answer may show: where the code lies, what it is made of, and how it asks the database. */
+/** Internals that no answer may show: paths of the code, its libraries, and its SQL. */
 const INTERNALS = [
   /\bat (async )?[\w.<>]+ \(?(file:|\/|node:)/,
   /node_modules|node:internal|\.ts:\d+|file:\/\//,
@@ -8,7 +8,7 @@ const INTERNALS = [
   /ECONN|EPIPE|ENOENT|Cannot read propert|is not a function|is not iterable|Maximum call stack/,
 ]
 
-/** Of an answer's text, what is wrong with it; what was asked may come back in it. */
+/** The internals in the text of an answer; the request itself may come back in it. */
 export function internalsIn(text: string, asked = ''): string[] {
   if (text.includes('"INTERNAL"')) return [`a masked error: ${text.slice(0, 500)}`]
   if (text.includes('Unexpected error')) return [`a masked error: ${text.slice(0, 500)}`]

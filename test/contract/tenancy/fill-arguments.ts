@@ -59,3 +59,35 @@ function valueOfType(type: GraphQLInputType, values: Values, path: string): unkn
   if (type.name in values) return values[type.name]
   throw new Error(`${path}: nothing is known to fill a ${type.name} with; say it in the test`)
 }
+
+/** The value that holds the id of each type of node; a new type has to be named here. */
+const NODE_IDS: Record<string, string> = {
+  Session: 'sessionId',
+  Kernel: 'kernelId',
+  Project: 'projectId',
+  Agent: 'agentId',
+  ResourceGroup: 'resourceGroup',
+  Chain: 'chainId',
+  Resubmission: 'resubmissionId',
+  Webhook: 'webhookId',
+  WebhookDelivery: 'deliveryId',
+  Token: 'tokenId',
+  RetryDecision: 'sessionId',
+  Domain: 'domainId',
+  User: 'userId',
+  Deployment: 'deploymentId',
+  Route: 'routeId',
+  Schedule: 'scheduleId',
+}
+
+/** The argument of `node` or `nodes` that asks for this id. */
+export function idsFor(field: string, id: string): string | string[] {
+  return field === 'nodes' ? [id] : id
+}
+
+/** The global id of the node of this type that the values name. */
+export function globalId(type: string, values: Values): string {
+  const name = NODE_IDS[type]
+  if (name === undefined || !(name in values)) throw new Error(`no id is known of a ${type}; name it in NODE_IDS`)
+  return Buffer.from(`${type}:${String(values[name])}`).toString('base64')
+}

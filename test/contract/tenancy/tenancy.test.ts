@@ -5,10 +5,9 @@ import { eventually } from '../../support/eventually.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { textOfAnswer } from '../../support/servers/event-source.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
-import { writeDeploymentEvents } from '../../support/database/outbox.ts'
-import { fillArguments, type Values } from './fill-arguments.ts'
+import { fillArguments, globalId, idsFor, type Values } from './fill-arguments.ts'
 import { fieldName, fieldPaths, leavesOf, needsArguments, selectionOf, type FieldPath } from './field-paths.ts'
-import { createTenant, type Tenant } from './tenant.ts'
+import { causeEvents, createTenant, leaked, type Tenant } from './tenant.ts'
 
 /**
  * Every field of the schema and every route, walked as a stranger, as another tenant and as a viewer. Fields that
@@ -31,7 +30,7 @@ const Mutation = schema.getMutationType()!
 const Subscription = schema.getSubscriptionType()!
 const paths = fieldPaths(schema, Query)
 
-/** What operations take that is nobody's. */
+/** Arguments that belong to no tenant. */
 const COMMON: Values = {
   name: 'walked',
   String: 'walked',
@@ -47,13 +46,6 @@ const COMMON: Values = {
   policy: {},
 }
 
-/** Ids that are asked for come back in what refuses them; nothing else may. */
-function leaked(answer: unknown, tenant: Tenant, asked: Values): string[] {
-  const text = JSON.stringify(answer)
-  const said = JSON.stringify(asked)
-  return tenant.secrets.filter((secret) => text.includes(secret) && !said.includes(secret))
-}
-
 async function ask(path: FieldPath, values: Values, token: string | null) {
   const ids = { node: 'node.id', nodes: 'nodes.ids' }[path.root.name]
   const named = ids === undefined ? {} : { [ids]: idsFor(path.root.name, globalId(path.steps[0]!.type.name, values)) }
@@ -64,36 +56,6 @@ async function ask(path: FieldPath, values: Values, token: string | null) {
     token,
   )
   return { answer, variables }
-}
-
-/** A type of node that is new has to be named here. */
-const NODE_IDS: Record<string, string> = {
-  Session: 'sessionId',
-  Kernel: 'kernelId',
-  Project: 'projectId',
-  Agent: 'agentId',
-  ResourceGroup: 'resourceGroup',
-  Chain: 'chainId',
-  Resubmission: 'resubmissionId',
-  Webhook: 'webhookId',
-  WebhookDelivery: 'deliveryId',
-  Token: 'tokenId',
-  RetryDecision: 'sessionId',
-  Domain: 'domainId',
-  User: 'userId',
-  Deployment: 'deploymentId',
-  Route: 'routeId',
-  Schedule: 'scheduleId',
-}
-
-function idsFor(field: string, id: string): string | string[] {
-  return field === 'nodes' ? [id] : id
-}
-
-function globalId(type: string, values: Values): string {
-  const name = NODE_IDS[type]
-  if (name === undefined || !(name in values)) throw new Error(`no id is known of a ${type}; say it in the test`)
-  return Buffer.from(`${type}:${String(values[name])}`).toString('base64')
 }
 
 describe('queries', () => {
@@ -119,7 +81,7 @@ describe('queries', () => {
     expect(all.length).toBeGreaterThan(250)
   })
 
-  test('through its own things and edges show a tenant what is its, and nothing else', async () => {
+  test('through its own things and edges show a tenant its own things, and nothing else', async () => {
     const seen = new Set<string>()
     const found: string[] = []
     let names = 0
@@ -146,13 +108,13 @@ describe('queries', () => {
     expect(found).toEqual([])
   })
 
-  test('show a viewer what happened, and no value of an environment', async () => {
+  test('show a viewer the history, and no value of an environment', async () => {
     const found: string[] = []
     let redacted = 0
     await eachOf(paths, async (path) => {
       const { answer } = await ask(path, ours.values, ours.viewer)
       const text = JSON.stringify(answer)
-      // What a role may not read leaves the rest of the answer as it is.
+      // A field that the role may not read leaves the rest of the answer unchanged.
       if (answer.data === null) found.push(`${path.root.name} takes all with it: ${text}`)
       redacted += Number(text.includes('[redacted]'))
       for (const value of [...ours.environs, ...ours.hidden])
@@ -272,7 +234,7 @@ describe('mutations', () => {
 
 describe('subscriptions', () => {
   test.each(Object.values(Subscription.getFields()).map((field) => [field.name, field] as const))(
-    '%s tells another tenant nothing',
+    '%s delivers nothing to another tenant',
     async (_name, field) => {
       const type = getNamedType(field.type) as GraphQLObjectType
       const session = type.getFields()['session'] ? 'session { name environ { value } }' : ''
@@ -292,8 +254,8 @@ describe('subscriptions', () => {
         )
         // Nobody is told when the server has a subscription, so things happen until one of them is heard.
         await eventually(async () => {
-          await happen(ours)
-          await happen(theirs)
+          await causeEvents(server, ours)
+          await causeEvents(server, theirs)
           return heard !== undefined
         })
         const { value } = heard!
@@ -304,7 +266,7 @@ describe('subscriptions', () => {
   )
 
   test.each(Object.values(Subscription.getFields()).map((field) => [field.name, field] as const))(
-    '%s tells a viewer no value of an environment',
+    '%s delivers no value of an environment to a viewer',
     async (_name, field) => {
       const type = getNamedType(field.type) as GraphQLObjectType
       const session = type.getFields()['session'] ? 'session { name environ { value } }' : ''
@@ -317,7 +279,7 @@ describe('subscriptions', () => {
       let heard: { value?: unknown } | undefined
       void stream.next().then((event) => (heard = event))
       await eventually(async () => {
-        await happen(ours)
+        await causeEvents(server, ours)
         return heard !== undefined
       })
       const text = JSON.stringify(heard!.value)
@@ -326,24 +288,6 @@ describe('subscriptions', () => {
       await connection.close()
     },
   )
-
-  /** Something of every kind, until whoever listens has heard of it. */
-  async function happen({ projectId, values }: Tenant): Promise<void> {
-    for (const type of ['session.created', 'session.retry_scheduled']) {
-      await server.db.query(
-        `INSERT INTO session_events (type, session_id, chain_id, project_id, data) VALUES ($1, $2, $3, $4, '{"from": null, "to": "PENDING", "attempt": 1, "maxAttempts": 2}')`,
-        [type, values['sessionId'], values['chainId'], projectId],
-      )
-    }
-    const types = ['deployment.status_changed', 'route.status_changed'] as const
-    const data = { from: 'HEALTHY', to: 'DEGRADED', reason: values['reason'] }
-    const { deploymentId, routeId } = values as Record<string, string>
-    await writeDeploymentEvents(
-      server.db,
-      types.map((type) => ({ type, deploymentId: deploymentId!, routeId: routeId!, projectId, data })),
-    )
-    server.wake.wake('events')
-  }
 })
 
 describe('REST', () => {
@@ -401,7 +345,7 @@ describe('REST', () => {
     for (const { method, path } of routes) {
       const { status, body } = await call(method, path, theirs.member)
       const { sessionId, deploymentId, kernelId, chainId, resubmissionId } = ours.values
-      // What it said itself of its own terminations.
+      // The reason that it gave for its own terminations.
       const reason = path === '/v2/resubmissions' && ours.values['reason']
       const codeSha256 = path.startsWith('/v2/code') && ours.values['codeSha256']
       const asked = {
@@ -431,7 +375,7 @@ describe('REST', () => {
     expect(redacted).toBeGreaterThanOrEqual(4)
   })
 
-  test('refuses viewers what changes something, and strangers everything', async () => {
+  test('refuses viewers every change, and strangers everything', async () => {
     for (const { method, path } of routes) {
       expect((await call(method, path, null)).status).toBe(401)
       if (method !== 'GET') expect((await call(method, path, ours.viewer)).status).toBe(403)

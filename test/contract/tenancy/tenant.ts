@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { writeDeploymentEvents } from '../../support/database/outbox.ts'
 import { DEFAULT_DOMAIN_ID } from '../../support/sessions/factories.ts'
 import type { TestServer } from '../../support/servers/graphql-server.ts'
 import type { Values } from './fill-arguments.ts'
@@ -289,4 +290,29 @@ async function answerOf(
   const { data, errors } = await server.query(text, { input }, token)
   if (data?.[mutation]?.__typename !== payload) throw new Error(JSON.stringify(errors ?? data))
   return data[mutation]
+}
+
+/** The secrets of the tenant in the answer; ids that the request itself named may come back. */
+export function leaked(answer: unknown, tenant: Tenant, asked: Values): string[] {
+  const text = JSON.stringify(answer)
+  const said = JSON.stringify(asked)
+  return tenant.secrets.filter((secret) => text.includes(secret) && !said.includes(secret))
+}
+
+/** Writes an event of every kind about the tenant's things, and wakes the server. */
+export async function causeEvents(server: TestServer, { projectId, values }: Tenant): Promise<void> {
+  for (const type of ['session.created', 'session.retry_scheduled']) {
+    await server.db.query(
+      `INSERT INTO session_events (type, session_id, chain_id, project_id, data) VALUES ($1, $2, $3, $4, '{"from": null, "to": "PENDING", "attempt": 1, "maxAttempts": 2}')`,
+      [type, values['sessionId'], values['chainId'], projectId],
+    )
+  }
+  const types = ['deployment.status_changed', 'route.status_changed'] as const
+  const data = { from: 'HEALTHY', to: 'DEGRADED', reason: values['reason'] }
+  const { deploymentId, routeId } = values as Record<string, string>
+  await writeDeploymentEvents(
+    server.db,
+    types.map((type) => ({ type, deploymentId: deploymentId!, routeId: routeId!, projectId, data })),
+  )
+  server.wake.wake('events')
 }

@@ -24,7 +24,7 @@ let server: TestServer
 let victim: BrowserLogin
 let sessionId: string
 let kernelId: string
-/** What a kernel's own web server got of the request of the victim's browser. */
+/** The request of the victim's browser, as the web server of a kernel gets it. */
 let stolen: string
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-/** What a program that serves HTTP on another port sees of a browser that opens its page. */
+/** The request that a browser sends to a program on another port whose page it opens. */
 async function visitKernel(cookie: string): Promise<string> {
   const seen = Promise.withResolvers<string>()
   const kernel = createServer((request, response) => {
@@ -182,7 +182,7 @@ describe('the cookie that a kernel has got is refused', () => {
 })
 
 describe('a cookie that another port has set', () => {
-  test('makes nobody somebody else: the browser is logged out at most', async () => {
+  test('gives nobody another identity: the browser is logged out at most', async () => {
     const token = await server.factory.token({ role: 'MEMBER', projectId: DEFAULT_PROJECT_ID, name: 'attacker' })
     const attacker = await logInBrowser(server.url, `Bearer ${token}`)
     const nameOf = async (headers: Headers) => {
@@ -211,7 +211,7 @@ describe('links for downloads', () => {
     return { status: response.status, ...((await response.json()) as { link?: string; code?: string }) }
   }
   const log = () => `/v2/kernels/${kernelId}/log`
-  /** As the browser does: with its cookie, and without a key. */
+  /** The request of the browser: with its cookie, and without a key. */
   const follow = (link: string) =>
     ask('GET', link, { cookie: victim.cookie, 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'navigate' })
 
@@ -245,7 +245,7 @@ describe('links for downloads', () => {
     expect((await follow(link!)).status).toBe(200)
   })
 
-  test('are for what is downloaded, and for nothing else', async () => {
+  test('are good for downloads, and for nothing else', async () => {
     const paths = ['', '/', '/v2/sessions', '/graphql', `${log()}/follow`, `${log()}?a=b`, `//evil.example${log()}`]
     for (const path of paths)
       expect(await linkOf(path, victim.headers)).toMatchObject({ status: 404, code: 'NO_SUCH_PATH' })

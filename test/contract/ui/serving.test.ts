@@ -23,7 +23,7 @@ interface Answer {
   text: string
 }
 
-/** As sent, without what clients do with it. */
+/** The answer as it is sent, before a client decodes it. */
 function ask(path: string, headers: Record<string, string> = {}, method = 'GET', url = server.url): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const asked = request(`${url}${path}`, { method, headers }, (response) => {
@@ -50,7 +50,7 @@ describe('pages', () => {
     },
   )
 
-  test('allow nothing but what the server itself sends', async () => {
+  test('allow only content of the server itself', async () => {
     const { headers, text } = await ask('/chains')
     expect(headers['content-security-policy']).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
@@ -79,7 +79,7 @@ describe('pages', () => {
     expect(dark.status).toBe(200)
   })
 
-  test('name what they are made of, and nothing of other pages', async () => {
+  test('name their own parts, and no parts of other pages', async () => {
     const { text } = await ask('/chains?state=failed')
     const named = [
       ...text.matchAll(/(?:<link rel="stylesheet" crossorigin href|<script type="module" crossorigin src)="([^"]+)">/g),
@@ -104,7 +104,7 @@ describe('assets', () => {
     expect((await ask(script)).text).not.toContain('jsxDEV')
   })
 
-  test('are kept for a year, since their names change with what they hold', async () => {
+  test('are cached for a year, since their names change with their content', async () => {
     const { status, headers } = await ask(script)
     expect(status).toBe(200)
     expect(headers['content-type']).toBe('text/javascript; charset=utf-8')
@@ -142,7 +142,7 @@ test.each([
   expect({ status, text }).toEqual({ status: 404, text: 'Not found\n' })
 })
 
-test('what is compressed beside a file is no file of its own', async () => {
+test('the compressed copy of a file is not served as a file', async () => {
   expect((await ask(`${script}.br`)).status).toBe(404)
 })
 
@@ -161,7 +161,7 @@ test('every answer names the build, so that pages find out that they are old', a
 })
 
 describe('without a web UI', () => {
-  test('the address says so and how to get one; switched off, it does not', async () => {
+  test('the address explains how to get one; if it is switched off, it does not', async () => {
     await using unbundled = closing(await startGraphQLServer())
     expect((await ask('/', {}, 'GET', unbundled.url)).text).toContain('This server has no web UI')
     await using off = closing(await startGraphQLServer({ ui: null }))

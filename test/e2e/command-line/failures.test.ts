@@ -7,7 +7,7 @@ import { commandLine, startCommand } from '../../support/programs/command-line.t
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
-/** What failed work is called on the command line, on a server with an agent that really runs it. */
+/** The names of failures on the command line, on a server whose agent runs real programs. */
 
 let directory: string
 let database: TestDatabase
@@ -66,7 +66,7 @@ test('each failure has its own words, and is found by its name', async () => {
   }
 })
 
-test('a program may be named relative to where one is', async () => {
+test('a program may be named relative to the working directory', async () => {
   const place = join(directory, 'project')
   await mkdir(join(place, 'scripts'), { recursive: true })
   await writeFile(join(place, 'scripts/train.sh'), '#!/bin/sh\necho trained with "$1"\n')
@@ -78,7 +78,7 @@ test('a program may be named relative to where one is', async () => {
   expect(elsewhere.stderr).toContain('command not found')
 })
 
-test('a resubmission by a filter speaks of chains, and says each refusal once', async () => {
+test('a resubmission by a filter counts chains, and shows each refusal once', async () => {
   const failing = { command: ['sh', '-c', 'exit 3'], retryPolicy: { maxRetries: 1, retryDelay: 0.1 } }
   const made = await Promise.all(
     Array.from({ length: 3 }, (_, n) => client.createSession({ ...failing, name: `study-${n}` })),
@@ -86,7 +86,7 @@ test('a resubmission by a filter speaks of chains, and says each refusal once', 
   const ok = await client.createSession({ name: 'study-done', command: ['true'] })
   await Promise.all([...made, ok].map(({ session }) => client.waitForChain(session.sessionId)))
   const selection = ['resubmit', '--with-name', 'study-*', '--retries', '0']
-  const earlier = '3 were earlier attempts of chains, which go on from their newest (SESSION_HAS_CHILD)\n'
+  const earlier = '3 were earlier attempts of chains; only the newest can be resubmitted (SESSION_HAS_CHILD)\n'
 
   const tried = await reprise(...selection, '--dry-run')
   expect(tried.stdout).toMatch(/\n3 chains would be resubmitted\n$/)
@@ -107,7 +107,7 @@ test('a resubmission by a filter speaks of chains, and says each refusal once', 
   })
 })
 
-test('a resubmission offers to bring back what was cancelled because of it', async () => {
+test('a resubmission offers to bring back sessions that were cancelled because of the failure', async () => {
   const first = await client.createSession({ name: 'import', command: ['sh', '-c', 'exit 3'] })
   const behind = await client.createSession({ name: 'report', command: ['true'], dependsOn: [first.session.sessionId] })
   await Promise.all([first, behind].map(({ session }) => client.waitForChain(session.sessionId)))
@@ -115,7 +115,7 @@ test('a resubmission offers to bring back what was cancelled because of it', asy
   expect(JSON.parse(tried.stdout)).toMatchObject({ total: 2, count: 2, cancelledDependents: 1 })
   expect(await reprise('resubmit', 'import')).toMatchObject({
     status: 0,
-    stderr: '1 session was cancelled because of what failed: --include-dependents brings it back\n',
+    stderr: '1 session was cancelled because these failed: --include-dependents resubmits it, too\n',
   })
   await client.waitForChain(first.session.sessionId)
   const both = await reprise('resubmit', 'import', '--include-dependents')

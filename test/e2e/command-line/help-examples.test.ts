@@ -100,7 +100,7 @@ async function webhook(): Promise<string> {
   return (await client.createWebhook({ url: 'http://127.0.0.1:1024/', eventTypes: ['*'] })).webhook.webhookId
 }
 
-/** What has to be there before an example of the command; answers with the id that stands for its placeholder or UUID. */
+/** Creates what an example needs; returns the id for its placeholder. */
 const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = {
   'reprise history': () => session({ command: ['true'] }),
   'reprise projects revoke': () => client.setProjectMember({ project: 'research', user: 'ada', role: 'MEMBER' }),
@@ -129,7 +129,7 @@ const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = 
   },
 }
 
-/** Nothing matches, or is to be done any more: what was typed is right, and its object not there. */
+/** Statuses for a correct command whose object is missing or needs no change. */
 const ENDS_WITH: Readonly<Record<string, number>> = {
   'reprise resubmissions abort': 5,
   'reprise agents remove': 5,
@@ -174,12 +174,12 @@ async function type(line: string, until?: RegExp) {
 const pages = await helpPages()
 const examples = pages.flatMap(({ path, examples: lines }) => lines.map((example) => ({ path, example })))
 
-test('all examples are seen', () => expect(examples.length).toBeGreaterThan(80))
+test('all examples are found', () => expect(examples.length).toBeGreaterThan(80))
 
 test.each(examples)('$example', async ({ path, example }) => {
   const id = await BEFORE[path]?.(example)
   const follows = path.endsWith(' watch') || (path.endsWith(' events') && example.includes('--follow'))
-  const until = path.endsWith(' port-forward') ? /leads to/ : follows ? /watching from/ : undefined
+  const until = path.endsWith(' port-forward') ? /is forwarded to/ : follows ? /watching from/ : undefined
   const { line, status, output } = await type(here(example, id), until)
   const expected = until ? 130 : (ENDS_WITH[example] ?? ENDS_WITH[path] ?? 0)
   expect({ line, status, output }).toEqual({ line, status: expected, output })

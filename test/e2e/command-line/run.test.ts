@@ -4,7 +4,7 @@ import { readAdminToken, startServer, type ServerProcess } from '../../../src/cl
 import { createClient, type Client } from '../../../src/client/node/index.ts'
 import { commandLine, startCommand } from '../../support/programs/command-line.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
-import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { fixedPort } from '../../support/agents/fixed-port.ts'
 import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../../support/programs/pseudo-terminal.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
   database = await testDatabase()
   server = await startServer({
     dataDir,
-    port: await lastingPort(),
+    port: await fixedPort(),
     onLog: () => {},
     env: { REPRISE_DATABASE_URL: database.connectionString },
   })
@@ -77,7 +77,7 @@ describe('run', () => {
     expect(stderr).toMatch(/next attempt (now|in \d\S* s|\S+ s ago), at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d/)
   })
 
-  test('many: says which did not succeed after all their attempts', async () => {
+  test('many: names those that did not succeed after all attempts', async () => {
     const retries = ['--retries', '1', '--retry-delay', '0.2']
     const work = ['--', 'sh', '-c', 'test {i} -ne 2']
     const { status, stdout, stderr } = await reprise('run', '--array', '1..3', '-n', 'part-{i}', ...retries, ...work)
@@ -87,7 +87,7 @@ describe('run', () => {
     expect(await reprise(...keyed)).toMatchObject({ status: 0, stderr: '3 sessions created\n3 succeeded\n' })
     expect(await reprise(...keyed)).toMatchObject({
       status: 0,
-      stderr: '0 sessions created, 3 were there already\n3 succeeded\n',
+      stderr: '0 sessions created, 3 already existed\n3 succeeded\n',
     })
   })
 
@@ -107,7 +107,7 @@ describe('run', () => {
     expect((await reprise('cancel', '--with-name', 'detach', '--status', 'running', '--force')).status).toBe(0)
   })
 
-  test('many: Ctrl-C while they are being created ends those that are there by then, and asks for no more', async () => {
+  test('many: Ctrl-C during creation ends those created so far, and creates no more', async () => {
     const [holder, witness] = [await database.connect(), await database.connect()]
     await holder.query('SET transaction_timeout = 0')
     await holder.query('BEGIN')
@@ -123,7 +123,7 @@ describe('run', () => {
     await Promise.all([holder.end(), witness.end()])
     const { status, stderr } = await run.ended
     expect({ status, stderr }).toMatchObject({ status: 130 })
-    expect(stderr).toContain('250 sessions created, 350 not asked for any more\n')
+    expect(stderr).toContain('250 sessions created, 350 not requested\n')
     const { nodes } = await client.sessionPage({ filter: { label: { key: 'cut', value: '1' } }, first: 100 })
     expect(new Set(nodes.map((session) => session.status))).toEqual(new Set(['CANCELLED']))
   })
@@ -134,7 +134,7 @@ describe('run', () => {
     expect(run.stderr).toContain('exhausted')
   })
 
-  test('gives what was asked for: variables, slots, labels, rules, a policy from standard input', async () => {
+  test('passes variables, slots, labels, rules, and a policy from standard input', async () => {
     const spec = ['-e', 'GREETING=hello=you', '-e', 'HANDED', '--mem', '64m', '--slot', 'cpu=2', '-l', 'study=7']
     const rule = ['--rule', 'fail exit=3', '--rule', 'retry cause=oom-killed scale=mem:2:1g delay=1m avoid=agent']
     const args = ['run', '-n', 'asked', ...spec, ...rule, '--policy', '-', '--retries', '2', '--json', '--']
@@ -165,7 +165,7 @@ describe('run', () => {
     })
   })
 
-  test('what cannot begin yet says why, and is left alone when the command is ended', async () => {
+  test('a session that cannot begin yet says why, and stays when the command ends', async () => {
     for (const follow of [
       ['run', '-n', 'too-large', '--mem', '900t', '--', 'true'],
       ['logs', '--follow', 'too-large'],
@@ -181,14 +181,14 @@ describe('run', () => {
     await reprise('cancel', 'too-large')
   })
 
-  test('work that was cancelled has no exit status', async () => {
+  test('a cancelled session has no exit status', async () => {
     const run = startCommand(['run', '-n', 'endless', '--', 'sleep', '1000'], environment)
     await vi.waitFor(async () => expect((await newest('endless'))?.status).toBe('RUNNING'), WITHIN)
     expect(await reprise('cancel', 'endless', '--reason', 'enough')).toMatchObject({ status: 0 })
     expect((await run.ended).status).toBe(125)
   })
 
-  test('several kernels are told apart, and one can be asked for', async () => {
+  test('the output of several kernels is labelled, and one kernel can be chosen', async () => {
     const run = await reprise('run', '-n', 'pair', '--cluster-size', '2', '--', 'sh', '-c', 'echo one; printf two')
     expect(run.status).toBe(0)
     expect(run.stdout.split('\n').toSorted().join('\n').trim()).toBe('main1 | one\nmain1 | two\nsub1 | one\nsub1 | two')
@@ -203,7 +203,7 @@ describe('run', () => {
         environment,
       })
 
-    test('detaches: the work goes on', async () => {
+    test('detaches: the session goes on', async () => {
       const run = inTerminal('left')
       await vi.waitFor(() => expect(run.seen.text).toContain('begun'), WITHIN)
       run.press(CTRL_C)
@@ -215,7 +215,7 @@ describe('run', () => {
       await client.terminateSession(sessionId)
     })
 
-    test('or ends it, where that was asked for', async () => {
+    test('ends the session, if an option says so', async () => {
       const run = inTerminal('ended', '--on-interrupt', 'terminate', '--retries', '3')
       await vi.waitFor(() => expect(run.seen.text).toContain('begun'), WITHIN)
       run.press(CTRL_C)
@@ -227,7 +227,7 @@ describe('run', () => {
   })
 })
 
-test('create, logs --follow, info, chain: the same work, looked at from elsewhere', async () => {
+test('create, logs --follow, info and chain show the same session', async () => {
   const script = 'echo part $REPRISE_ATTEMPT; echo >$REPRISE_CHAIN_DIR/state; test $REPRISE_ATTEMPT -ge 2'
   const args = [
     '-n',
@@ -264,7 +264,7 @@ test('create, logs --follow, info, chain: the same work, looked at from elsewher
   expect(chain[0]).toMatch(new RegExp(`^├─ 1  ${first}  ERROR  exit code 1, KERNEL_NONZERO_EXIT`))
   expect(chain[2]).toMatch(new RegExp(`^└─ 2  ${second}  SUCCEEDED  succeeded`))
   expect(chain[3]).toMatch(
-    /^ {5}went on from the checkpoint of attempt 1 \(\d+ B\), of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S+$/,
+    /^ {5}continued from the checkpoint of attempt 1 \(\d+ B\), of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S+$/,
   )
   const [line] = JSON.parse((await reprise('chains', '--search', 'looked', '--json')).stdout)
   expect(line).toMatchObject({ chainId: first, state: 'SUCCEEDED', attempts: 2 })

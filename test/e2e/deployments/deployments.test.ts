@@ -33,7 +33,7 @@ function unhealthyBecause(outcome: string): unknown {
   )
 }
 
-test('it keeps its replicas, whatever becomes of one of them', async () => {
+test('a deployment keeps its number of replicas, however one of them fails', async () => {
   const deployment = await watchedDeployment(fleet, { name: 'keeps', replicas: 0 })
   await deployment.settled(0)
   await deployment.scale(3)
@@ -95,7 +95,7 @@ test('it keeps its replicas, whatever becomes of one of them', async () => {
   expect(moves.at(-1)).toBe('destroying-deployment SUCCESS DESTROYING → DESTROYED')
 })
 
-test('an update refuses nobody, and enough are healthy all the time', async () => {
+test('an update refuses no request, and enough replicas stay healthy', async () => {
   const deployment = await watchedDeployment(fleet, {
     name: 'rolls',
     replicas: 4,
@@ -118,7 +118,7 @@ test('an update refuses nobody, and enough are healthy all the time', async () =
   await deployment.destroy()
 })
 
-test('a server that is killed finds everything as it was, and goes on', async () => {
+test('a killed server finds everything as it was after its restart, and goes on', async () => {
   const deployment = await watchedDeployment(fleet, { name: 'restarts', replicas: 2, patient: true })
   const two = await deployment.settled(2)
   await deployment.scale(4)
@@ -134,7 +134,7 @@ test('a server that is killed finds everything as it was, and goes on', async ()
   await deployment.destroy()
 })
 
-test('a command that fails is tried more and more seldom, until it is mended', async () => {
+test('a failing command is started less and less often, until it is mended', async () => {
   const deployment = await watchedDeployment(fleet, { name: 'broken', replicas: 2, command: ['sh', '-c', 'exit 7'] })
   const seen = await deployment.until('it has failed thrice', ({ failures }) => failures >= 3, 60_000)
   expect(seen.reason).toMatch(/^0 of 2 replicas of revision 1 are healthy/)
@@ -159,7 +159,7 @@ test('a command that fails is tried more and more seldom, until it is mended', a
   await deployment.destroy()
 })
 
-test('what ran on an agent that is lost runs elsewhere', async () => {
+test('replicas of a lost agent start elsewhere', async () => {
   const far = await fleet.startAgent({ name: 'far', token, args: AGENT })
   const deployment = await watchedDeployment(fleet, { name: 'moves', replicas: 4, patient: true })
   const four = await deployment.settled(4)

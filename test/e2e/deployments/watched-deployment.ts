@@ -20,7 +20,7 @@ export interface SeenDeployment {
   status: string
   reason: string | null
   failures: number
-  /** All but those that are over. */
+  /** Returns the routes that have not ended. */
   routes: SeenRoute[]
 }
 
@@ -37,12 +37,12 @@ export interface WatchedDeployment {
   update(version: string, command?: string[]): Promise<void>
   destroy(): Promise<void>
   look(): Promise<SeenDeployment>
-  /** Where clients are sent, as the server tells over REST. */
+  /** Returns the endpoints that REST reports. */
   endpoints(): Promise<{ host: string; port: number }[]>
   until(what: string, fits: (seen: SeenDeployment) => boolean, withinMs?: number): Promise<SeenDeployment>
   /** Ready, with so many healthy routes that clients are sent to, and no others. */
   settled(replicas: number): Promise<SeenRoute[]>
-  /** What the program of a route says of itself. */
+  /** Asks the program of a route about itself. */
   ask(route: Pick<SeenRoute, 'host' | 'port'>): Promise<Answer>
   /** From now on the programs with this pid do so: `500`, `hang`, `exit`; `all` for those of which nothing is said. */
   tell(pid: number | 'all', how: string): Promise<void>
@@ -148,7 +148,7 @@ export async function watchedDeployment(
   return deployment
 }
 
-/** Whether a process with this pid runs. */
+/** Returns whether a process with this pid runs. */
 export async function runs(pid: number): Promise<boolean> {
   return (await readdir('/proc')).includes(String(pid))
 }

@@ -81,7 +81,7 @@ function command(...args: string[]) {
   return startCommand(args, environment, undefined, laptop)
 }
 
-/** As the page says it. */
+/** Runs the command as the page shows it. */
 async function begin([, , ...args]: string[]): Promise<Work> {
   const { ended, output } = command(...args)
   const chainId = await eventually(() => /session (\S+)/.exec(output.stderr)?.[1])
@@ -180,7 +180,7 @@ async function isRetried(work: Work, attempts: number): Promise<void> {
   })
 }
 
-/** What the sessions of the chain found, in the order of attempts. */
+/** Returns the checkpoints that the sessions of the chain found, in the order of attempts. */
 async function found({ chainId }: Work): Promise<string[]> {
   const rows = await fleet.sql(`SELECT coalesce(c.state::text, 'NONE') AS state, c.from_attempt FROM sessions s
     LEFT JOIN session_checkpoints c ON c.session_id = s.id WHERE s.chain_id = '${chainId}' ORDER BY s.attempt`)

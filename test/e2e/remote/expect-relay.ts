@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { publishing, workGoesTo, workOn } from './relayed-work.ts'
 import { type RemoteFleet, textOf } from './remote-fleet.ts'
 
-/** What holds of two agents without a common file system, whatever runs their kernels. */
+/** Checks two agents without a common file system, with any executor. */
 
 /** An agent that is killed for good, and one that goes on. */
 export interface Loss {
@@ -18,14 +18,14 @@ export interface Loss {
   to: string
   /** Starts the one that is lost, before and after. */
   start(name: string): Promise<SpawnedProgram>
-  /** How long kernels outlive it. */
+  /** Time for which kernels outlive the agent. */
   fenceMs: number
-  /** Where that one has directories of chains. */
+  /** Directory of the chains on that agent. */
   chains: string
   withinMs: number
 }
 
-/** What the program has written since it last published is lost, and nothing else. */
+/** Only what the program wrote after its last publication is lost. */
 export async function expectPublishedToOutlive(loss: Loss): Promise<void> {
   const { fleet, from, to, start, fenceMs, chains, withinMs } = loss
   // Agents are told when they register.
@@ -50,7 +50,7 @@ echo "$REPRISE_CHECKPOINT$REPRISE_CHECKPOINT_ATTEMPT $(ls -A)"
 test $REPRISE_ATTEMPT = 1 || exit 0
 echo 1 >file; ln -s /etc/passwd link; exit 3`
 
-/** What cannot travel stays where it is; the program and people are told. */
+/** A checkpoint that cannot travel stays where it is; the program and people are told. */
 export async function expectMissing(fleet: RemoteFleet, way: readonly [string, string], withinMs: number) {
   const create = (retryPolicy: object) => fleet.createSession({ command: ['sh', '-c', LEAVES_A_LINK], retryPolicy })
   const { chainId, said } = await workOn(fleet, way, create, withinMs)

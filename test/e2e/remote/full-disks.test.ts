@@ -51,7 +51,7 @@ function mountAt(path: string, size: string): void {
   mounts.push(path)
 }
 
-/** Until not one byte more can be written. */
+/** Fills the disk until not one more byte can be written. */
 function fill(path: string): void {
   const fd = openSync(join(path, 'ballast'), 'w')
   try {
@@ -129,7 +129,7 @@ const reached = (directory: string, step: number) =>
 const noMounts = whyNoMounts()
 
 describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' : ` (skipped: ${noMounts})`}`, () => {
-  test('of an agent: it and its kernels live on, new ones are refused, lost output is marked, and all goes on with space', async () => {
+  test('of an agent: it and its kernels live on, new kernels are refused, lost output is marked; with space all goes on', async () => {
     const disk = dirname(fleet.agentDir('filled'))
     mountAt(disk, '24m')
     let agent = await fleet.startAgent({ name: 'filled', token })
@@ -156,7 +156,7 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     const reprise = commandLine({ REPRISE_URL: fleet.url, REPRISE_TOKEN: fleet.adminToken })
     const waits = await fleet.createSession({ command: ['echo', 'there was space again'] })
     const { stdout } = await reprise('doctor')
-    expect(stdout).toContain('takes no new kernels: the disk of')
+    expect(stdout).toContain('accepts no new kernels: the disk of')
     const page = await (
       await fetch(`${fleet.url}/metrics`, { headers: { authorization: `Bearer ${fleet.adminToken}` } })
     ).text()
@@ -176,7 +176,7 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     expect(await agent.stop()).toBe(0)
   })
 
-  test('of an agent, filled and emptied: output goes on behind the mark', async () => {
+  test('of an agent, filled and emptied: output goes on after the mark', async () => {
     const disk = dirname(fleet.agentDir('marked'))
     mountAt(disk, '24m')
     const agent = await fleet.startAgent({ name: 'marked', token })
@@ -207,7 +207,7 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     expect(await agent.stop()).toBe(0)
   })
 
-  test('of an agent that starts: isolation does not become weaker, and is as before once there is space', async () => {
+  test('of an agent that starts: isolation is not weakened, and is as before once there is space', async () => {
     const disk = dirname(fleet.agentDir('isolated'))
     mountAt(disk, '24m')
     const environment = { REPRISE_ISOLATION: 'auto', REPRISE_ALLOW_UNSAFE_PATHS: 'true' }
@@ -222,7 +222,7 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     await agent.stop()
   })
 
-  test('of an agent that has never run: it waits for space, and then has an id and all else', async () => {
+  test('of an agent that has never run: it waits for space, and then starts', async () => {
     const disk = dirname(fleet.agentDir('newborn'))
     mountAt(disk, '24m')
     fill(disk)
@@ -234,7 +234,7 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     await agent.stop()
   })
 
-  test('of a server and its embedded database: errors say so, what runs goes on, and so does all else with space', async () => {
+  test('of a server and its embedded database: errors say so, running sessions go on; with space all goes on', async () => {
     const disk = await temporaryDirectory('embedded')
     mountAt(disk, '400m')
     const dataDir = join(disk, 'data')
@@ -295,7 +295,7 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     }
   })
 
-  test('of the server: an upload is refused with a code of its own, and taken once there is space', async () => {
+  test('of the server: an upload is refused with its own error code, and accepted once there is space', async () => {
     const disk = await temporaryDirectory('uploads')
     mountAt(disk, '4m')
     await fleet.server.stop()
@@ -338,7 +338,7 @@ const openFilesOf = (pid: number) =>
   Number(/^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'latin1'))![1])
 
 describe.skipIf(!canLimit)(`no further file can be opened${canLimit ? '' : ' (skipped: there is no prlimit)'}`, () => {
-  test('by an agent: it and its kernels live on, new ones are refused, and all goes on', async () => {
+  test('by an agent: it and its kernels live on, new kernels are refused; later all goes on', async () => {
     await using patient = await startRemoteFleet({ lease: PATIENT_LEASE })
     const agent = await patient.startAgent({ name: 'opened', token: await patient.token() })
     const work = await temporaryDirectory('steps')
@@ -362,7 +362,7 @@ describe.skipIf(!canLimit)(`no further file can be opened${canLimit ? '' : ' (sk
     expect(await agent.stop()).toBe(0)
   })
 
-  test('by a server: an upload is refused for now, and taken later', async () => {
+  test('by a server: an upload is refused for now, and accepted later', async () => {
     const { sha256, archive } = await newArchive()
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const ask = (method: string, path: string, body?: Buffer) =>

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RemoteFleet } from './remote-fleet.ts'
 
-/** What a kernel's program notes of its own life: a line each 50 ms, and one when it is told to stop. */
+/** Notes of a kernel's program: a line each 50 ms, and one when it is told to stop. */
 export interface Life {
   attempt: number
-  /** By the machine's clock, in milliseconds. */
+  /** Milliseconds by the machine's clock. */
   firstAt: number
   lastAt: number
   /** Of all lines. */

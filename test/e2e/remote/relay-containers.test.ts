@@ -101,27 +101,31 @@ describeEnginesConcurrently('containers of %s', (name) => {
     return { fleet, from, to, start: () => startAgent(from), fenceMs: 6_000, chains, withinMs: SLOWLY_MS }
   }
 
-  test.skipIf(missing !== null)('what one has published outlives its agent: a process goes on', LONG, async () => {
-    await using ground = await openGround(['process', name], SHORT_LEASE)
-    await expectPublishedToOutlive(loss(ground, name, 'process'))
-  })
-
-  test.skipIf(missing !== null)('one goes on with what a process has published whose agent is lost', LONG, async () => {
-    await using ground = await openGround(['process', name], SHORT_LEASE)
-    await expectPublishedToOutlive(loss(ground, 'process', name))
-  })
-
   test.skipIf(missing !== null)(
-    'what cannot travel is missing there, and what cannot come is missing here',
+    'a publication of a container outlives its agent: a process goes on from it',
     LONG,
     async () => {
-      await using ground = await openGround(['process', name])
-      await expectMissing(ground.fleet, ['process', name], SLOWLY_MS)
-      await expectMissing(ground.fleet, [name, 'process'], SLOWLY_MS)
+      await using ground = await openGround(['process', name], SHORT_LEASE)
+      await expectPublishedToOutlive(loss(ground, name, 'process'))
     },
   )
 
-  test.skipIf(missing !== null)('what is uploaded runs in a process, and then in a container', LONG, async () => {
+  test.skipIf(missing !== null)(
+    'a container goes on from the publication of a process whose agent is lost',
+    LONG,
+    async () => {
+      await using ground = await openGround(['process', name], SHORT_LEASE)
+      await expectPublishedToOutlive(loss(ground, 'process', name))
+    },
+  )
+
+  test.skipIf(missing !== null)('checkpoints that cannot be sent or fetched are missing', LONG, async () => {
+    await using ground = await openGround(['process', name])
+    await expectMissing(ground.fleet, ['process', name], SLOWLY_MS)
+    await expectMissing(ground.fleet, [name, 'process'], SLOWLY_MS)
+  })
+
+  test.skipIf(missing !== null)('uploaded code runs in a process, and then in a container', LONG, async () => {
     await using ground = await openGround(['process', name])
     const way = ['process', name, 'process'] as const
     const uids = await expectUploadOn(ground.fleet, way, SLOWLY_MS)

@@ -43,7 +43,7 @@ async function startAgent(name: string, how: Partial<Parameters<RemoteFleet['sta
   agents.set(name, await fleet.startAgent({ name, token, ...how }))
 }
 
-/** Its kernels end with it. */
+/** Kernels end with this agent. */
 async function retire(name: string): Promise<void> {
   await endKernelsOf(fleet)
   await eventually(async () => (await fleet.sql('SELECT FROM kernels WHERE NOT confirmed_gone')).length === 0)
@@ -76,7 +76,7 @@ const texts = async (chainId: string) => (await fleet.chain(chainId)).map(textOf
 const noMounts = whyNoMounts()
 
 describe.skipIf(noMounts !== null)(`a disk that is full${noMounts === null ? '' : ` (skipped: ${noMounts})`}`, () => {
-  test('of the servers: nothing torn is there or left, small ones go on, and all of them once there is room', async () => {
+  test('of the server: no torn copy appears or stays, small ones still travel, and with space all do', async () => {
     const disk = await smallDisk()
     await fleet.server.stop()
     await fleet.restartServer({ REPRISE_CHECKPOINT_DIR: disk })
@@ -99,7 +99,7 @@ describe.skipIf(noMounts !== null)(`a disk that is full${noMounts === null ? '' 
     expect(await texts(small.chainId)).toEqual(['none:  \n', 'fetched1: 1 whole\n', 'fetched2: 2 whole\n'])
   })
 
-  test('of the agent that fetches: its attempt begins without, and says why', async () => {
+  test('of the fetching agent: its attempt begins without the checkpoint, and says why', async () => {
     const disk = await smallDisk()
     await startAgent('small', { environment: { REPRISE_CHAINS_DIR: disk } })
     await workGoesTo(fleet, 'one')
@@ -133,7 +133,7 @@ function openAtServer(chainId: string): string[] {
 /** More than what is on the way between two sockets. */
 const MUCH_BYTES = 40_000_000
 
-test('agents that stand still while they send and fetch: others go on, and the server keeps nothing of them', async () => {
+test('agents that stand still while they send and fetch: others go on, and the server keeps nothing of theirs', async () => {
   const notes = [await temporaryDirectory('notes'), await temporaryDirectory('notes')] as const
   const once = join(notes[0], 'on-record')
   const sending = { call: 'open', of: String.raw`^/proc/self/fd/\d+/b$`, side: 'before', times: 2, once } as const

@@ -141,7 +141,7 @@ export async function leftOnRecord(fleet: RemoteFleet, chainId: string, attempt:
   )
 }
 
-/** Where a server keeps copies, unless it is told otherwise. */
+/** Directory in which a server keeps copies by default. */
 export const checkpointDirOf = (fleet: RemoteFleet) => join(fleet.agentDir('server'), '../checkpoints')
 
 export function copiesIn(checkpointDir: string, chainId: string) {
@@ -153,7 +153,7 @@ export function copiesIn(checkpointDir: string, chainId: string) {
       names()
         .filter((name) => name.endsWith('.part'))
         .map((name) => statSync(join(directory, name)).size),
-    /** What has the name of a copy is that copy. */
+    /** Checks that every file with the name of a copy is that copy. */
     expectWhole(): string[] {
       const copies = names().filter((name) => !name.endsWith('.part'))
       for (const name of copies) {
@@ -165,7 +165,7 @@ export function copiesIn(checkpointDir: string, chainId: string) {
   }
 }
 
-/** What an agent has under way of what it fetches and sends. */
+/** Returns the unfinished files that an agent fetches or sends. */
 export function draftsOf(fleet: RemoteFleet, name: string): string[] {
   return readdirSync(join(fleet.agentDir(name), 'chains')).filter((each) => /^\.(new|snap)-/.test(each))
 }

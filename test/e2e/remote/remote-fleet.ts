@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Lease } from '../../../src/domain/agent/lease.ts'
 import { testDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
-import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { fixedPort } from '../../support/agents/fixed-port.ts'
 import { spawnProgram, type SpawnedProgram } from '../../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { MAIN } from '../../support/programs/command-line.ts'
@@ -22,7 +22,7 @@ export const SHORT_LEASE: Lease = {
   outageAfterMs: 2_000,
 }
 
-/** Where nobody waits for an agent to be lost: one that comes back comes in time. */
+/** A lease for tests in which no agent is lost. */
 export const PATIENT_LEASE: Lease = { ...SHORT_LEASE, suspectAfterMs: 60_000, lostAfterMs: 120_000 }
 
 export interface Seen {
@@ -64,7 +64,7 @@ export interface RemoteFleet extends AsyncDisposable {
   chain(sessionId: string): Promise<Seen[]>
   until(sessionId: string, what: (chain: Seen[]) => boolean, withinMs?: number): Promise<Seen[]>
   agentStatus(name: string): Promise<string | undefined>
-  /** Where the agent of this name keeps its id and kernels. */
+  /** Directory in which the agent of this name keeps its id and kernels. */
   agentDir(name: string): string
   /** A token of the role AGENT. */
   token(): Promise<string>
@@ -92,7 +92,7 @@ export async function startRemoteFleet({ host = '127.0.0.1', lease = SHORT_LEASE
       },
       ready: /^reprise ready (http:\S+)$/,
     })
-  let server = await startServer(String(await lastingPort()))
+  let server = await startServer(String(await fixedPort()))
   resources.defer(() => server.stop().then(() => {}))
   const url = server.ready
   const adminToken = (await readFile(join(root, 'server/admin-token'), 'utf8')).trim()

@@ -46,7 +46,7 @@ function reprise(...args: string[]) {
 
 const RUN = ['--upload', '.', '--retries', '1', '--retry-delay', '0.2', '--rule', 'retry avoid=agent']
 
-test('what is uploaded runs, and a retry elsewhere finds the very same files', async () => {
+test('uploaded code runs, and a retry on another agent finds the same files', async () => {
   for (const name of ['one', 'two']) await fleet.startAgent({ name, token: await fleet.token() })
   const FAILS_ONCE = './train.sh hello; test "$REPRISE_ATTEMPT" = 2'
   const { status, stdout, stderr } = await reprise('run', '-n', 'upload', ...RUN, '--', 'sh', '-c', FAILS_ONCE)
@@ -73,7 +73,7 @@ test('what is uploaded runs, and a retry elsewhere finds the very same files', a
   expect(again.stdout).toContain(`again\n${first}`)
 })
 
-test('what is gone from the server is said, and can be uploaded again', async () => {
+test('code that the server has deleted is reported, and can be uploaded again', async () => {
   const directory = join(fleet.agentDir('server'), '../checkpoints/code')
   const [project] = await readdir(directory)
   await rm(join(directory, project!), { recursive: true })
@@ -87,7 +87,7 @@ test('what is gone from the server is said, and can be uploaded again', async ()
   expect(textOf((await fleet.chain(id))[0]!)).toBe('')
 })
 
-test('work that has failed goes on with files that were mended', async () => {
+test('a failed session goes on with mended files', async () => {
   await writeFile(join(laptop, 'broken.sh'), 'exit 3\n')
   const failed = await reprise('run', '-n', 'mended', '--upload', 'broken.sh', '--', 'sh', 'broken.sh')
   expect(failed.status).toBe(3)
@@ -110,7 +110,7 @@ test('work that has failed goes on with files that were mended', async () => {
   expect(resubmitSessions.refused).toEqual([{ code: 'CODE_NOT_FOUND' }])
 })
 
-test('what cannot come along is named, with what to do', async () => {
+test('files that cannot be uploaded are named, with what to do', async () => {
   const here = await temporaryDirectory('refused')
   await writeFile(join(here, 'train.py'), '')
   await truncate(join(here, 'train.py'), 1024)
@@ -122,7 +122,7 @@ test('what cannot come along is named, with what to do', async () => {
   expect(await run('.')).toMatchObject({
     status: 2,
     stderr: expect.stringMatching(
-      /REPRISE_UPLOAD_BYTES_MAX\)\. The largest files are data\.bin \(65 MiB\), train\.py \(1 KiB\); a \.gitignore says which stay here\.$/m,
+      /REPRISE_UPLOAD_BYTES_MAX\)\. The largest files are data\.bin \(65 MiB\), train\.py \(1 KiB\); exclude files with a \.gitignore\.$/m,
     ),
   })
   await writeFile(join(here, '.gitignore'), '*.bin\n')
@@ -136,7 +136,7 @@ test('what cannot come along is named, with what to do', async () => {
   })
 })
 
-test('the documentation', async () => {
+test('the commands of docs/uploads.md work', async () => {
   const [first, second] = await blocksOfTest('test/e2e/remote/upload.test.ts')
   const study = join(await temporaryDirectory('study'), 'study')
   await mkdir(study)
@@ -150,7 +150,7 @@ test('the documentation', async () => {
   expect(JSON.parse(await type(second!.text))).toMatchObject({ files: 1 })
 })
 
-test('a project is not told of the code of another', async () => {
+test('a project cannot see the code of another', async () => {
   const [{ code_sha256: sha256 }] = (await fleet.sql('SELECT code_sha256 FROM sessions LIMIT 1')) as [any]
   await fleet.graphql('mutation { createProject(input: { name: "other" }) { __typename } }')
   const ask = (project: string) =>

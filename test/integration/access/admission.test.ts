@@ -1,11 +1,11 @@
-/** What one caller may have of a server, over all transports. */
+/** Limits on one caller of a server, over all transports. */
 import { once } from 'node:events'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { createClient } from '../../../src/client/node/index.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
-import { threadTimeOf, watchLoop } from '../../support/servers/loop-hold.ts'
-import { startServerBeside } from '../../support/servers/server-beside.ts'
+import { threadTimeOf, watchEventLoop } from '../../support/servers/event-loop-delay.ts'
+import { startSecondServer } from '../../support/servers/second-server.ts'
 
 let server: TestServer
 
@@ -109,7 +109,7 @@ describe('an address that guesses tokens', () => {
     expect(await closedWith(guess('common', 99))).toBe(1013)
   })
 
-  test('has no valid token refused, be it a new one', async () => {
+  test('no valid token is refused, not even a new one', async () => {
     server = await startGraphQLServer({ failedAuthenticationsPerSecond: 0.1, introspectionForStrangers: false })
     const token = await server.factory.token({ role: 'ADMIN' })
     // Each begins in its own way: none is refused for another's sake.
@@ -122,12 +122,12 @@ describe('an address that guesses tokens', () => {
 
 test('20,000 operations at once on one WebSocket are bounded, and keep nobody waiting', async () => {
   server = await startGraphQLServer()
-  const target = await startServerBeside(server.database)
+  const target = await startSecondServer(server.database)
   onTestFinished(async () => void (await target.stop()))
   const asked = 20_000
   const socket = new WebSocket(`${target.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws')
   const outcomes = { answered: 0, refused: 0 }
-  const loop = watchLoop(target.url, threadTimeOf(target.pid))
+  const loop = watchEventLoop(target.url, threadTimeOf(target.pid))
   onTestFinished(() => loop.stop())
   await new Promise<void>((resolve) => {
     const payload = { authorization: `Bearer ${server.adminToken}` }

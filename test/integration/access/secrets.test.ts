@@ -12,8 +12,8 @@ import { openEnviron } from '../../../src/services/session/plan-attempt.ts'
 import { updateDeployment } from '../../../src/services/deployment/change-deployment.ts'
 import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { readChainChanges, readChainEpochs } from '../../../src/services/chain.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
-import { playedAgent } from '../../support/agents/played-agent.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
+import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import { useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { TEST_SECRETS } from '../../support/servers/test-secrets.ts'
@@ -46,11 +46,11 @@ describe('secret variables', () => {
     expect(environOf((await agent.sync()).orders, 'START')).toContainEqual(KEY[0])
   })
 
-  test('are inherited by retries and resubmissions, and compared without being read', async () => {
+  test('retries and resubmissions inherit them, and compare them without decrypting', async () => {
     const { server, agent, db } = given
     const first = await sessionIn(server, agent, 'RUNNING', { secretEnviron: KEY, retryPolicy: { maxRetries: 1 } })
     await failWith(server, agent, 1)
-    await passTime(db, 3_600)
+    await advanceClock(db, 3_600)
     await server.run('dispatch-retries')
     const childOf = async (id: string) =>
       (await given.sql('SELECT id FROM sessions WHERE parent_session_id = $1', [id]))[0]!['id'] as string
@@ -90,7 +90,7 @@ describe('secret variables', () => {
     expect(audit!['text']).not.toMatch(/another|sealed|open sesame/)
   })
 
-  test('count when another environment of a deployment stands beside them', async () => {
+  test('count together with the plain environment of a deployment', async () => {
     const { context } = given.server
     const five = (prefix: string) =>
       [0, 1, 2, 3, 4].map((n) => ({ name: `${prefix}${n}`, value: 'x'.repeat(ENVIRON_BYTES_MAX / 10) }))
@@ -109,7 +109,7 @@ describe('secret variables', () => {
     })
   })
 
-  test('that the server cannot read are a failure to start that says why', async () => {
+  test('that the server cannot read: the session fails to start, with the reason', async () => {
     const { server, db, agent } = given
     const id = await sessionIn(server, agent, 'CREATING', { secretEnviron: KEY })
     const gateway = createGateway({
@@ -122,7 +122,7 @@ describe('secret variables', () => {
       onAgent: server.hub.onAgent,
       logged: () => {},
     })
-    const stranded = playedAgent(gateway, { id: agent.id, instanceId: agent.instanceId })
+    const stranded = fakeAgent(gateway, { id: agent.id, instanceId: agent.instanceId })
     for (const [kernelId, kernel] of agent.kernels) stranded.kernels.set(kernelId, kernel)
     await given.sql('UPDATE agents SET last_sequence = 0')
     expect((await stranded.sync()).orders).toEqual([])
@@ -142,7 +142,7 @@ describe('secret variables', () => {
     await expect(createSession(context, another)).rejects.toMatchObject({ code: 'CREATION_ID_REUSED' })
   })
 
-  test('are no variables of the environment at the same time, and as many as all of it', async () => {
+  test('share their names and their limit with the plain environment', async () => {
     const { context } = given.server
     const twice = createSession(context, { ...WORK, environ: KEY, secretEnviron: KEY })
     await expect(twice).rejects.toThrow('secretEnviron.0.name: is also in environ')

@@ -1,4 +1,4 @@
-/** What clients without a token can make a server keep and do, over HTTP and WebSockets. */
+/** Bounds on the memory and work that clients without a token can cause, over HTTP and WebSockets. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { request, type IncomingHttpHeaders } from 'node:http'
@@ -14,7 +14,7 @@ import { ROOT } from '../../guard/source-files.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 const STRANGER_STALLED_AFTER_MS = 1_000
-/** Of one connection: a piece of an answer, and what Node keeps besides. */
+/** The bound of one connection: a piece of an answer, and the buffers of Node. */
 const UNREAD_BYTES_MAX = 128 * 1024
 const WITHIN = { timeout: 120_000 }
 
@@ -41,7 +41,7 @@ interface Answer {
   body: Buffer
 }
 
-/** As sent, without what clients do with it. */
+/** The answer as it is sent, before a client decodes it. */
 function ask(path: string, headers: Record<string, string> = {}, url = server.url): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const asked = request(`${url}${path}`, { headers }, (response) => {
@@ -152,7 +152,7 @@ describe('requests in a row', () => {
     expect(statuses).toEqual([200, 417, 417, 417, 400])
   })
 
-  test('of many connections: those beyond what is kept for all of them are closed, and others are served', async () => {
+  test('of many connections: those beyond the common bound are closed, and others are served', async () => {
     // Nobody is closed for being slow.
     const patient = await startGraphQLServer()
     onTestFinished(() => patient.close())
@@ -193,7 +193,7 @@ const DECODERS: Record<string, (body: Buffer) => Buffer> = {
   gzip: gunzipSync,
 }
 
-describe('what everybody may read', () => {
+describe('public pages', () => {
   const QUERY = `/graphql?query=${encodeURIComponent(getIntrospectionQuery())}`
   test.each([
     ['GraphiQL', () => '/graphql', { accept: 'text/html' }],
@@ -330,7 +330,7 @@ describe('a WebSocket without a token', () => {
     expect(most).toBeLessThan(1024 * 1024)
   })
 
-  test('that says more than it has to is closed', async () => {
+  test('that sends more than it has to is closed', async () => {
     const socket = await openSocket()
     const closed = new Promise((resolve) => socket.once('close', resolve))
     const { _socket: own } = socket as unknown as { _socket: Socket }

@@ -1,4 +1,4 @@
-/** What tokens of another project, of each role, or none at all find and may do. */
+/** Reads and writes with tokens of another project, of each role, and without any. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
@@ -29,7 +29,7 @@ afterAll(() => server?.close())
 
 const globalId = (type: string, id: string) => Buffer.from(`${type}:${id}`).toString('base64')
 
-describe('what is of another project is not found', () => {
+describe('things of another project are not found', () => {
   const read = async (text: string, variables: object = {}) => {
     const answer = await server.query(text, variables, member)
     expect(answer.errors).toBeUndefined()

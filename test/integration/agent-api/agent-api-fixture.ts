@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach } from 'vitest'
 import { createHttpGateway } from '../../../src/agent/http-gateway.ts'
 import { AGENT_REGISTER_PATH, AGENT_SYNC_PATH } from '../../../src/domain/agent/protocol.ts'
 import { type TestServer as ApiServer, startGraphQLServer } from '../../support/servers/graphql-server.ts'
-import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import { fakeAgent, type FakeAgent } from '../../support/agents/fake-agent.ts'
 import { testServer, type TestServer } from '../../support/servers/test-server.ts'
 
 export const PATHS = { register: AGENT_REGISTER_PATH, sync: AGENT_SYNC_PATH }
@@ -20,8 +20,8 @@ export interface AgentApiFixture {
   /** Drives the sessions of `api`'s database, and wakes its agents. */
   readonly server: TestServer
   /** Registered over HTTP with `token`, with 64 cpu. */
-  readonly agent: PlayedAgent
-  /** Of the role AGENT. */
+  readonly agent: FakeAgent
+  /** A token of the role AGENT. */
   readonly token: string
   /** A text or bytes are sent as they are, anything else as JSON. */
   post(
@@ -30,7 +30,7 @@ export interface AgentApiFixture {
     options?: { token?: string | null; headers?: Record<string, string> },
   ): Promise<Told>
   /** An agent that speaks over HTTP with a token of its own. */
-  played(token: string, options?: Parameters<typeof playedAgent>[1]): PlayedAgent
+  played(token: string, options?: Parameters<typeof fakeAgent>[1]): FakeAgent
   /** Every row that a lie could change, but when agents were heard. */
   world(): Promise<Record<string, unknown[]>>
 }
@@ -41,7 +41,7 @@ const log = pino({ enabled: false })
 export function useAgentApi(anew: 'each test' | 'once' = 'each test'): AgentApiFixture {
   let api: ApiServer
   let server: TestServer
-  let agent: PlayedAgent
+  let agent: FakeAgent
   let token: string
   beforeAll(async () => {
     api = await startGraphQLServer()
@@ -79,7 +79,7 @@ export function useAgentApi(anew: 'each test' | 'once' = 'each test'): AgentApiF
       const text = await response.text()
       return { status: response.status, body: parse(text), headers: response.headers }
     },
-    played: (bearer, options) => playedAgent(createHttpGateway({ urls: [api.url], token: bearer, log }), options),
+    played: (bearer, options) => fakeAgent(createHttpGateway({ urls: [api.url], token: bearer, log }), options),
     async world() {
       const tables = ['sessions', 'kernels', 'agent_slots', 'retry_decisions', 'session_events', 'kernel_logs']
       const entries = tables.map(async (table) => {

@@ -1,4 +1,4 @@
-/** The HTTP API of agents: polls, requests that are no good, and tokens that change. */
+/** The HTTP API of agents: polls, invalid requests, and tokens that change. */
 import { randomInt, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -13,7 +13,7 @@ import { createAgentOwnership } from '../../../src/services/agent/register-agent
 import { createAuthenticator } from '../../../src/services/access/authenticate.ts'
 import { sessionIn } from '../../support/sessions/drive-session.ts'
 import { eventually } from '../../support/eventually.ts'
-import { playedAgent } from '../../support/agents/played-agent.ts'
+import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import { startGraphQLServer } from '../../support/servers/graphql-server.ts'
 import { PATHS, useAgentApi } from './agent-api-fixture.ts'
 
@@ -59,7 +59,7 @@ async function watchedApi(options: { bodyWithinMs?: number } = {}) {
   }
 }
 
-/** Where nobody listens any more. */
+/** A port on which nobody listens any more. */
 async function deadUrl(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -190,7 +190,7 @@ describe('a request', () => {
     expect((await polling).status).toBe(200)
   })
 
-  test('is told by its own id, where that is fit for a log', async () => {
+  test('keeps its own request id, if that can be logged', async () => {
     const headers = { 'x-request-id': 'job-7-of-12' }
     expect((await given.post(PATHS.sync, {}, { headers })).headers.get('x-request-id')).toBe('job-7-of-12')
     const told = await given.post(PATHS.sync, {}, { headers: { 'x-request-id': '{"a": 1}' } })
@@ -204,7 +204,7 @@ describe('a request', () => {
     expect((await given.post('/agent/v1/other', {})).status).toBe(404)
   })
 
-  test('that meets a fault of ours tells no more than where to look', async () => {
+  test('that meets an internal error gets only a request id', async () => {
     await given.api.db.query('ALTER TABLE agents RENAME TO agents_away')
     try {
       const told = await given.post(PATHS.sync, sync())
@@ -231,29 +231,28 @@ describe('an agent', () => {
     await expect(second.register()).rejects.toMatchObject({ code: 'FORBIDDEN' })
   })
 
-  test('goes on with the next server when one does not answer, and stays there', async () => {
+  test('switches to the next server when one does not answer, and stays there', async () => {
     await using away = await watchedApi()
     away.api.end()
     const { api, token } = given
     const gateway = createHttpGateway({ urls: [await deadUrl(), away.url, `${api.url}/`], token, log })
-    const agent = playedAgent(gateway)
+    const agent = fakeAgent(gateway)
     await expect(agent.register()).rejects.toThrow(/^http:\/\/127\.0\.0\.1:\d+: .*ECONNREFUSED/)
     await expect(agent.register()).rejects.toMatchObject({ code: 'SERVER_STOPPING' })
     await agent.register()
     await agent.sync()
-    await expect(playedAgent(gateway).sync()).rejects.toMatchObject({ code: 'AGENT_UNKNOWN' })
+    await expect(fakeAgent(gateway).sync()).rejects.toMatchObject({ code: 'AGENT_UNKNOWN' })
     expect(gateway.url).toBe(`${api.url}/`)
   })
 
-  test('is told what is wrong with the address that it was given', async () => {
+  test('reports why its server address is wrong', async () => {
     const other = createServer((request, response) => {
       if (request.url!.startsWith('/moved')) response.writeHead(302, { location: given.api.url }).end()
       else response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Welcome to   somewhere else</h1>')
     }).listen(0, '127.0.0.1')
     await once(other, 'listening')
     const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
-    const register = (address: string) =>
-      playedAgent(createHttpGateway({ urls: [address], token: 'x', log })).register()
+    const register = (address: string) => fakeAgent(createHttpGateway({ urls: [address], token: 'x', log })).register()
     await expect(register(url)).rejects.toThrow(`${url} answers 200 and is no Reprise server: <h1>Welcome to somewhere`)
     await expect(register(`${url}/moved`)).rejects.toThrow(`${url}: unexpected redirect`)
     await expect(register('http://nowhere.invalid')).rejects.toThrow('nowhere.invalid')

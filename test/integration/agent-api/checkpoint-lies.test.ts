@@ -1,4 +1,4 @@
-/** An agent that lies about checkpoints over HTTP is told why it is refused; nothing changes, and nothing is left. */
+/** An agent that lies about checkpoints over HTTP is refused with a reason; nothing changes or is left. */
 import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -84,7 +84,7 @@ function send(who: Owner, { token = who.token, request, copy, header, body }: Se
   return given.post(AGENT_CHECKPOINT_SEND_PATH, body ?? zstdCompressSync(ARCHIVE), { token, headers })
 }
 
-/** Whatever others could miss, and whatever could be left. */
+/** All rows and files that could be missing or left over. */
 async function world() {
   const { rows } = await given.api.db.query('SELECT to_json(c) AS row FROM checkpoints c ORDER BY chain_id')
   const relay = join(TEST_CHECKPOINT_DIR, 'relay')
@@ -100,7 +100,7 @@ async function expectRefused(lie: Promise<Told>, before: object, status: number,
   expect(told).toMatchObject({ status, body: { code } })
   expect(JSON.stringify([told.body.message, told.body.issues])).toMatch(message)
   expect(await world()).toEqual(before)
-  // Whoever is honest goes on, on the same server.
+  // An honest agent continues on the same server.
   expect(await send(foreign)).toMatchObject({ status: 200, body: { recorded: true } })
   expect((await given.post(AGENT_CHECKPOINT_FETCH_PATH, own.request, { token: own.token })).status).toBe(200)
 }
@@ -115,7 +115,7 @@ const entries = Buffer.concat([
   ARCHIVE_END,
 ])
 
-describe('what is sent', () => {
+describe('sent checkpoints', () => {
   test.each<[string, () => Sent, RegExp]>([
     [
       'has another SHA-256',
@@ -172,7 +172,7 @@ describe('what is sent', () => {
   })
 })
 
-describe('what is said of it', () => {
+describe('reported checkpoints', () => {
   test.each<[string, () => Sent, number, string, RegExp]>([
     [
       'a kernel of another agent',
@@ -245,7 +245,7 @@ test('a generation that is not the present one takes the place of nothing', asyn
 })
 
 test.each([AGENT_CHECKPOINT_OFFER_PATH, AGENT_CHECKPOINT_FETCH_PATH])(
-  "%s tells nothing of another agent's chain",
+  "%s reveals nothing about another agent's chain",
   async (path) => {
     const { token } = own
     const told = await given.post(path, { ...own.request, kernelId: foreign.request.kernelId }, { token })

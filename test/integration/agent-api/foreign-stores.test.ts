@@ -1,4 +1,4 @@
-/** Agents that say they have what chains of another group have stored. */
+/** Agents that claim to have stored checkpoints of chains of another group. */
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { pino } from 'pino'
@@ -9,14 +9,14 @@ import { setQuota } from '../../../src/services/quota.ts'
 import { emptyDatabase } from '../../support/database/database.ts'
 import { migrateUpTo } from '../../support/database/migrate-up-to.ts'
 import { kernelRows, sessionRow } from '../../support/database/session-rows.ts'
-import type { PlayedAgent } from '../../support/agents/played-agent.ts'
+import type { FakeAgent } from '../../support/agents/fake-agent.ts'
 import { sessionIn } from '../../support/sessions/drive-session.ts'
 import { PATHS, useAgentApi } from './agent-api-fixture.ts'
 
 const given = useAgentApi()
 
 const STORE = randomUUID()
-let victim: PlayedAgent
+let victim: FakeAgent
 let chainId: string
 let tokens: Record<'victim' | 'attacker' | 'both' | 'all', string>
 
@@ -84,7 +84,7 @@ describe('a store of another group', () => {
     const agentId = randomUUID()
     const told = await registering(tokens.attacker, 'attackers', STORE, agentId)
     expect(told).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } })
-    expect(told.body.message).toMatch(/REPRISE_CHAINS_DIR.*another resource group.*directory of its own/s)
+    expect(told.body.message).toMatch(/REPRISE_CHAINS_DIR.*another resource group.*its own directory/s)
     expect(told.body.message).not.toContain('victims')
     expect(await given.world()).toEqual(before)
 
@@ -109,7 +109,7 @@ describe('a store of another group', () => {
     expect(await sessionRow(api.db, next)).toMatchObject({ status: 'RUNNING' })
   })
 
-  test('is refused by the database, too', async () => {
+  test('the database refuses it, too', async () => {
     const moved = `UPDATE agents SET resource_group = 'attackers' WHERE id = $1`
     await expect(given.api.db.query(moved, [victim.id])).rejects.toThrow(/agents_chain_store_resource_group_fkey/)
   })

@@ -1,4 +1,4 @@
-/** An agent that lies over HTTP: nothing changes of what is not its own, whatever it says. */
+/** An agent that lies over HTTP changes only its own kernels. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { LogPiece, ObservedKernel } from '../../../src/domain/agent/protocol.ts'
@@ -12,22 +12,22 @@ import {
 } from '../../../src/domain/limits.ts'
 import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 import { sessionIn, sessionTriedAgain } from '../../support/sessions/drive-session.ts'
-import { observed, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import { observed, type FakeAgent } from '../../support/agents/fake-agent.ts'
 import { kernelRows } from '../../support/database/session-rows.ts'
 import { PATHS, useAgentApi } from './agent-api-fixture.ts'
 
 const given = useAgentApi('once')
 
 interface Scene {
-  agent: PlayedAgent
+  agent: FakeAgent
   /** Kernels of `agent`, booked like this. */
   running: string
   prepared: string
   preparing: string
   scheduled: string
-  /** Of another agent with another token. */
-  foreign: { agent: PlayedAgent; instanceId: string; kernelId: string }
-  /** What is true, as the agent's next sync. */
+  /** Another agent with another token, and a kernel of it. */
+  foreign: { agent: FakeAgent; instanceId: string; kernelId: string }
+  /** The true state, as the next sync of the agent. */
   readonly truth: Sync
 }
 
@@ -86,7 +86,7 @@ async function foreignAgent(): Promise<Scene['foreign']> {
   return { agent, instanceId: await instanceOf(agent.id), kernelId: kernel!.id }
 }
 
-/** What is sent in place of the truth; and the answer: an error's code, or `stale` for one that orders nothing. */
+/** The false report, and the answer: an error code, or `stale` for an answer without orders. */
 type Lie = [what: string, body: (scene: Scene) => unknown, answer: Answer]
 type Answer = 'stale' | 'forget' | 'VALIDATION_FAILED' | 'FORBIDDEN' | 'AGENT_SUPERSEDED' | 'AGENT_UNKNOWN'
 
@@ -337,21 +337,15 @@ describe('registering', () => {
     expect(await given.world()).toEqual(before)
   })
 
-  test("as another token's agent", async () => {
-    const before = await given.world()
-    const agentId = scene.foreign.agent.id
-    expect(await given.post(PATHS.register, { ...registration(), agentId })).toMatchObject({
-      status: 403,
-      body: { code: 'FORBIDDEN' },
-    })
-    expect(await given.world()).toEqual(before)
-  })
-
-  test('as the embedded agent', async () => {
-    const embedded = await given.api.factory.agent()
+  const others: [string, () => Promise<string>][] = [
+    ["as another token's agent", async () => scene.foreign.agent.id],
+    ['as the embedded agent', () => given.api.factory.agent()],
+  ]
+  test.each(others)('%s', async (_, idOf) => {
+    const agentId = await idOf()
     const before = await given.world()
     for (const path of [PATHS.register, PATHS.sync]) {
-      const told = await given.post(path, { ...registration(), ...scene.truth, agentId: embedded })
+      const told = await given.post(path, { ...registration(), ...scene.truth, agentId })
       expect(told).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } })
     }
     expect(await given.world()).toEqual(before)
@@ -359,17 +353,14 @@ describe('registering', () => {
 })
 
 describe('with a token', () => {
+  const ofProject = (role: 'ADMIN' | 'MEMBER' | 'VIEWER') => () =>
+    given.api.factory.token({ role, projectId: DEFAULT_PROJECT_ID })
   const refused: [string, () => Promise<string | null>, number, string][] = [
     ['of nobody', async () => null, 401, 'UNAUTHENTICATED'],
     ['that is made up', async () => `rpr_${'x'.repeat(43)}`, 401, 'UNAUTHENTICATED'],
-    ['of a member', () => given.api.factory.token({ role: 'MEMBER', projectId: DEFAULT_PROJECT_ID }), 403, 'FORBIDDEN'],
-    ['of a viewer', () => given.api.factory.token({ role: 'VIEWER', projectId: DEFAULT_PROJECT_ID }), 403, 'FORBIDDEN'],
-    [
-      "of one project's administrator",
-      () => given.api.factory.token({ role: 'ADMIN', projectId: DEFAULT_PROJECT_ID }),
-      403,
-      'FORBIDDEN',
-    ],
+    ['of a member', ofProject('MEMBER'), 403, 'FORBIDDEN'],
+    ['of a viewer', ofProject('VIEWER'), 403, 'FORBIDDEN'],
+    ["of a project's administrator", ofProject('ADMIN'), 403, 'FORBIDDEN'],
   ]
   test.each(refused)('%s', async (_, tokenOf, status, code) => {
     const token = await tokenOf()
@@ -391,7 +382,7 @@ test.each<[string, string | Uint8Array, number, string]>([
   expect(await given.world()).toEqual(before)
 })
 
-test('what is said twice is booked once', async () => {
+test('a repeated sync is applied once', async () => {
   const { truth, running } = scene
   const sync = { ...truth, logs: [piece(running)] }
   await given.post(PATHS.sync, sync)
@@ -401,7 +392,7 @@ test('what is said twice is booked once', async () => {
   expect(before['kernel_logs']).toHaveLength(1)
 })
 
-test('all of it was a lie: the same from who may say so changes much', async () => {
+test('the same report by the right agent does change the session', async () => {
   const before = await given.world()
   expect(await given.post(PATHS.sync, instead('running', ended)(scene))).toMatchObject({ status: 200 })
   expect(await given.world()).not.toEqual(before)

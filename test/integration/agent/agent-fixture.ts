@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { type Agent, createAgent } from '../../../src/agent/agent.ts'
-import { createNoopExecutor } from '../../../src/agent/executors/noop/noop-executor.ts'
+import { createNoopExecutor } from '../../../src/agent/executors/noop-executor.ts'
 import { createProcessExecutor } from '../../../src/agent/executors/process/process-executor.ts'
 import type { ProcessLimits } from '../../../src/agent/executors/process/process-host.ts'
 import type { LogStreamName } from '../../../src/domain/agent/protocol.ts'
@@ -43,9 +43,9 @@ export interface AgentFixture {
   /** A session of one kernel. */
   create(command: string[], input?: Partial<CreateSessionInput>): Promise<{ sessionId: string; kernelId: string }>
   reaches(sessionId: string, status: SessionStatus): Promise<SessionRow>
-  /** What the server has kept. @throws where a piece is missing or there twice */
+  /** The log that the server has stored. @throws where a piece is missing or there twice */
   text(kernelId: string, stream?: LogStreamName): Promise<string>
-  /** Of the only resource group, until the next test. */
+  /** Sets the configuration of the only resource group until the next test. */
   configure(settings: { fence_after_ms?: number; stop_grace_ms?: number }): Promise<void>
 }
 
@@ -159,7 +159,7 @@ async function readKept(db: Database, kernelId: string, stream: LogStreamName): 
   return rows.map(({ text }) => text).join('')
 }
 
-/** Whatever the test left running in there. A stopped agent's fork server would leave, but looks only every 2 s. */
+/** Kills the processes that the test left. The fork server of a stopped agent would end, but looks only every 2 s. */
 async function endKernels(agentDir: string): Promise<void> {
   const executor = createProcessExecutor({ agentDir, log }, { changed: () => {} })
   await executor.recover()

@@ -63,7 +63,7 @@ export function chainsOnMachines(given: AgentFixture) {
     try {
       await retryNow(given.server.context, rows[0]!)
     } catch (error) {
-      // One that was held, and is due, may be dispatched at the same moment.
+      // A held retry that is due may be dispatched at the same moment.
       if (!(error instanceof RepriseError && error.code === 'NO_PENDING_RETRY')) throw error
     }
   }

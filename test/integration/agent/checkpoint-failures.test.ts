@@ -20,7 +20,7 @@ import { killProcessesIn } from './processes.ts'
 const given = useAgentProgram()
 const { machine, restart, workGoesTo, begin, retry, retryOn, attempt, found } = chainsOnMachines(given)
 
-/** What the next attempts find: one that goes where the directory is, and one that goes to another agent. */
+/** The checkpoints that the next attempts find: one on the agent with the directory, and one on another agent. */
 interface Shown {
   there?: string
   elsewhere: string
@@ -154,7 +154,7 @@ const SHOWN_ELSEWHERE: Record<string, readonly [string, string]> = {
   ],
   '`REPRISE_CHECKPOINT_RELAY_MAX` is 0': [
     'test/integration/agent/checkpoints.test.ts',
-    'a retry elsewhere is told that the checkpoint is missing, and one back finds no old one',
+    'a retry elsewhere learns that the checkpoint is missing, and a retry back finds no old one',
   ],
 }
 
@@ -176,7 +176,7 @@ test.for(shownHere)('$failure', async ({ failure, there, elsewhere }, { skip }) 
   expect(shown.there === undefined).toBe(there === '')
 })
 
-/** What the cell begins with. */
+/** The word at the start of the cell. */
 function wordOf(cell: string): string | undefined {
   return /^`(\w+)`/.exec(cell)?.[1]
 }

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ChainStoreError } from '../../../src/agent/chain-store.ts'
+import { ChainStoreError } from '../../../src/agent/executors/chain/chain-store.ts'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import { setQuota } from '../../../src/services/quota.ts'
@@ -28,7 +28,7 @@ const {
   found,
 } = chainsOnMachines(given)
 
-/** What goes through the server has tests of its own. */
+/** Relays through the server are tested elsewhere. */
 function machine(name: string, chainsDir?: string): Promise<Machine> {
   given.gateway.offerCheckpoint = async () => ({ wanted: false, reason: null, recorded: false, bytesMax: 0 })
   return machineWithServer(name, chainsDir)
@@ -42,7 +42,7 @@ async function resubmit(chainId: string, overrides: object): Promise<void> {
   await resubmitSessions(context, { sessionIds: [rows[0]!.id], overrides })
 }
 
-test('a retry elsewhere is told that the checkpoint is missing, and one back finds no old one', async () => {
+test('a retry elsewhere learns that the checkpoint is missing, and a retry back finds no old one', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
   await workGoesTo(one)
   const chainId = await begin(ADD)
@@ -74,7 +74,7 @@ test('a retry elsewhere is told that the checkpoint is missing, and one back fin
   expect(readFileSync(join(one.chainsDir, chainId, 'steps'), 'utf8')).toBe('4\n')
 })
 
-test('agents that see one directory, by whatever path, go on with what the others left', async () => {
+test('agents that share a directory, by any path, continue from the checkpoints of the others', async () => {
   const shared = await temporaryDirectory('store')
   const mounted = join(await temporaryDirectory('mount'), 'store')
   symlinkSync(shared, mounted)
@@ -89,7 +89,7 @@ test('agents that see one directory, by whatever path, go on with what the other
   expect(await attempt(chainId, 3)).toBe('here2:1,2,')
 })
 
-test('a resubmission goes on with the checkpoint, unless it asks for none', async () => {
+test('a resubmission continues from the checkpoint, unless it asks for none', async () => {
   const one = await machine('one')
   const chainId = await begin(ADD)
   await attempt(chainId, 1)
@@ -105,7 +105,7 @@ test('a resubmission goes on with the checkpoint, unless it asks for none', asyn
   expect(readFileSync(join(one.chainsDir, `${chainId}.1`, 'steps'), 'utf8')).toBe('3\n4\n')
 })
 
-/** As when the chain had ended so long ago. */
+/** Makes the chain look as if it had ended so long ago. */
 async function removeOldCheckpoints(chainId: string, days: number): Promise<void> {
   await given.db.query('UPDATE chains SET ended_at = now() - make_interval(days => $2) WHERE chain_id = $1', [
     chainId,
@@ -124,7 +124,7 @@ async function reports(where: Machine): Promise<void> {
   await eventually(() => syncs.at(-1)!.chains === undefined)
 }
 
-test('a checkpoint goes long after its chain has failed; a resubmission later than that is told', async () => {
+test('a checkpoint is removed long after its chain failed, and a later resubmission reports that', async () => {
   const one = await machine('one')
   const chainId = await begin(ADD, { retryPolicy: { maxRetries: 0 } })
   await attempt(chainId, 1)
@@ -166,7 +166,7 @@ test('an attempt that leaves nothing elsewhere does not take the place of the ch
   expect(await attempt(chainId, 3)).toBe('here1:1,')
 })
 
-test('what a chain stores is measured while it runs, also where it is too much to be looked through at the end', async () => {
+test('the size of a chain is measured while it runs, also if it is too large to be walked at the end', async () => {
   const one = await machine('one')
   const go = join(await temporaryDirectory('go'), 'go')
   const many = `cd "$REPRISE_CHAIN_DIR"; seq 10001 | xargs touch; head -c 100000 /dev/urandom >state; sync
@@ -213,7 +213,7 @@ test('while checkpoints have all that a quota allows, no chain begins, and those
   }
 })
 
-test('an agent tells the sizes of chains that it runs, and of no others', async () => {
+test('an agent reports the sizes of the chains that it runs, and of no others', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
   await workGoesTo(one)
   const chainId = await begin(ADD)

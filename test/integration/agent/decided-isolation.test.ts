@@ -1,4 +1,4 @@
-/** What isolates an agent's kernels is decided once, and never becomes weaker by itself. */
+/** The isolation of an agent is decided once, and never becomes weaker by itself. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ const decide = (agentDir: string, mode: IsolationMode = 'auto') =>
   decideIsolation({ mode, dataDir: agentDir, agentDir, hide: [] })
 const recordIn = (agentDir: string) => JSON.parse(readFileSync(join(agentDir, 'isolation.json'), 'utf8')) as object
 
-/** As of an agent whose machine could do more than this one. */
+/** Records the decision of an agent whose machine could do more than this one. */
 function hadBetter(agentDir: string): void {
   const way = { by: 'bubblewrap', withUids: process.getuid!() !== 0 }
   writeFileSync(join(agentDir, 'isolation.json'), JSON.stringify({ name: 'namespaces+user', way }))
@@ -88,7 +88,7 @@ describe.skipIf(!isRoot)(`on a full disk${isRoot ? '' : ' (skipped: only root ma
     expect((await decide(agentDir)).guard).toBeUndefined()
   })
 
-  test('what was decided stays: kernels are refused until there is space', async () => {
+  test('the decision stays: kernels are refused until there is space', async () => {
     const agentDir = await smallDisk()
     const { name } = await decide(agentDir)
     const filler = fill(agentDir)

@@ -10,9 +10,9 @@ export interface Held {
 
 /** The way from an agent to the real gateway, on which calls can be refused and held up, and answers lost. */
 export interface FaultyGateway extends Gateway {
-  /** Those that were answered. */
+  /** The answered requests. */
   readonly registrations: RegisterRequest[]
-  /** Those that the server was given, in their order. */
+  /** The requests that reached the server, in order. */
   readonly syncs: SyncRequest[]
   readonly refusals: number
   readonly lost: number
@@ -20,7 +20,7 @@ export interface FaultyGateway extends Gateway {
   readonly interrupted: number
   /** Calls of an agent that waits for their answers, at once. */
   readonly underWayMax: number
-  /** Of which calls the request never arrives at the server, and of which the answer does not come back. */
+  /** Selects the calls whose request never arrives, and those whose answer is lost. */
   lose: (request: Request) => 'request' | 'answer' | null
   /** The server is away: calls under way end without an answer, others are refused. */
   cut(): void

@@ -1,10 +1,10 @@
-/** What the server books of an agent's reports, and which orders it gives. */
+/** Effects of the reports of agents on the server, and the orders that it returns. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { LogPiece, RegisterRequest } from '../../../src/domain/agent/protocol.ts'
 import { LOG_CHUNK_BYTES_MAX, OBSERVED_KERNELS_MAX } from '../../../src/domain/limits.ts'
 import { sessionIn, sessionTriedAgain } from '../../support/sessions/drive-session.ts'
-import { observed, playedAgent, type Report } from '../../support/agents/played-agent.ts'
+import { observed, fakeAgent, type Report } from '../../support/agents/fake-agent.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { history, kernelRows, sessionRow, statuses } from '../../support/database/session-rows.ts'
 
@@ -59,7 +59,7 @@ describe('an order', () => {
     expect((await agent.sync()).orders).toEqual([])
   })
 
-  it('to start comes also to an agent that lost what it had prepared', async () => {
+  it('to start is repeated to an agent that lost its prepared kernel', async () => {
     const { server, agent } = given
     await sessionIn(server, agent, 'CREATING')
     agent.kernels.clear()
@@ -73,7 +73,7 @@ describe('a report that cannot be', () => {
     'of an older assignment': (id) => [id, 0, { status: 'EXITED', exitCode: 0, startedAt: 'then' }],
     'of an assignment to come': (id) => [id, 2, { status: 'FAILED' }],
   }
-  it.each(Object.entries(lies))('%s changes nothing, and the agent is told to forget it', async (_, lie) => {
+  it.each(Object.entries(lies))('%s changes nothing, and the agent is ordered to forget it', async (_, lie) => {
     const { server, agent } = given
     const id = await sessionIn(server, agent, 'CREATING')
     const [kernelId, assignment, report] = lie((await kernelOf(id)).id)
@@ -87,7 +87,7 @@ describe('a report that cannot be', () => {
   it('from an agent that the kernel was not given to changes nothing', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING')
-    const liar = playedAgent(server.gateway)
+    const liar = fakeAgent(server.gateway)
     await liar.register()
     liar.observe((await kernelOf(id)).id, { status: 'EXITED', exitCode: 0, startedAt: 'now' })
     const before = await world()
@@ -103,7 +103,7 @@ describe('a report that cannot be', () => {
     ['CREATING', { status: 'PULLING' }],
     ['RUNNING', { status: 'PREPARED' }],
     ['RUNNING', { status: 'PULLING' }],
-  ] as const)('of a kernel booked as %s that says %o changes nothing', async (status, report) => {
+  ] as const)('of a kernel recorded as %s that reports %o changes nothing', async (status, report) => {
     const { server, agent } = given
     const id = status === 'SCHEDULED' ? await sessionTriedAgain(server, agent) : await sessionIn(server, agent, status)
     const { id: kernelId, assignment } = await kernelOf(id)
@@ -113,7 +113,7 @@ describe('a report that cannot be', () => {
     expect(await world()).toEqual(before)
   })
 
-  it('of success before it was told to start is no success', async () => {
+  it('of success before the order to start is no success', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'PREPARED')
     agent.observe((await kernelOf(id)).id, { status: 'EXITED', exitCode: 0, startedAt: 'now' })
@@ -136,7 +136,7 @@ describe('a report that cannot be', () => {
 })
 
 describe('a kernel that has ended', () => {
-  it('stays as it ended, whatever comes late, and what came is recorded as stale once', async () => {
+  it('keeps its end, and a late report is recorded as stale once', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING')
     const { id: kernelId } = await kernelOf(id)
@@ -166,7 +166,7 @@ describe('a kernel that has ended', () => {
     expect(await kernelOf(id)).toMatchObject({ status: 'ERROR', exitCode: 0xc0000005 | 0 })
   })
 
-  it('may have died of something that text in a database cannot say', async () => {
+  it('may have an error text that a database column cannot hold', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING')
     const error = { name: 'executor-failed', message: 'bytes \0 and half a pair \ud800' }
@@ -178,15 +178,15 @@ describe('a kernel that has ended', () => {
 })
 
 describe('who may speak', () => {
-  it('an agent that nobody knows is told to register', async () => {
-    const stranger = playedAgent(given.server.gateway)
+  it('an unknown agent is asked to register', async () => {
+    const stranger = fakeAgent(given.server.gateway)
     await expect(stranger.sync()).rejects.toMatchObject({ code: 'AGENT_UNKNOWN' })
   })
 
   it('the last process that registered under an id supersedes those before', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING')
-    const successor = playedAgent(server.gateway, { id: agent.id, slots: { cpu: '64' } })
+    const successor = fakeAgent(server.gateway, { id: agent.id, slots: { cpu: '64' } })
     await successor.register()
     agent.exitAll(1)
     await expect(agent.sync()).rejects.toMatchObject({ code: 'AGENT_SUPERSEDED' })
@@ -196,7 +196,7 @@ describe('who may speak', () => {
     expect(await statuses(db, id)).toBe('RUNNING: RUNNING')
   })
 
-  it('what an agent said earlier is not booked after what it said since', async () => {
+  it('an earlier report is not applied after a later one', async () => {
     const { server, agent, db, sql } = given
     const id = await sessionIn(server, agent, 'RUNNING')
     const [row] = await sql('SELECT instance_id AS "instanceId" FROM agents WHERE id = $1', [agent.id])
@@ -247,7 +247,7 @@ describe('who may speak', () => {
     })
   })
 
-  it('what is no report is refused as a whole, in words', async () => {
+  it('an invalid report is refused as a whole, with a message', async () => {
     const { server, agent } = given
     const id = await sessionIn(server, agent, 'CREATING')
     const before = await world()
@@ -293,7 +293,7 @@ describe('who may speak', () => {
 })
 
 describe('logs', () => {
-  it("are kept once by offset, from the kernel's own agent alone, and shipping goes on where it stopped", async () => {
+  it("are stored once by offset, only from the kernel's own agent, and shipping continues where it stopped", async () => {
     const { server, agent, sql } = given
     const id = await sessionIn(server, agent, 'RUNNING')
     const { id: kernelId } = await kernelOf(id)
@@ -308,7 +308,7 @@ describe('logs', () => {
     })
     await agent.sync([piece(0, 'one '), piece(4, 'two ')])
     await agent.sync([piece(0, 'one '), piece(4, 'two '), piece(8, 'three')])
-    const liar = playedAgent(server.gateway)
+    const liar = fakeAgent(server.gateway)
     await liar.register()
     await liar.sync([piece(13, 'lies')])
     const [row] = await sql(`SELECT string_agg(text, '' ORDER BY "offset") AS text FROM kernel_logs`)

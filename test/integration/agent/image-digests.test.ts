@@ -1,20 +1,20 @@
-/** All kernels of a session run one image, and so do its retries, if their policy does not say otherwise. */
+/** All kernels of a session run one image, and so do its retries, unless their policy differs. */
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { KernelOrder } from '../../../src/domain/agent/protocol.ts'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
-import type { PlayedAgent } from '../../support/agents/played-agent.ts'
+import type { FakeAgent } from '../../support/agents/fake-agent.ts'
 import { chainRows, kernelRows } from '../../support/database/session-rows.ts'
-import { usePlayedApi } from '../../support/servers/played-api.ts'
+import { useFakeAgentApi } from '../../support/servers/fake-agent-api.ts'
 import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 
 const digest = (digit: string) => `sha256:${digit.repeat(64)}`
 const [OLD, NEW] = [digest('a'), digest('b')]
 
-const given = usePlayedApi()
-let agents: PlayedAgent[]
+const given = useFakeAgentApi()
+let agents: FakeAgent[]
 
 beforeEach(async () => {
   agents = [await given.registered({ slots: { cpu: '1' } }), await given.registered({ slots: { cpu: '1' } })]
@@ -30,12 +30,12 @@ async function placed(input: Partial<CreateSessionInput>): Promise<string> {
 }
 
 /** Reports everything that the agent has as prepared, with this image. */
-async function prepare(agent: PlayedAgent, imageDigest: string): Promise<KernelOrder[]> {
+async function prepare(agent: FakeAgent, imageDigest: string): Promise<KernelOrder[]> {
   agent.obey(await agent.sync())
   return prepared(agent, imageDigest)
 }
 
-async function prepared(agent: PlayedAgent, imageDigest: string): Promise<KernelOrder[]> {
+async function prepared(agent: FakeAgent, imageDigest: string): Promise<KernelOrder[]> {
   for (const [kernelId, { status }] of agent.kernels) {
     if (status === 'PREPARED') agent.observe(kernelId, { imageDigest })
   }
@@ -58,12 +58,12 @@ async function images(sessionId: string) {
   }
 }
 
-/** Of its kernels. */
+/** The statuses of its kernels. */
 const statuses = async (id: string) => (await kernelRows(given.api.db, id)).map(({ status }) => status)
 
 /** A first attempt that ran this image and failed, and its retry, which waits for its order. */
-async function retried(retryPolicy: object): Promise<{ first: string; retry: string; agent: PlayedAgent }> {
-  const [agent] = agents as [PlayedAgent]
+async function retried(retryPolicy: object): Promise<{ first: string; retry: string; agent: FakeAgent }> {
+  const [agent] = agents as [FakeAgent]
   await given.api.db.query(`DELETE FROM agents WHERE id = $1`, [agents[1]!.id])
   const first = await placed({ image: 'team/tool:1', retryPolicy })
   await prepare(agent, OLD)
@@ -71,16 +71,16 @@ async function retried(retryPolicy: object): Promise<{ first: string; retry: str
   await agent.comply()
   await given.server.run('promote-to-running')
   await failWith(given.server, agent, 1)
-  await passTime(given.api.db, 5)
+  await advanceClock(given.api.db, 5)
   await given.server.run('dispatch-retries', 'schedule-sessions', 'prepare-sessions')
   const [, child] = await chainRows(given.api.db, first)
   return { first, retry: child!.id, agent }
 }
 
 describe('the kernels of a session', () => {
-  it('run what the first agent found under the image’s name', async () => {
+  it('run the image that the first agent resolved', async () => {
     const id = await placed(SPREAD)
-    const [one, other] = agents as [PlayedAgent, PlayedAgent]
+    const [one, other] = agents as [FakeAgent, FakeAgent]
     await prepare(one, OLD)
     expect(await images(id)).toMatchObject({ imageDigest: OLD, requiredImageDigest: null })
     expect(wanted((await other.sync()).orders)).toEqual([{ want: 'PREPARE', imageDigest: OLD }])
@@ -90,7 +90,7 @@ describe('the kernels of a session', () => {
 
   it('that was prepared with another image is prepared again', async () => {
     const id = await placed(SPREAD)
-    const [one, other] = agents as [PlayedAgent, PlayedAgent]
+    const [one, other] = agents as [FakeAgent, FakeAgent]
     other.obey(await other.sync())
     await prepare(one, OLD)
     const orders = await prepared(other, NEW)
@@ -101,7 +101,7 @@ describe('the kernels of a session', () => {
     expect(await statuses(id)).toEqual(['PREPARED', 'PREPARED'])
   })
 
-  it('run one image where two agents tell of two at the same time', async () => {
+  it('run one image where two agents report two at the same time', async () => {
     const told: string[] = []
     for (let round = 0; round < 10; round++) {
       const id = await placed(SPREAD)
@@ -160,7 +160,7 @@ describe('a retry', () => {
     expect((await images(first)).retryDecision!.explanation).not.toContain('image')
   })
 
-  it('of a policy that follows the tag says that it runs another image', async () => {
+  it('of a policy that follows the tag report that they run another image', async () => {
     const { first, retry, agent } = await retried({ maxRetries: 1, retryDelay: 1, pinImage: false })
     expect(await images(retry)).toMatchObject({ imageDigest: null, requiredImageDigest: null })
     await prepare(agent, NEW)
@@ -176,7 +176,7 @@ describe('a retry', () => {
     expect(change.node).toEqual({ attempt: 2, differences: [{ field: 'imageDigest', before: OLD, after: NEW }] })
   })
 
-  it('that a person asks for runs it, too, unless they say otherwise', async () => {
+  it('that a person asks for runs the same image, unless the request differs', async () => {
     const { first, retry, agent } = await retried({ maxRetries: 1, retryDelay: 1 })
     await prepare(agent, OLD)
     await given.server.run('promote-to-prepared', 'start-sessions')
@@ -195,7 +195,7 @@ describe('a retry', () => {
     expect(await images(fourth.id)).toMatchObject({ requiredImageDigest: null })
   })
 
-  it('of an attempt that goes back to another agent asks anew', async () => {
+  it('of an attempt that moves to another agent resolves the image again', async () => {
     const id = await placed({ image: 'team/tool:1' })
     const [kernel] = await kernelRows(given.api.db, id)
     const agent = agents.find((each) => each.id === kernel!.agent)!
@@ -203,7 +203,7 @@ describe('a retry', () => {
     agent.observe(kernel!.id, { status: 'PULLING', imageDigest: OLD })
     await agent.sync()
     expect(await images(id)).toMatchObject({ imageDigest: OLD })
-    await passTime(given.api.db, 901)
+    await advanceClock(given.api.db, 901)
     await given.server.run('prepare-sessions')
     expect(await statuses(id)).toEqual(['PENDING'])
     expect(await images(id)).toMatchObject({ imageDigest: null })

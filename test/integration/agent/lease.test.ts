@@ -5,8 +5,8 @@ import { LEASE } from '../../../src/domain/agent/lease.ts'
 import { updateSilentAgents } from '../../../src/store/sql/agent/agents.sql.ts'
 import { recordPresence, type ServerIdentity } from '../../../src/store/sql/server.sql.ts'
 import { driveAll, sessionIn } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
-import { playedAgent } from '../../support/agents/played-agent.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
+import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import {
   decisionRow,
@@ -28,7 +28,7 @@ async function agentStatus(id = given.agent.id): Promise<unknown> {
 }
 
 async function silence(seconds: number): Promise<void> {
-  await passTime(given.db, seconds, { silentAgents: [given.agent.id] })
+  await advanceClock(given.db, seconds, { silentAgents: [given.agent.id] })
   await given.server.run('watch-agents')
 }
 
@@ -42,7 +42,7 @@ async function loseRunning(): Promise<string> {
 }
 
 describe('silence', () => {
-  it('makes an agent SUSPECT, then LOST; being heard makes it ALIVE', async () => {
+  it('makes an agent SUSPECT, then LOST; a sync makes it ALIVE', async () => {
     const { agent, db } = given
     await silence(10)
     expect(await agentStatus()).toBe('ALIVE')
@@ -87,7 +87,7 @@ describe('silence', () => {
 })
 
 describe('a lost agent', () => {
-  it('has failed what ran on it, as AGENT_TRANSIENT', async () => {
+  it('fails its sessions as AGENT_TRANSIENT', async () => {
     const { db, agent } = given
     const id = await loseRunning()
     expect(await sessionRow(db, id)).toMatchObject({ status: 'ERROR', error: 'agent-lost', cause: 'AGENT_TRANSIENT' })
@@ -96,10 +96,10 @@ describe('a lost agent', () => {
     expect(await misbookedSlots(db)).toEqual([])
   })
 
-  it.each(['PREPARING', 'PREPARED', 'CREATING'] as const)('sends back what is %s, to another agent', async (status) => {
+  it.each(['PREPARING', 'PREPARED', 'CREATING'] as const)('moves what is %s to another agent', async (status) => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, status)
-    const second = playedAgent(server.gateway)
+    const second = fakeAgent(server.gateway)
     await second.register()
     await silence(41)
     await server.run('prepare-sessions', 'start-sessions')
@@ -114,17 +114,17 @@ describe('a lost agent', () => {
     )
     if (status === 'CREATING') expect(pauseMs! + Number(told!['silentMs'])).toBeCloseTo(135_000, -1)
     else expect(pauseMs ?? 0).toBe(0)
-    await passTime(db, 95, { silentAgents: [agent.id] })
+    await advanceClock(db, 95, { silentAgents: [agent.id] })
     await second.sync()
     await server.run('schedule-sessions')
     expect(await kernelRows(db, id)).toMatchObject([{ status: 'PREPARING', agent: second.id }])
     expect(await misbookedSlots(db)).toEqual([])
   })
 
-  it('ends what was to end', async () => {
+  it('ends sessions that were terminating', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', { ...RETRIED, batchTimeout: 30 })
-    await passTime(db, 31)
+    await advanceClock(db, 31)
     await server.run('enforce-batch-timeouts', 'terminate-sessions')
     await silence(41)
     await server.run('promote-to-terminated', 'decide-retries')
@@ -138,15 +138,15 @@ describe('the retry of a session on a silent agent', () => {
   it('is HELD until the fence and its margin have passed', async () => {
     const { server, agent, db } = given
     const id = await loseRunning()
-    await passTime(db, 10, { silentAgents: [agent.id] })
+    await advanceClock(db, 10, { silentAgents: [agent.id] })
     await server.run('dispatch-retries')
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'HELD', holdReason: 'PARENT_ALIVE', child: null })
     for (const seconds of [30, 30]) {
-      await passTime(db, seconds, { silentAgents: [agent.id] })
+      await advanceClock(db, seconds, { silentAgents: [agent.id] })
       await server.run('dispatch-retries')
       expect(await decisionRow(db, id)).toMatchObject({ phase: 'HELD' })
     }
-    await passTime(db, 25, { silentAgents: [agent.id] })
+    await advanceClock(db, 25, { silentAgents: [agent.id] })
     await server.run('dispatch-retries')
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'DISPATCHED', holdReason: null })
     const retryEvents = (await events(db, id)).filter((line) => line.includes('retry_'))
@@ -161,7 +161,7 @@ describe('the retry of a session on a silent agent', () => {
     const { server, agent, db } = given
     const id = await loseRunning()
     const [kernel] = await kernelRows(db, id)
-    await passTime(db, 5, { silentAgents: [agent.id] })
+    await advanceClock(db, 5, { silentAgents: [agent.id] })
     await server.run('dispatch-retries')
     agent.kernels.clear()
     for (const status of reports) {
@@ -174,7 +174,7 @@ describe('the retry of a session on a silent agent', () => {
       if (status === 'RUNNING') expect(await kernelRows(db, id)).toMatchObject([{ gone: false }])
     }
     await agent.sync()
-    await passTime(db, 2)
+    await advanceClock(db, 2)
     await server.run('dispatch-retries')
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'DISPATCHED' })
     // Terminal is final: it did not succeed after all.
@@ -197,7 +197,7 @@ describe('the retry of a session whose kernel has ended, but may still run', () 
     expect(await kernelRows(db, id)).toMatchObject([{ status: 'ERROR', gone: false }])
     // Far longer than any fence: the agent is heard, and still says that it may run.
     for (const seconds of [2, 600]) {
-      await passTime(db, seconds)
+      await advanceClock(db, seconds)
       expect((await agent.sync()).forget).toEqual([])
       await server.run('dispatch-retries')
       expect(await decisionRow(db, id)).toMatchObject({ phase: 'HELD', holdReason: 'PARENT_ALIVE', child: null })
@@ -207,7 +207,7 @@ describe('the retry of a session whose kernel has ended, but may still run', () 
     await agent.sync()
     expect(agent.kernels.size).toBe(0)
     expect(await kernelRows(db, id)).toMatchObject([{ status: 'ERROR', gone: true }])
-    await passTime(db, 2)
+    await advanceClock(db, 2)
     await server.run('dispatch-retries')
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'DISPATCHED', holdReason: null })
     expect(await misbookedSlots(db)).toEqual([])
@@ -218,7 +218,7 @@ describe('an outage of all servers', () => {
   it('gives every agent a full lease, and costs no attempt', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', RETRIED)
-    await passTime(db, 3_600, { silentAgents: [agent.id], serversGone: true })
+    await advanceClock(db, 3_600, { silentAgents: [agent.id], serversGone: true })
     const restarted = testServer(db)
     await restarted.run('watch-agents', 'detect-termination')
     expect(await agentStatus()).toBe('ALIVE')
@@ -231,7 +231,7 @@ describe('an outage of all servers', () => {
 
   it('saves nobody who stays away: the lease runs out after it', async () => {
     const { agent, db } = given
-    await passTime(db, 3_600, { silentAgents: [agent.id], serversGone: true })
+    await advanceClock(db, 3_600, { silentAgents: [agent.id], serversGone: true })
     await testServer(db).run('watch-agents')
     await silence(41)
     expect(await agentStatus()).toBe('LOST')
@@ -239,7 +239,7 @@ describe('an outage of all servers', () => {
 
   it('of those with an API alone costs agents of their own processes nothing, and spares no embedded one', async () => {
     const { db, agent, sql, server } = given
-    const embedded = playedAgent(server.gateway)
+    const embedded = fakeAgent(server.gateway)
     await embedded.register()
     await sql('UPDATE agents SET embedded = false WHERE id = $1', [agent.id])
     await sql(`UPDATE servers SET last_seen_at = reprise_now() - interval '10 seconds'`)
@@ -250,20 +250,20 @@ describe('an outage of all servers', () => {
       await updateSilentAgents(db, LEASE)
     }
     await look(scheduler)
-    await passTime(db, 41, { silentAgents: [agent.id, embedded.id] })
+    await advanceClock(db, 41, { silentAgents: [agent.id, embedded.id] })
     await look(scheduler)
     expect([await agentStatus(), await agentStatus(embedded.id)]).toEqual(['ALIVE', 'LOST'])
     await look(api)
     await look(scheduler)
     expect(await agentStatus()).toBe('ALIVE')
-    await passTime(db, 41, { silentAgents: [agent.id] })
+    await advanceClock(db, 41, { silentAgents: [agent.id] })
     await look(scheduler)
     expect(await agentStatus()).toBe('LOST')
   })
 
   it('is none while one of two servers was there', async () => {
     const { agent, db } = given
-    await passTime(db, 41, { silentAgents: [agent.id] })
+    await advanceClock(db, 41, { silentAgents: [agent.id] })
     await testServer(db).run('watch-agents')
     expect(await agentStatus()).toBe('LOST')
   })

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { signalProcess } from '../../../src/agent/executors/process/signal-process.ts'
+import { signalProcess } from '../../../src/agent/executors/process/proc-stat.ts'
 import { eventually } from '../../support/eventually.ts'
 
 /** By their working directory. */

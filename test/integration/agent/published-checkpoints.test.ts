@@ -1,4 +1,4 @@
-/** What running programs publish: the agent sees their wish, sends a snapshot, and answers. */
+/** Checkpoints that running programs publish: the agent sees the request, sends a snapshot, and answers. */
 import { createHash } from 'node:crypto'
 import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ const PUBLISH = `cd "$REPRISE_CHAIN_DIR"
 publish() { rm -f .published; : >.publish; while [ -e .publish ]; do sleep 0.05; done; cat .published; }
 `
 
-/** Of two without a common store, the first of which has the work. */
+/** Two machines without a common store; the first has the work. */
 async function machines(): Promise<[Machine, Machine]> {
   const all: [Machine, Machine] = [await machine('one'), await machine('two')]
   await workGoesTo(all[0])
@@ -38,7 +38,7 @@ function answerIn({ chainsDir }: { chainsDir: string }, chainId: string) {
 const RETRY = `echo "$REPRISE_CHECKPOINT$REPRISE_CHECKPOINT_ATTEMPT: $(ls -A | tr '\\n' ' ')$(cat step)"; exit 3`
 const FIRST = `test $REPRISE_ATTEMPT = 1 || { ${RETRY}; }\n`
 
-test('a retry elsewhere goes on from what was published, if nothing else could be sent', async () => {
+test('a retry elsewhere continues from the published checkpoint, if nothing else could be sent', async () => {
   const [one, two] = await machines()
   const go = join(await temporaryDirectory('go'), 'go')
   const gate = `until [ -e ${go} ]; do sleep 0.05; done`
@@ -59,7 +59,7 @@ test('a retry elsewhere goes on from what was published, if nothing else could b
     expect(readdirSync(chainsDir).filter((name) => /^\.(new|snap)-/.test(name))).toEqual([])
 })
 
-test("the copy of the attempt's end takes the place of what was published", async () => {
+test('the copy from the end of the attempt replaces the published one', async () => {
   const [, two] = await machines()
   const { sessionId } = await begin(`${FIRST}echo 5 >step; publish; echo 6 >step; : >.publish; exit 3`)
   await attempt(sessionId, 1)
@@ -87,7 +87,7 @@ test('who publishes all the time has the last state sent, and not each', async (
   expect(sent).toBeLessThanOrEqual(1 + pauses)
 })
 
-test('what an agent has not finished when it ends, its next instance does', async () => {
+test('the next instance finishes a snapshot that its predecessor began', async () => {
   const [one] = await machines()
   const held = Promise.withResolvers<never>()
   const { sendCheckpoint } = given.gateway
@@ -176,7 +176,7 @@ test('neither the wish nor the answer is a checkpoint, or goes along with one', 
   }
 })
 
-test('only the agent of a kernel that runs publishes, and what was asked for earlier does not replace what came later', async () => {
+test('only the agent of a running kernel publishes, and an earlier request does not replace a later one', async () => {
   await machines()
   const { sessionId, kernelId } = await begin('echo 5 >step; publish; while [ ! -e end ]; do sleep 0.05; done; exit 3')
   await eventually(async () => (await record(sessionId))?.relay_attempt === 1)

@@ -1,9 +1,9 @@
-/** From agents and resource groups to what runs there, and back: who sees what, page by page, at what price. */
+/** Queries from agents and resource groups to their sessions and back: visibility, pages and cost. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { analysedPlanOf, readWhole, rowsRead } from '../../support/database/plans.ts'
 import { recordQueries, recordStatements } from '../../support/database/record-statements.ts'
 import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
-import { playedAgent } from '../../support/agents/played-agent.ts'
+import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { testServer } from '../../support/servers/test-server.ts'
 
@@ -31,7 +31,7 @@ describe('an agent', () => {
     kernels(first: 50) { totalCount edges { node { kernelId role status session { name kernels { role } } agent { name } } } }
     sessions(first: 50) { totalCount edges { node { sessionId name status } } } } } }`
 
-  test('shows what it has now, of the projects of the token', async () => {
+  test('shows its present sessions, of the projects of the token', async () => {
     const ours = await server.factory.session({ projectId: project, name: 'ours', status: 'RUNNING', clusterSize: 2 })
     const theirs = await server.factory.session({ name: 'theirs', status: 'RUNNING' })
     const ended = await server.factory.session({ projectId: project, name: 'ended', status: 'TERMINATED' })
@@ -132,7 +132,7 @@ describe('a resource group', () => {
     expect(seen).toEqual(whole.edges.map(({ node }: any) => node.agentId))
   })
 
-  test('shows what waits, in the order in which it is taken, of the projects of the token', async () => {
+  test('shows pending sessions in the order of the queue, of the projects of the token', async () => {
     for (const [name, priority] of [
       ['later', 10],
       ['urgent', 90],
@@ -162,7 +162,7 @@ describe('a resource group', () => {
     expect((await ask(none)).sessions.totalCount).toBe(0)
   })
 
-  test('reads of what has ended only what it is asked for', async () => {
+  test('reads only the requested page of ended sessions', async () => {
     const agentId = await server.factory.agent('old')
     await server.db.query(
       `INSERT INTO kernels (id, session_id, role, index, status, resource_slots, agent_id, terminated_at)
@@ -200,11 +200,11 @@ describe('a resource group', () => {
   })
 })
 
-test('a session says who had it made and ended, what waits for it, and how long it was in what', async () => {
+test('a session shows who created and ended it, its dependents, and its time in each status', async () => {
   const { db } = server
   const scheduler = testServer(db)
   await db.query(`DELETE FROM sessions WHERE status = 'PENDING'`)
-  const agent = playedAgent(scheduler.gateway, { slots: { cpu: '64' }, resourceGroup: 'default' })
+  const agent = fakeAgent(scheduler.gateway, { slots: { cpu: '64' }, resourceGroup: 'default' })
   await agent.register()
   const id = await scheduler.create({ name: 'first', allowAgents: [agent.id] })
   const dependents = [
@@ -238,7 +238,7 @@ test('a session says who had it made and ended, what waits for it, and how long 
   expect(queued + preparing + ran + ending).toBeCloseTo(age, 6)
 })
 
-test('a session says whose it is, and who terminated it', async () => {
+test('a session shows its owner, and who terminated it', async () => {
   const { db } = server
   const { rows } = await db.query<{ id: string }>(
     `INSERT INTO users (id, name) VALUES (gen_random_uuid(), 'grace') RETURNING id`,

@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { ARCHIVE_END, archiveHeader, archivePadding } from '../../../src/archive/archive-format.ts'
-import { packCheckpoint } from '../../../src/agent/executors/process/chain/pack-checkpoint.ts'
+import { packCheckpoint } from '../../../src/agent/executors/chain/pack-checkpoint.ts'
 import type { CheckpointCopy } from '../../../src/domain/agent/protocol.ts'
 import { RepriseError } from '../../../src/domain/errors.ts'
 import { createCheckpointStore, removeRelayLeftovers } from '../../../src/services/agent/relay-checkpoint.ts'
@@ -46,7 +46,7 @@ const copies = async (chainId: string) => {
   return all ? (await TEST_RELAY.removeOthers(chainId, 'none', Number.POSITIVE_INFINITY), chainId) : null
 }
 
-test('a retry elsewhere goes on with what the server has a copy of, also back where an old one is', async () => {
+test('a retry elsewhere continues from the copy of the server, also on an agent with an old checkpoint', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
   await workGoesTo(one)
   const chainId = await begin(ADD)
@@ -69,7 +69,7 @@ test('a retry elsewhere goes on with what the server has a copy of, also back wh
     expect(readdirSync(chainsDir).filter((name) => /^\.(new|snap)-/.test(name))).toEqual([])
 })
 
-test('what is unchanged is not sent again', async () => {
+test('an unchanged checkpoint is not sent again', async () => {
   await machine('two')
   const one = await machine('one')
   await workGoesTo(one)
@@ -147,7 +147,7 @@ test('an upload that is broken off leaves no file open', async () => {
   expect(openFiles(one.chainsDir)).toEqual([])
 })
 
-/** Of this process, in this directory. */
+/** The open files of this process in this directory. */
 function openFiles(directory: string): { fd: string; path: string }[] {
   const files = readdirSync('/proc/self/fd').flatMap((fd) => {
     try {
@@ -160,14 +160,14 @@ function openFiles(directory: string): { fd: string; path: string }[] {
   return files.filter(({ path }) => path.startsWith(directory))
 }
 
-/** How far the files that are open there have been read. */
+/** The read positions of the open files in there. */
 function positionIn(directory: string): string {
   return openFiles(directory)
     .map(({ fd }) => readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8').split('\n')[0])
     .join()
 }
 
-test('a copy that is damaged is not used: the attempt begins without, and says why', async () => {
+test('a damaged copy is not used: the attempt starts without a checkpoint, and reports why', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
   await workGoesTo(one)
   const chainId = await begin(ADD)
@@ -197,7 +197,7 @@ const damages: [string, (path: string, bytes: Buffer) => void, RegExp][] = [
 ]
 
 test.each(damages)(
-  'a copy that is %s on the disk of the servers is not used: the attempt begins without, and says why',
+  'a copy that is %s on the disk of the servers is not used: the attempt starts without a checkpoint, and reports why',
   async (_, damage, note) => {
     const [one, two] = [await machine('one'), await machine('two')]
     await workGoesTo(one)
@@ -209,7 +209,7 @@ test.each(damages)(
     expect(await attempt(chainId, 2)).toBe('missing1:')
     expect((await found(chainId, 2))!.note).toMatch(note)
     expect(readdirSync(two.chainsDir).filter((name) => name.startsWith('.new-'))).toEqual([])
-    // What it leaves is sent as it is.
+    // The rest is sent unchanged.
     await retryOn(chainId, one)
     expect(await attempt(chainId, 3)).toBe('fetched2:2,')
   },

@@ -6,7 +6,7 @@ import type { CreateSessionInput } from '../../../src/services/session/create-se
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { chainEvents } from '../../support/database/session-rows.ts'
 import { driveAll } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
@@ -32,13 +32,13 @@ async function stopped(): Promise<void> {
 async function ended(code: number, input: Partial<CreateSessionInput> = RETRIED): Promise<string> {
   const id = await given.server.create(input)
   await driveAll(given.server, given.agent, 'RUNNING')
-  await passTime(given.db, 10)
+  await advanceClock(given.db, 10)
   await end(code)
   return id
 }
 
 async function dispatched(): Promise<void> {
-  await passTime(given.db, 60)
+  await advanceClock(given.db, 60)
   await given.server.run('dispatch-retries')
 }
 
@@ -48,7 +48,7 @@ async function expectUntold(id: string): Promise<void> {
   expect(await told(id)).toEqual([])
 }
 
-/** What ends a chain, and what is told of it. */
+/** The ways in which a chain ends, and the resulting event. */
 const WAYS: Record<string, [() => Promise<string>, string[]]> = {
   success: [() => ended(0), ['succeeded 0 after 1']],
   'a policy without retries': [() => ended(1, {}), ['failed 0 after 1']],
@@ -110,7 +110,7 @@ const WAYS: Record<string, [() => Promise<string>, string[]]> = {
     async () => {
       const id = await ended(1, { retryPolicy: { ...RETRIED.retryPolicy, maxElapsed: 50 } })
       await setRetrySwitch(given.server.context, { scope: 'CLUSTER', disabled: true })
-      await passTime(given.db, 6)
+      await advanceClock(given.db, 6)
       await given.server.run('dispatch-retries')
       await expectUntold(id)
       await setRetrySwitch(given.server.context, { scope: 'CLUSTER', disabled: false })
@@ -135,7 +135,7 @@ const WAYS: Record<string, [() => Promise<string>, string[]]> = {
       await given.server.run('schedule-sessions')
       await driveAll(given.server, given.agent, 'RUNNING').catch(() => {})
       await end(1)
-      await passTime(given.db, 60)
+      await advanceClock(given.db, 60)
       await given.server.run('schedule-sessions', 'decide-retries')
       return id
     },
@@ -148,10 +148,10 @@ const WAYS: Record<string, [() => Promise<string>, string[]]> = {
 }
 
 describe.each(Object.entries(WAYS))('%s', (_name, [happen, events]) => {
-  it('is told once', async () => {
+  it('is one event', async () => {
     const id = await happen()
     expect(await told(id)).toEqual(events)
-    // Whatever is still tried changes nothing.
+    // Later attempts to change it have no effect.
     await cancelRetry(given.server.context, { sessionId: id }).catch(() => {})
     await retryNow(given.server.context, { sessionId: id }).catch(() => {})
     await dispatched()
@@ -167,12 +167,12 @@ describe('a chain that fails, is retried and fails again', () => {
     await expectUntold(id)
     await dispatched()
     await driveAll(given.server, given.agent, 'RUNNING')
-    await passTime(given.db, 20)
+    await advanceClock(given.db, 20)
     await expectUntold(id)
     await end(4)
   })
 
-  it('has failed once, with what became of it', async () => {
+  it('fails once, with its outcome', async () => {
     expect(await told(id)).toEqual(['failed 0 after 2'])
     const [event] = await given.sql(
       `SELECT e.session_id = c.tail_id AS tail, e.occurred_at = d.decided_at AS together, e.data, d.explanation,
@@ -221,7 +221,7 @@ test('a chain that is resubmitted before its failure is judged has not ended', a
   expect(await told(id)).toEqual(['reopened 1 after 2'])
 })
 
-test('chains that are removed tell nothing', async () => {
+test('removed chains have no events', async () => {
   const id = await ended(1, {})
   await given.sql('DELETE FROM session_events')
   await given.sql('DELETE FROM sessions WHERE id = $1', [id])

@@ -36,7 +36,7 @@ async function walk(variables: { first?: number; last?: number; [key: string]: u
 
 const START = Date.parse('2026-01-01T00:00:00Z')
 const both = (fields: string[]) => fields.flatMap((field) => ['ASC', 'DESC'].map((direction) => ({ field, direction })))
-/** Those that list every chain. */
+/** The queries that list every chain. */
 const ORDERS = both(['ACTIVITY', 'ATTEMPTS', 'TOTAL_TIME', 'NAME', 'CREATED_AT'])
 const ALL_ORDERS = [...ORDERS, ...both(['DUE_AT'])]
 
@@ -57,7 +57,7 @@ describe('a walk through chains', () => {
       const projectId = n % 3 === 0 ? { projectId: other } : {}
       await factory.chain(1 + (n % 2), { name: `c${n}`, createdAt, ...ends[n % 4], ...projectId })
     }
-    // What the factory's children did as it made them is not what this is about.
+    // Events of the children that the factory made do not matter here.
     await server.db.query(`SELECT refresh_chains(ARRAY(SELECT id FROM sessions WHERE attempt = 1))`)
   })
 
@@ -74,7 +74,7 @@ describe('a walk through chains', () => {
     expect(keys).toEqual(keys.toSorted((a: any, b: any) => (a < b ? -1 : a > b ? 1 : 0) * sign))
   })
 
-  test('has the newest activity first where nothing is said', async () => {
+  test('has the newest activity first by default', async () => {
     const [first] = await server.factory.chain(2, { name: 'newest', status: 'RUNNING' })
     expect(first).toBeDefined()
     expect((await chains({ first: 1 })).names).toEqual(['newest'])
@@ -116,7 +116,7 @@ const KEY_OF: Record<string, (node: any) => number | string> = {
   NAME: ({ name }) => name,
   CREATED_AT: ({ createdAt }) => Date.parse(createdAt),
   DUE_AT: ({ newestAttempt }) => Date.parse(newestAttempt.retryState.scheduledAt),
-  // What goes on was created days ago in whole seconds, and is read within moments.
+  // Active chains were created days ago in whole seconds, and are read within moments.
   TOTAL_TIME: ({ totalSeconds }) => Math.floor(totalSeconds / 10),
 }
 
@@ -144,7 +144,7 @@ describe('filters', () => {
     trained = (
       await db.query<{ id: string }>(`SELECT id FROM sessions WHERE name = 'train' ORDER BY attempt`)
     ).rows.map(({ id }) => id)
-    // What the newest attempt has counts, but for the agents, of which all count.
+    // The fields of the newest attempt count, but the agents of all attempts.
     const [first, second, third] = trained
     await db.query('UPDATE kernels SET agent_id = $2 WHERE session_id = $1', [first, agentId])
     await db.query(`INSERT INTO users (id, name) VALUES ($1, 'ann'), ($2, 'bo')`, [agentId, first])

@@ -1,22 +1,22 @@
-/** The timeline of a chain, and the record of what its retries waited for. */
+/** The timeline of a chain, with the reasons of the waits of its retries. */
 import pg from 'pg'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { cancelRetry, retryNow } from '../../../src/services/retry/change-retry.ts'
 import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
 import { migrate } from '../../../src/store/postgres/migrate.ts'
-import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import { fakeAgent, type FakeAgent } from '../../support/agents/fake-agent.ts'
 import { emptyDatabase } from '../../support/database/database.ts'
 import { migrateUpTo } from '../../support/database/migrate-up-to.ts'
 import { type TestServer as Api, startGraphQLServer } from '../../support/servers/graphql-server.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
 import { testServer, type TestServer } from '../../support/servers/test-server.ts'
 import { driveAll } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 
 let api: Api
 let server: TestServer
-let agent: PlayedAgent
+let agent: FakeAgent
 
 beforeAll(async () => {
   api = await startGraphQLServer()
@@ -25,7 +25,7 @@ afterAll(() => api?.close())
 beforeEach(async () => {
   await api.database.fresh()
   server = testServer(api.db)
-  agent = playedAgent(server.gateway, { slots: { cpu: '64' } })
+  agent = fakeAgent(server.gateway, { slots: { cpu: '64' } })
   await agent.register()
   await server.run('watch-agents')
 })
@@ -61,22 +61,22 @@ const switchRetries = (disabled: boolean) => setRetrySwitch(server.context, { sc
 async function failedChain(): Promise<string> {
   const chainId = await server.create({ retryPolicy: { maxRetries: 3, retryDelay: 5, jitter: 'NONE' } })
   await driveAll(server, agent, 'RUNNING')
-  await passTime(api.db, 1000)
+  await advanceClock(api.db, 1000)
   agent.exitAll(3)
   await agent.sync()
   await server.run('detect-termination', 'terminate-sessions')
   await agent.comply()
   await server.run('promote-to-terminated', 'decide-retries')
-  await passTime(api.db, 500)
+  await advanceClock(api.db, 500)
   return chainId
 }
 
 describe('a retry that a switch held', () => {
-  test('says so for ever: in its decision, its explanation and the timeline', async () => {
+  test('keeps that for ever: in its decision, its explanation and the timeline', async () => {
     const chainId = await failedChain()
     await switchRetries(true)
     await server.run('dispatch-retries')
-    await passTime(api.db, 2200)
+    await advanceClock(api.db, 2200)
     expect((await timeline(chainId)).slice(-2)).toMatchObject([
       { kind: 'HELD', to: null, holdReason: 'DISABLED', reason: 'retries are switched off (cluster)' },
       { kind: 'PLANNED', to: null, attempt: 2, session: null, cause: 'KERNEL_NONZERO_EXIT' },
@@ -112,11 +112,11 @@ describe('a retry that a switch held', () => {
     const chainId = await failedChain()
     await switchRetries(true)
     await server.run('dispatch-retries')
-    await passTime(api.db, 700)
+    await advanceClock(api.db, 700)
     await retryNow(server.context, { sessionId: chainId })
-    await passTime(api.db, 200)
+    await advanceClock(api.db, 200)
     await server.run('dispatch-retries', 'dispatch-retries')
-    await passTime(api.db, 300)
+    await advanceClock(api.db, 300)
     // Looked at again, it is held by the same, and by the same interval.
     await api.db.query('UPDATE retry_decisions SET ready_at = reprise_now()')
     await server.run('dispatch-retries')
@@ -135,7 +135,7 @@ describe('a retry that a switch held', () => {
     const chainId = await failedChain()
     await switchRetries(true)
     await server.run('dispatch-retries')
-    await passTime(api.db, 3000)
+    await advanceClock(api.db, 3000)
     await cancelRetry(server.context, { sessionId: chainId })
     const segments = await timeline(chainId)
     expect(segments.at(-1)).toMatchObject({ kind: 'HELD', holdReason: 'DISABLED' })

@@ -94,7 +94,7 @@ describe('a chain', () => {
     })
   })
 
-  test('that goes on counts until now', async () => {
+  test('an open period counts until now', async () => {
     const rows = await server.factory.chain(2, { status: 'PENDING' })
     const ago = Math.round((Date.now() - START) / 1_000)
     await layOut(rows, [
@@ -164,7 +164,7 @@ describe('whether it will still retry', () => {
   })
 })
 
-test('epochs tell who gave them, and what was set anew', async () => {
+test('epochs show who started them, and which fields were overridden', async () => {
   const created = await server.query(
     `mutation { createSession(input: { name: "epochs", command: ["true"], environ: [{ name: "LR", value: "0.5" }],
       resourceSlots: [{ slot: "mem", amount: "1g" }] }) { ... on CreateSessionPayload { session { sessionId } } } }`,
@@ -258,7 +258,7 @@ describe('attempts of a chain', () => {
     expect(errors?.[0]?.message).toBe('`before` is not a cursor of this connection in this order.')
   })
 
-  test('say what changed from one to the next', async () => {
+  test('show what changed from one attempt to the next', async () => {
     const rows = await server.factory.chain(4, { status: 'RUNNING' })
     await server.db.query(
       `UPDATE sessions SET resource_slots = '{"cpu": "1", "mem": "2097152"}', batch_timeout = 120 WHERE id = $1`,

@@ -1,4 +1,4 @@
-/** The client's own retries, over a proxy that does what networks do. */
+/** Retries of the client itself, over a proxy that imitates faults of networks. */
 import { afterAll, beforeAll, describe, expect, test as base } from 'vitest'
 import {
   ConnectError,
@@ -107,7 +107,7 @@ describe.for(LAYERS)('after %j', { concurrent: true }, ([fault, layer]) => {
   })
 })
 
-describe('errors say what happened', { concurrent: true }, () => {
+describe('errors describe the fault', { concurrent: true }, () => {
   test.for<[Fault, typeof RetryableError, string]>([
     ['reset-answer', ConnectionLostError, 'CONNECTION_LOST'],
     ['cut-body', ConnectionLostError, 'BODY_CUT_OFF'],
@@ -274,7 +274,7 @@ describe('a signal', { concurrent: true }, () => {
   })
 })
 
-test('what a fetch of one’s own throws as RetryableError is tried again', async ({ proxy, connectTo }) => {
+test('a RetryableError of a custom fetch is retried', async ({ proxy, connectTo }) => {
   let calls = 0
   const flaky: typeof fetch = (...call) => {
     if (++calls === 1) throw new RetryableError('MISPLACED', 'not here yet')
@@ -285,7 +285,7 @@ test('what a fetch of one’s own throws as RetryableError is tried again', asyn
   expect(calls).toBe(2)
 })
 
-test.concurrent.for(BROKEN)('over fetch, too: %s', async (fault, { proxy, connectTo }) => {
+test.concurrent.for(BROKEN)('also over fetch: %s', async (fault, { proxy, connectTo }) => {
   await using own = connectTo({ url: proxy.url, fetch: (...call) => fetch(...call), timeouts: timeoutsFor(fault) })
   proxy.plan(fault)
   await own.retrySwitches()

@@ -1,4 +1,4 @@
-/** The client's streams: nothing missed, in order, and ended cleanly. */
+/** Streams of the client: no event is missed, in order, and each stream ends cleanly. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import {
   createClient,
@@ -96,7 +96,7 @@ test('several streams share one connection, and each is ended by itself', async 
   await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), 40_000)
 })
 
-test('logs begin with their last lines, without reading what is before, and go on from there', async () => {
+test('logs start with their last lines, without reading the earlier ones, and continue from there', async () => {
   const { id, kernelIds } = await server.factory.session({ status: 'RUNNING' })
   const kernelId = kernelIds[0]!
   await server.db.query(
@@ -144,7 +144,7 @@ test('logs begin with their last lines, without reading what is before, and go o
   expect(backward).toHaveLength(1)
 })
 
-test('what will not get better is thrown', async () => {
+test('a permanent error is thrown', async () => {
   await using stranger = createClient({ url: proxy.url, token: 'rpr_nobody' })
   await expect(stranger.sessionEvents({}, { after: 'MDow' }).next()).rejects.toThrow(ForbiddenError)
   await expect(client.sessionEvents({}, { after: 'no cursor' }).next()).rejects.toMatchObject({
@@ -199,7 +199,7 @@ test('a client that is closed while it connects leaves no rejection behind', asy
   process.on('unhandledRejection', hear)
   try {
     const connecting = createClient({ url: stalled.url, token: server.adminToken, retry: false })
-    // As the command line does it: the signal that ends the subscription closes the client first.
+    // The order of the command line: the signal that ends the subscription closes the client first.
     const interrupted = new AbortController()
     interrupted.signal.addEventListener('abort', () => void connecting.close())
     const waiting = connecting.sessionEvents({}, { after: btoa('0:0'), signal: interrupted.signal }).next()

@@ -1,241 +1,346 @@
-/** Uploaded code: what is taken, kept and removed. */
+/** Uploaded code: which files are taken, kept and removed. */
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, readlink, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readlink, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
-import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { dirname, join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { collectFiles } from '../../../src/cli/collect-files.ts'
 import { type CodeStore, createCodeStore } from '../../../src/services/code/code-store.ts'
 import { readUploadedCode, removeCodeLeftovers, removeUnusedCode } from '../../../src/services/code/read-code.ts'
 import { uploadCode } from '../../../src/services/code/upload-code.ts'
 import { createSchedule } from '../../../src/services/schedule/change-schedule.ts'
 import { createSession } from '../../../src/services/session/create-sessions.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { HOSTILE_ARCHIVES } from '../../support/hostile-archives.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { DEFAULT_PROJECT_ID } from '../../support/sessions/factories.ts'
 import { type TestServer as ApiServer, startGraphQLServer } from '../../support/servers/graphql-server.ts'
 import { testServer, type TestServer } from '../../support/servers/test-server.ts'
-import { HOSTILE_ARCHIVES } from '../../support/hostile-archives.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/sessions/factories.ts'
 import { archiveOf, chunksOf } from './code-archives.ts'
 
-const CODE = archiveOf({ 'train.py': 'print(1)\n', 'lib/a.py': 'x = 1\n' })
-const OTHER = archiveOf({ 'train.py': 'print(2)\n' })
-
-describe('over REST', () => {
-  let api: ApiServer
-
-  beforeAll(async () => {
-    api = await startGraphQLServer()
+describe('collecting files', () => {
+  let here: string
+  beforeEach(async () => {
+    here = await temporaryDirectory('collected')
+    // Excludes of whoever runs the test.
+    vi.stubEnv('XDG_CONFIG_HOME', join(here, '.git/none'))
   })
-  afterAll(() => api?.close())
-
-  async function put(
-    sha256: string,
-    body: Uint8Array<ArrayBuffer>,
-    { token = api.adminToken, type = 'application/x-tar' } = {},
-  ) {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': type }
-    const response = await fetch(`${api.url}/v2/code/${sha256}`, { method: 'PUT', headers, body })
-    return { status: response.status, body: await response.json() }
-  }
-  async function get(sha256: string) {
-    const headers = { authorization: `Bearer ${api.adminToken}` }
-    const response = await fetch(`${api.url}/v2/code/${sha256}`, { headers })
-    return { status: response.status, body: await response.json() }
-  }
-  const bodyOf = (archive: { bytes: Buffer }) => new Uint8Array(archive.bytes)
-
-  test('it is stored once, and told', async () => {
-    expect(await get(CODE.sha256)).toMatchObject({ status: 404, body: { code: 'CODE_NOT_FOUND' } })
-    const stored = { sha256: CODE.sha256, bytes: CODE.bytes.length, files: 2 }
-    expect(await put(CODE.sha256, bodyOf(CODE))).toMatchObject({ status: 201, body: stored })
-    expect(await put(CODE.sha256, bodyOf(CODE))).toMatchObject({ status: 200, body: stored })
-    expect(await get(CODE.sha256)).toMatchObject({ status: 200, body: stored })
-    const { rows } = await api.db.query("SELECT details FROM audit_log WHERE action = 'uploadCode'")
-    expect(rows).toEqual([{ details: stored }])
+  afterEach(() => {
+    vi.unstubAllEnvs()
   })
 
-  test('what it is not is refused, and leaves nothing', async () => {
-    const hostile = archiveOf({ a: '' }, [{ kind: 'link', name: 'l', bytes: 0, executable: false, target: '/etc' }])
-    const text = Buffer.from('no archive at all, but long enough to be a block of it'.padEnd(600))
-    const textHash = createHash('sha256').update(text).digest('hex')
-    const refused: [string, Buffer, number, string][] = [
-      [CODE.sha256.replace(/^./, 'g'), CODE.bytes, 422, 'must be a SHA-256'],
-      [OTHER.sha256, CODE.bytes, 422, `its SHA-256 is ${CODE.sha256}`],
-      [hostile.sha256, hostile.bytes, 422, 'the link l leads to /etc'],
-      [textHash, text, 422, 'no tar archive'],
-    ]
-    for (const [sha256, bytes, status, words] of refused) {
-      const answer = await put(sha256, new Uint8Array(bytes))
-      expect(answer).toMatchObject({ status, body: { detail: expect.stringContaining(words) } })
-      expect((await get(sha256)).status).not.toBe(200)
+  async function make(files: Record<string, string>): Promise<void> {
+    for (const [path, text] of Object.entries(files)) {
+      await mkdir(dirname(join(here, path)), { recursive: true })
+      await writeFile(join(here, path), text)
     }
-    expect(await put(OTHER.sha256, bodyOf(OTHER), { type: 'text/plain' })).toMatchObject({ status: 415 })
-    const viewer = await api.factory.token({ role: 'VIEWER', projectId: DEFAULT_PROJECT_ID })
-    expect(await put(OTHER.sha256, bodyOf(OTHER), { token: viewer })).toMatchObject({ status: 403 })
+  }
+
+  function git(...args: string[]): void {
+    execFileSync('git', ['-C', here, '-c', 'user.name=a', '-c', 'user.email=a@localhost', ...args], { stdio: 'pipe' })
+  }
+
+  async function collected(...paths: string[]): Promise<string[]> {
+    return (await collectFiles(paths, here)).map(({ name }) => name)
+  }
+
+  test('a repository: tracked files and those that git does not ignore, and nothing of .git', async () => {
+    await make({ '.gitignore': '*.log\n', 'a.py': '', 'kept.log': '', 'new.log': '', 'gone.py': '', 'out/x.bin': '' })
+    git('init', '--quiet')
+    git('add', '--force', 'a.py', 'kept.log', 'gone.py')
+    git('commit', '--quiet', '--message', 'a')
+    await rm(join(here, 'gone.py'))
+    await writeFile(join(here, '.git/info/exclude'), 'out/\n')
+    await make({ 'untracked.py': '' })
+    expect(await collected('.')).toEqual(['.gitignore', 'a.py', 'kept.log', 'untracked.py'])
+    // A wholly ignored directory is taken if it is named.
+    expect(await collected('out')).toEqual(['out/x.bin'])
+    expect(await collected('new.log')).toEqual(['new.log'])
   })
 
-  test.each(HOSTILE_ARCHIVES)('$name: refused with what is wrong, and nothing is left', async ({ bytes, says }) => {
-    const sha256 = createHash('sha256').update(bytes).digest('hex')
-    const answer = await put(sha256, new Uint8Array(bytes))
-    expect(answer).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } })
-    expect(answer.body.detail).toContain(says)
-    expect((await get(sha256)).status).toBe(404)
-  })
-
-  test('one that announces too much is refused before it is sent', async () => {
-    const { status, body } = await new Promise<{ status: number; body: string }>((resolve, reject) => {
-      const sent = request(`${api.url}/v2/code/${OTHER.sha256}`, {
-        method: 'PUT',
-        headers: {
-          authorization: `Bearer ${api.adminToken}`,
-          'content-type': 'application/x-tar',
-          'content-length': 2 ** 40,
-        },
-      })
-      sent.on('response', (answer) => {
-        let text = ''
-        answer.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-        answer.on('end', () => resolve({ status: answer.statusCode!, body: text }))
-        answer.on('end', () => sent.destroy())
-      })
-      sent.on('error', reject)
-      sent.flushHeaders()
+  test('a .gitignore above the named directory counts, and so do personal excludes', async () => {
+    await make({
+      '.gitignore': '*.log\n',
+      'src/a.py': '',
+      'src/a.log': '',
+      'src/a.tmp': '',
+      'config/git/ignore': '*.tmp\n',
     })
-    expect({ status, body }).toMatchObject({ status: 413, body: expect.stringContaining('REPRISE_UPLOAD_BYTES_MAX') })
+    git('init', '--quiet')
+    vi.stubEnv('XDG_CONFIG_HOME', join(here, 'config'))
+    expect(await collected('src')).toEqual(['src/a.py'])
+  })
+
+  test('a repository within it comes along with its files', async () => {
+    await make({ 'a.py': '', 'inner/b.py': '', 'inner/b.log': '', 'inner/.gitignore': '*.log\n' })
+    git('init', '--quiet')
+    git('init', '--quiet', 'inner')
+    expect(await collected('.')).toEqual(['a.py', 'inner/.gitignore', 'inner/b.py'])
+  })
+
+  test('paths, modes and links are kept', async () => {
+    await make({ 'work/run.sh': '', 'work/lib/b.py': '', 'beside/c.py': '', 'd.py': '' })
+    await chmod(join(here, 'work/run.sh'), 0o755)
+    await symlink('lib/b.py', join(here, 'work/link'))
+    const entries = await collectFiles(['.', '../beside', '../d.py'], join(here, 'work'))
+    expect(entries).toMatchObject([
+      { name: 'beside/c.py', executable: false },
+      { name: 'd.py' },
+      { name: 'lib/b.py' },
+      { name: 'link', kind: 'link', target: 'lib/b.py' },
+      { name: 'run.sh', executable: true },
+    ])
+  })
+
+  test('a path that leaves the directory, is there twice, or does not exist is refused by name', async () => {
+    await make({ 'a/x.py': '1', 'b/x.py': '2' })
+    await expect(collectFiles(['../a/x.py', '../b/x.py'], join(here, 'a'))).rejects.toThrow(
+      /b\/x\.py would both be x\.py$/,
+    )
+    await mkdir(join(here, 'empty'))
+    await expect(collected('empty')).rejects.toThrow('--upload empty: there are no files')
+    await expect(collected('none')).rejects.toThrow('--upload none: there is no such file')
+    await symlink('../b/x.py', join(here, 'a/in'))
+    expect(await collected('.')).toEqual(['a/in', 'a/x.py', 'b/x.py'])
+    await expect(collectFiles(['.'], join(here, 'a'))).rejects.toThrow(
+      'the link in leads to ../b/x.py, which is outside',
+    )
+  })
+
+  test('without git, a directory comes as it is, and one with a .gitignore is refused', async () => {
+    await make({ 'a.py': '', '.git/config': '' })
+    vi.stubEnv('PATH', join(here, 'nowhere'))
+    expect(await collected('.')).toEqual(['a.py'])
+    await make({ 'lib/.gitignore': '*.log\n' })
+    await expect(collected('.')).rejects.toThrow(/git is needed to apply .*\/lib\/\.gitignore/)
   })
 })
 
-describe('the store', () => {
-  let database: TestDatabase
-  let server: TestServer
-  let directory: string
-  let store: CodeStore
+describe('uploads', () => {
+  const CODE = archiveOf({ 'train.py': 'print(1)\n', 'lib/a.py': 'x = 1\n' })
+  const OTHER = archiveOf({ 'train.py': 'print(2)\n' })
 
-  beforeAll(async () => {
-    database = await testDatabase()
-  })
-  afterAll(() => database?.close())
-  beforeEach(async () => {
-    await database.fresh()
-    server = testServer(database.db)
-    directory = await temporaryDirectory('code')
-    store = createCodeStore({ directory, bytesMax: 4_000, projectBytesMax: 10_000 })
-  })
+  describe('over REST', () => {
+    let api: ApiServer
 
-  const ask = { project: 'default' }
-  const upload = ({ bytes, sha256 }: { bytes: Buffer; sha256: string }) =>
-    uploadCode(server.context, store, { ...ask, sha256, bytes: null, source: chunksOf(bytes) })
-  const files = async () => (await readdir(directory, { recursive: true })).filter((name) => /\.(tar|part)$/.test(name))
-  const age = (days: number) =>
-    database.db.query(`UPDATE code_archives SET last_used_at = now() - make_interval(days => $1)`, [days])
-  const remove = () => removeUnusedCode(database.db, store, { keptDays: 30, limit: 10 })
-
-  test('has bounds, and keeps nothing beyond them', async () => {
-    const large = archiveOf({ a: 'x'.repeat(4_000) })
-    await expect(upload(large)).rejects.toMatchObject({ code: 'REQUEST_TOO_LARGE' })
-    for (const name of ['a', 'b', 'c', 'd']) await upload(archiveOf({ [name]: name }))
-    await expect(upload(archiveOf({ e: 'e' }))).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' })
-    expect(await files()).toHaveLength(4)
-    // What is there already takes no more.
-    expect(await upload(archiveOf({ a: 'a' }))).toMatchObject({ created: false })
-  })
-
-  test('of many uploads at once of the same, one is the first, and none exceeds the bound together', async () => {
-    const same = await Promise.all(Array.from({ length: 5 }, () => upload(CODE)))
-    expect(same.filter(({ created }) => created)).toHaveLength(1)
-    const others = await Promise.allSettled(['b', 'c', 'd', 'e', 'f'].map((name) => upload(archiveOf({ [name]: '' }))))
-    expect(others.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0)
-    const { rows } = await database.db.query('SELECT sum(bytes)::int AS bytes, count(*)::int FROM code_archives')
-    expect(rows[0]!['bytes']).toBeLessThanOrEqual(10_000)
-    expect(await files()).toHaveLength(rows[0]!['count'] as number)
-  })
-
-  test('an upload that breaks off leaves nothing', async () => {
-    const source = async function* () {
-      yield CODE.bytes.subarray(0, 700)
-      throw new Error('gone')
-    }
-    const input = { ...ask, sha256: CODE.sha256, bytes: null, source: source() }
-    await expect(uploadCode(server.context, store, input)).rejects.toThrow('gone')
-    expect(await files()).toEqual([])
-  })
-
-  test('its file is open only while somebody reads it, also if nobody begins or ends', async () => {
-    await upload(CODE)
-    const key = { projectId: DEFAULT_PROJECT_ID, sha256: CODE.sha256 }
-    const opened = async () => {
-      const names = await readdir('/proc/self/fd')
-      const links = await Promise.all(names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')))
-      return links.filter((link) => link.startsWith(directory)).length
-    }
-    await store.open(key)
-    expect(await opened()).toBe(0)
-    for await (const _ of (await store.open(key))!.chunks) {
-      expect(await opened()).toBe(1)
-      break
-    }
-    expect(await opened()).toBe(0)
-  })
-
-  test('what nobody names is removed when it is old, and what a session or a schedule has is not', async () => {
-    await upload(CODE)
-    await upload(OTHER)
-    const third = archiveOf({ third: '' })
-    await upload(third)
-    const spec = { name: 'a', command: ['true'] }
-    await createSession(server.context, { ...spec, codeSha256: CODE.sha256 })
-    await createSchedule(server.context, { name: 's', every: 3_600, session: { ...spec, codeSha256: OTHER.sha256 } })
-    await age(29)
-    expect(await remove()).toBe(0)
-    await age(31)
-    expect(await remove()).toBe(1)
-    expect((await files()).map((name) => name.slice(-68, -4)).toSorted()).toEqual(
-      [CODE.sha256, OTHER.sha256].toSorted(),
-    )
-    await expect(readUploadedCode(server.context, store, { ...ask, sha256: third.sha256 })).rejects.toMatchObject({
-      code: 'CODE_NOT_FOUND',
+    beforeAll(async () => {
+      api = await startGraphQLServer()
     })
-    // The database itself refuses it.
-    await expect(database.db.query('DELETE FROM code_archives WHERE sha256 = $1', [CODE.sha256])).rejects.toThrow(
-      'foreign key',
-    )
-    await database.db.query('DELETE FROM sessions')
-    expect(await remove()).toBe(1)
-    await expect(createSession(server.context, { ...spec, codeSha256: CODE.sha256 })).rejects.toMatchObject({
-      code: 'CODE_NOT_FOUND',
+    afterAll(() => api?.close())
+
+    async function put(
+      sha256: string,
+      body: Uint8Array<ArrayBuffer>,
+      { token = api.adminToken, type = 'application/x-tar' } = {},
+    ) {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': type }
+      const response = await fetch(`${api.url}/v2/code/${sha256}`, { method: 'PUT', headers, body })
+      return { status: response.status, body: await response.json() }
+    }
+    async function get(sha256: string) {
+      const headers = { authorization: `Bearer ${api.adminToken}` }
+      const response = await fetch(`${api.url}/v2/code/${sha256}`, { headers })
+      return { status: response.status, body: await response.json() }
+    }
+    const bodyOf = (archive: { bytes: Buffer }) => new Uint8Array(archive.bytes)
+
+    test('it is stored once, and its hash is returned', async () => {
+      expect(await get(CODE.sha256)).toMatchObject({ status: 404, body: { code: 'CODE_NOT_FOUND' } })
+      const stored = { sha256: CODE.sha256, bytes: CODE.bytes.length, files: 2 }
+      expect(await put(CODE.sha256, bodyOf(CODE))).toMatchObject({ status: 201, body: stored })
+      expect(await put(CODE.sha256, bodyOf(CODE))).toMatchObject({ status: 200, body: stored })
+      expect(await get(CODE.sha256)).toMatchObject({ status: 200, body: stored })
+      const { rows } = await api.db.query("SELECT details FROM audit_log WHERE action = 'uploadCode'")
+      expect(rows).toEqual([{ details: stored }])
+    })
+
+    test('a body with another hash is refused, and leaves nothing', async () => {
+      const hostile = archiveOf({ a: '' }, [{ kind: 'link', name: 'l', bytes: 0, executable: false, target: '/etc' }])
+      const text = Buffer.from('no archive at all, but long enough to be a block of it'.padEnd(600))
+      const textHash = createHash('sha256').update(text).digest('hex')
+      const refused: [string, Buffer, number, string][] = [
+        [CODE.sha256.replace(/^./, 'g'), CODE.bytes, 422, 'must be a SHA-256'],
+        [OTHER.sha256, CODE.bytes, 422, `its SHA-256 is ${CODE.sha256}`],
+        [hostile.sha256, hostile.bytes, 422, 'the link l leads to /etc'],
+        [textHash, text, 422, 'no tar archive'],
+      ]
+      for (const [sha256, bytes, status, words] of refused) {
+        const answer = await put(sha256, new Uint8Array(bytes))
+        expect(answer).toMatchObject({ status, body: { detail: expect.stringContaining(words) } })
+        expect((await get(sha256)).status).not.toBe(200)
+      }
+      expect(await put(OTHER.sha256, bodyOf(OTHER), { type: 'text/plain' })).toMatchObject({ status: 415 })
+      const viewer = await api.factory.token({ role: 'VIEWER', projectId: DEFAULT_PROJECT_ID })
+      expect(await put(OTHER.sha256, bodyOf(OTHER), { token: viewer })).toMatchObject({ status: 403 })
+    })
+
+    test.each(HOSTILE_ARCHIVES)('$name: refused with the fault, and nothing is left', async ({ bytes, says }) => {
+      const sha256 = createHash('sha256').update(bytes).digest('hex')
+      const answer = await put(sha256, new Uint8Array(bytes))
+      expect(answer).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } })
+      expect(answer.body.detail).toContain(says)
+      expect((await get(sha256)).status).toBe(404)
+    })
+
+    test('an upload with too large a length is refused before it is sent', async () => {
+      const { status, body } = await new Promise<{ status: number; body: string }>((resolve, reject) => {
+        const sent = request(`${api.url}/v2/code/${OTHER.sha256}`, {
+          method: 'PUT',
+          headers: {
+            authorization: `Bearer ${api.adminToken}`,
+            'content-type': 'application/x-tar',
+            'content-length': 2 ** 40,
+          },
+        })
+        sent.on('response', (answer) => {
+          let text = ''
+          answer.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+          answer.on('end', () => resolve({ status: answer.statusCode!, body: text }))
+          answer.on('end', () => sent.destroy())
+        })
+        sent.on('error', reject)
+        sent.flushHeaders()
+      })
+      expect({ status, body }).toMatchObject({ status: 413, body: expect.stringContaining('REPRISE_UPLOAD_BYTES_MAX') })
     })
   })
 
-  test('a session that is created notes the use', async () => {
-    await upload(CODE)
-    await age(31)
-    await createSession(server.context, { name: 'a', command: ['true'], codeSha256: CODE.sha256 })
-    await database.db.query('DELETE FROM sessions')
-    expect(await remove()).toBe(0)
-  })
+  describe('the store', () => {
+    let database: TestDatabase
+    let server: TestServer
+    let directory: string
+    let store: CodeStore
 
-  test('a file that is lost is not there, and an upload brings it back', async () => {
-    await upload(CODE)
-    const [name] = await files()
-    await store.removeFile(name!.split('/').at(-2)!, name!.split('/').at(-1)!)
-    const asked = () => readUploadedCode(server.context, store, { ...ask, sha256: CODE.sha256 })
-    await expect(asked()).rejects.toMatchObject({ code: 'CODE_NOT_FOUND' })
-    await upload(CODE)
-    expect(await asked()).toMatchObject({ files: 2 })
-  })
+    beforeAll(async () => {
+      database = await testDatabase()
+    })
+    afterAll(() => database?.close())
+    beforeEach(async () => {
+      await database.fresh()
+      server = testServer(database.db)
+      directory = await temporaryDirectory('code')
+      store = createCodeStore({ directory, bytesMax: 4_000, projectBytesMax: 10_000 })
+    })
 
-  test('what crashes left is removed once it is old, and nothing else is', async () => {
-    await upload(CODE)
-    const [kept] = await files()
-    const project = join(directory, 'code', kept!.split('/').at(-2)!)
-    const names = [`${OTHER.sha256}.tar`, `${OTHER.sha256}.0197c0de-0000-7000-8000-000000000000.part`, 'notes.txt']
-    for (const name of names) await writeFile(join(project, name), 'left')
-    const young = `${CODE.sha256}.0197c0de-0000-7000-8000-000000000001.part`
-    await writeFile(join(project, young), 'being written')
-    await mkdir(join(directory, 'code', 'not-a-project'))
-    const before = new Date(Date.now() - 2 * 86_400_000)
-    for (const name of [...names, `${CODE.sha256}.tar`]) await utimes(join(project, name), before, before)
-    expect(await removeCodeLeftovers(database.db, store)).toBe(2)
-    expect((await readdir(project)).toSorted()).toEqual([`${CODE.sha256}.tar`, young, 'notes.txt'].toSorted())
+    const ask = { project: 'default' }
+    const upload = ({ bytes, sha256 }: { bytes: Buffer; sha256: string }) =>
+      uploadCode(server.context, store, { ...ask, sha256, bytes: null, source: chunksOf(bytes) })
+    const files = async () =>
+      (await readdir(directory, { recursive: true })).filter((name) => /\.(tar|part)$/.test(name))
+    const age = (days: number) =>
+      database.db.query(`UPDATE code_archives SET last_used_at = now() - make_interval(days => $1)`, [days])
+    const remove = () => removeUnusedCode(database.db, store, { keptDays: 30, limit: 10 })
+
+    test('has bounds, and keeps nothing beyond them', async () => {
+      const large = archiveOf({ a: 'x'.repeat(4_000) })
+      await expect(upload(large)).rejects.toMatchObject({ code: 'REQUEST_TOO_LARGE' })
+      for (const name of ['a', 'b', 'c', 'd']) await upload(archiveOf({ [name]: name }))
+      await expect(upload(archiveOf({ e: 'e' }))).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' })
+      expect(await files()).toHaveLength(4)
+      // Code that is there already needs no more space.
+      expect(await upload(archiveOf({ a: 'a' }))).toMatchObject({ created: false })
+    })
+
+    test('of many uploads at once of the same, one is the first, and none exceeds the bound together', async () => {
+      const same = await Promise.all(Array.from({ length: 5 }, () => upload(CODE)))
+      expect(same.filter(({ created }) => created)).toHaveLength(1)
+      const others = await Promise.allSettled(
+        ['b', 'c', 'd', 'e', 'f'].map((name) => upload(archiveOf({ [name]: '' }))),
+      )
+      expect(others.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0)
+      const { rows } = await database.db.query('SELECT sum(bytes)::int AS bytes, count(*)::int FROM code_archives')
+      expect(rows[0]!['bytes']).toBeLessThanOrEqual(10_000)
+      expect(await files()).toHaveLength(rows[0]!['count'] as number)
+    })
+
+    test('an upload that breaks off leaves nothing', async () => {
+      const source = async function* () {
+        yield CODE.bytes.subarray(0, 700)
+        throw new Error('gone')
+      }
+      const input = { ...ask, sha256: CODE.sha256, bytes: null, source: source() }
+      await expect(uploadCode(server.context, store, input)).rejects.toThrow('gone')
+      expect(await files()).toEqual([])
+    })
+
+    test('its file is open only while somebody reads it, also if a read never starts or never ends', async () => {
+      await upload(CODE)
+      const key = { projectId: DEFAULT_PROJECT_ID, sha256: CODE.sha256 }
+      const opened = async () => {
+        const names = await readdir('/proc/self/fd')
+        const links = await Promise.all(names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')))
+        return links.filter((link) => link.startsWith(directory)).length
+      }
+      await store.open(key)
+      expect(await opened()).toBe(0)
+      for await (const _ of (await store.open(key))!.chunks) {
+        expect(await opened()).toBe(1)
+        break
+      }
+      expect(await opened()).toBe(0)
+    })
+
+    test('old code is removed unless a session or a schedule uses it', async () => {
+      await upload(CODE)
+      await upload(OTHER)
+      const third = archiveOf({ third: '' })
+      await upload(third)
+      const spec = { name: 'a', command: ['true'] }
+      await createSession(server.context, { ...spec, codeSha256: CODE.sha256 })
+      await createSchedule(server.context, { name: 's', every: 3_600, session: { ...spec, codeSha256: OTHER.sha256 } })
+      await age(29)
+      expect(await remove()).toBe(0)
+      await age(31)
+      expect(await remove()).toBe(1)
+      expect((await files()).map((name) => name.slice(-68, -4)).toSorted()).toEqual(
+        [CODE.sha256, OTHER.sha256].toSorted(),
+      )
+      await expect(readUploadedCode(server.context, store, { ...ask, sha256: third.sha256 })).rejects.toMatchObject({
+        code: 'CODE_NOT_FOUND',
+      })
+      // The database itself refuses it.
+      await expect(database.db.query('DELETE FROM code_archives WHERE sha256 = $1', [CODE.sha256])).rejects.toThrow(
+        'foreign key',
+      )
+      await database.db.query('DELETE FROM sessions')
+      expect(await remove()).toBe(1)
+      await expect(createSession(server.context, { ...spec, codeSha256: CODE.sha256 })).rejects.toMatchObject({
+        code: 'CODE_NOT_FOUND',
+      })
+    })
+
+    test('a session that is created notes the use', async () => {
+      await upload(CODE)
+      await age(31)
+      await createSession(server.context, { name: 'a', command: ['true'], codeSha256: CODE.sha256 })
+      await database.db.query('DELETE FROM sessions')
+      expect(await remove()).toBe(0)
+    })
+
+    test('a file that is lost is not there, and an upload brings it back', async () => {
+      await upload(CODE)
+      const [name] = await files()
+      await store.removeFile(name!.split('/').at(-2)!, name!.split('/').at(-1)!)
+      const asked = () => readUploadedCode(server.context, store, { ...ask, sha256: CODE.sha256 })
+      await expect(asked()).rejects.toMatchObject({ code: 'CODE_NOT_FOUND' })
+      await upload(CODE)
+      expect(await asked()).toMatchObject({ files: 2 })
+    })
+
+    test('only leftovers of crashes are removed, once they are old', async () => {
+      await upload(CODE)
+      const [kept] = await files()
+      const project = join(directory, 'code', kept!.split('/').at(-2)!)
+      const names = [`${OTHER.sha256}.tar`, `${OTHER.sha256}.0197c0de-0000-7000-8000-000000000000.part`, 'notes.txt']
+      for (const name of names) await writeFile(join(project, name), 'left')
+      const young = `${CODE.sha256}.0197c0de-0000-7000-8000-000000000001.part`
+      await writeFile(join(project, young), 'being written')
+      await mkdir(join(directory, 'code', 'not-a-project'))
+      const before = new Date(Date.now() - 2 * 86_400_000)
+      for (const name of [...names, `${CODE.sha256}.tar`]) await utimes(join(project, name), before, before)
+      expect(await removeCodeLeftovers(database.db, store)).toBe(2)
+      expect((await readdir(project)).toSorted()).toEqual([`${CODE.sha256}.tar`, young, 'notes.txt'].toSorted())
+    })
   })
 })

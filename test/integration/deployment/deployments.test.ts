@@ -44,7 +44,7 @@ async function issues(work: Promise<unknown>): Promise<string[]> {
 }
 
 describe('createDeployment', () => {
-  it('keeps what was given and the defaults of the rest, tells it, and wakes the work', async () => {
+  it('stores the input and the other defaults, writes an event, and wakes the handlers', async () => {
     const woken: string[] = []
     given.server.hub.on('drive-deployments', () => woken.push('drive-deployments'))
     const id = await create({
@@ -108,7 +108,7 @@ describe('createDeployment', () => {
     expect(await events(answers[0]!.deploymentId)).toHaveLength(1)
   })
 
-  it('has a name of its own among those of its project that are not destroyed', async () => {
+  it('has a unique name among those of its project that are not destroyed', async () => {
     const id = await create()
     await expect(create()).rejects.toMatchObject({ code: 'NAME_TAKEN' })
     await given.sql(`UPDATE deployments SET status = 'DESTROYED', destroyed_at = now() WHERE id = $1`, [id])
@@ -121,7 +121,7 @@ describe('createDeployment', () => {
     expect(await issues(create({ resourceGroup: 'batch' }))).toEqual(['resourceGroup'])
   })
 
-  it('tells all faults at once', async () => {
+  it('reports all faults at once', async () => {
     const faulty = create({
       name: 'Web_1',
       command: [],
@@ -149,7 +149,7 @@ describe('createDeployment', () => {
 })
 
 describe('scaleDeployment', () => {
-  it('changes what is given, tells it, and leaves the rest', async () => {
+  it('changes the given fields, writes an event, and leaves the rest', async () => {
     const deploymentId = await create({ replicas: 3, minHealthy: 2 })
     await scaleDeployment(given.server.context, { deploymentId, replicas: 5 })
     await scaleDeployment(given.server.context, { deploymentId, minHealthy: null, maxSurge: 2 })
@@ -163,7 +163,7 @@ describe('scaleDeployment', () => {
     ])
   })
 
-  it('refuses what contradicts what is there, but not to scale down', async () => {
+  it('refuses contradictory settings, but not to scale down', async () => {
     const deploymentId = await create({ replicas: 4, minHealthy: 3 })
     expect(await issues(scaleDeployment(given.server.context, { deploymentId, minHealthy: 5 }))).toEqual(['minHealthy'])
     await scaleDeployment(given.server.context, { deploymentId, replicas: 3 })
@@ -174,7 +174,7 @@ describe('scaleDeployment', () => {
 })
 
 describe('updateDeployment', () => {
-  it('adds a revision of what is given and what was there, with a clean slate', async () => {
+  it('adds a revision from the input and the previous one, without its failures', async () => {
     const deploymentId = await create({ labels: [{ key: 'team', value: 'a' }], image: 'node', drain: 1 })
     await given.sql('UPDATE deployments SET failures = 3, next_route_at = now()')
     await updateDeployment(given.server.context, {
@@ -200,7 +200,7 @@ describe('updateDeployment', () => {
     ])
   })
 
-  it('keeps an age limit that somebody set, until it is cleared', async () => {
+  it('keeps an age limit until it is cleared', async () => {
     const deploymentId = await create({ healthCheck: { staleAfter: 30 } })
     await updateDeployment(given.server.context, { deploymentId, healthCheck: { interval: 1 } })
     await updateDeployment(given.server.context, { deploymentId, healthCheck: { staleAfter: null } })
@@ -218,7 +218,7 @@ describe('updateDeployment', () => {
     expect((await revisions(deploymentId)).map(({ revision }) => revision)).toEqual([1, 2, 3, 4, 5])
   })
 
-  it('tells all faults at once, with what was there', async () => {
+  it('reports all faults at once, those of kept fields among them', async () => {
     const deploymentId = await create({ environ: [{ name: 'HTTP_PORT', value: '1' }] })
     const faulty = updateDeployment(given.server.context, {
       deploymentId,
@@ -239,7 +239,7 @@ describe('updateDeployment', () => {
 })
 
 describe('destroyDeployment', () => {
-  it('is told once, with its history, and nothing changes it any more', async () => {
+  it('has one event, keeps its history, and does not change any more', async () => {
     const deploymentId = await create()
     await destroyDeployment(given.server.context, { deploymentId, reason: 'enough' })
     await destroyDeployment(as({ name: 'bob' }), { deploymentId })

@@ -48,7 +48,7 @@ async function web() {
 }
 
 describe('over HTTP', () => {
-  test('names what is published, and nothing else', async () => {
+  test('names published ports, and nothing else', async () => {
     expect((await get('/v2/discovery/prometheus')).body).toEqual([])
     expect((await get('/v2/discovery/traefik')).body).toEqual({})
     const { deployment, route } = await web()
@@ -103,7 +103,7 @@ describe('over HTTP', () => {
 })
 
 describe('as files', () => {
-  test('are made, replaced on a change alone, and made again where somebody removed them', async () => {
+  test('are written, replaced only on a change, and written again after somebody removed them', async () => {
     const { route } = await web()
     expect(await writeDiscovery(server.db, directory)).toEqual({ done: 2 })
     const { targets, services } = await files()
@@ -150,11 +150,11 @@ describe('as files', () => {
     expect(reads).toBeGreaterThan(10)
   })
 
-  test('follow a wake at once, and what could not be written is written when it can be', async () => {
+  test('follow a wake at once, and a failed write is repeated when it is possible', async () => {
     const wake = createWakeHub()
     const warnings: string[] = []
     const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line).msg) })
-    // Where the directory should be, there is a file.
+    // A file is in the place of the directory.
     await mkdir(join(parent, 'made'))
     await writeFile(directory, '')
     const service = createDiscoveryService({ db: server.db, log, metrics: createMetrics(), directory })

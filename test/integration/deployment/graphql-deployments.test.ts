@@ -52,7 +52,7 @@ const API = {
 }
 
 describe('mutations', () => {
-  test('create, scale, update and destroy, each with what is there then', async () => {
+  test('create, scale, update and destroy, each with the resulting deployment', async () => {
     const created = await mutate('createDeployment', API)
     expect(created).toMatchObject({ __typename: 'CreateDeploymentPayload', created: true })
     const { deploymentId } = created.deployment
@@ -138,7 +138,7 @@ describe('mutations', () => {
     })
   })
 
-  test('of one request see what those before them did', async () => {
+  test('of one request see the changes of those before them', async () => {
     const { id } = await server.factory.deployment()
     const data = await read(
       `mutation ($id: UUID!) {
@@ -290,7 +290,7 @@ describe('deploymentEvents', () => {
     await vi.waitFor(() => expect(server.bus.subscribers).toBe(count), { timeout: 120_000, interval: 5 })
   }
 
-  test('tell what happens to a deployment and its routes, and begin behind a cursor', async () => {
+  test('deliver the events of a deployment and its routes, and start behind a cursor', async () => {
     const web = await server.factory.deployment({ name: 'followed' })
     const other = await server.factory.deployment()
     const route = await server.factory.route(web)

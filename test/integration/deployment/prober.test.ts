@@ -30,7 +30,7 @@ afterEach(async () => {
   }
 })
 
-describe('what one check finds', () => {
+describe('results of one check', () => {
   const ask = (port: number, path = '/', timeoutMs = 30_000) =>
     askHealth({ host: '127.0.0.1', port, path, timeoutMs }, new AbortController().signal)
 
@@ -70,7 +70,7 @@ describe('what one check finds', () => {
     expect(await ask(await listening((request) => request.socket.destroy()))).toMatch(/cut|hang up/)
   })
 
-  test('what is no HTTP', async () => {
+  test('an answer that is not HTTP', async () => {
     const tcp = createTcpServer((socket: Socket) => socket.end('220 mail.example ESMTP\r\n')).listen(0, '127.0.0.1')
     await once(tcp, 'listening')
     expect(await ask((tcp.address() as AddressInfo).port)).toMatch(/Parse Error/)
@@ -107,7 +107,7 @@ describe('the prober', () => {
     await database.fresh()
     server = deploymentServer(database.db)
     deployment = await createFactories(database.db).deployment({ status: 'READY' })
-    // What only is slow, as on a busy machine, has answered.
+    // A slow answer, as on a busy machine, still counts as an answer.
     await database.db.query('UPDATE deployment_revisions SET health_timeout_ms = 30000')
   })
 
@@ -124,7 +124,7 @@ describe('the prober', () => {
   const counted = (what: 'successes' | 'failures', count: number) =>
     eventually(async () => (await rows()).every((row) => row[what] === count))
 
-  test('counts in a row, and wakes the handlers only for what changes the health', async () => {
+  test('counts consecutive results, and wakes the handlers only when the health changes', async () => {
     let status = 200
     const hub = createWakeHub()
     let woken = 0

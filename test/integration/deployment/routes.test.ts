@@ -1,4 +1,4 @@
-/** What the handlers of routes do with a route in each situation, and with its session and deployment. */
+/** Handlers of routes: their effects on a route in each state, and on its session and deployment. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { RouteStatus } from '../../../src/domain/deployment/lifecycle.ts'
 import { createWakeHub } from '../../../src/events/wake-hub.ts'
@@ -175,7 +175,7 @@ test('a server that has just come gives each route its full age again', async ()
   expect((await rowOf(id)).status).toBe('HEALTHY')
 })
 
-test('what was checked too long ago begins to count anew', async () => {
+test('results of too long ago are not counted', async () => {
   const id = await routeIn('HEALTHY', { route: { last_check_at: AGO(22), successes: '5' } })
   server = deploymentServer(database.db, { watchedMs: 60_000 })
   await server.run('drive-routes')
@@ -183,7 +183,7 @@ test('what was checked too long ago begins to count anew', async () => {
 })
 
 describe('on its way out', () => {
-  test('clients are sent there no more, and its session ends when they have had time to hear of it', async () => {
+  test('clients are no longer sent there, and its session ends once they have had time to notice', async () => {
     const id = await routeIn('UNHEALTHY', {
       ...RUNNING,
       route: { status_changed_at: AGO(11), first_healthy_at: AGO(60), failures: '3' },

@@ -136,7 +136,7 @@ describe('batches', () => {
     )
   })
 
-  test('gather what happens until the next one is due', async () => {
+  test('gather the changes until the next one is due', async () => {
     const chainId = randomUUID()
     const filter = { chainIds: [chainId] }
     const connection = open()
@@ -154,7 +154,7 @@ describe('batches', () => {
     expect(again.chainIds).toEqual([chainId])
   })
 
-  test('say when more has changed than they name, and go on behind it', async () => {
+  test('report that more has changed than they name, and continue behind it', async () => {
     const projectId = await server.factory.project('crowded')
     const filter = { project: 'crowded' }
     const after = await eventCursor()
@@ -174,7 +174,7 @@ describe('batches', () => {
     }
   })
 
-  test('say so as well when the cursor has expired', async () => {
+  test('also report that the cursor has expired', async () => {
     const after = await eventCursor()
     const { xid } = decodeCursor(after)!
     const { rows } = await server.db.query<{ value: object }>(
@@ -195,7 +195,7 @@ describe('batches', () => {
   })
 })
 
-describe('what they are about', () => {
+describe('their subjects', () => {
   test('deployments, agents, resubmissions, each when something of it changes', async () => {
     const projectId = await server.factory.project()
     const agentId = await server.factory.agent()
@@ -232,7 +232,7 @@ describe('what they are about', () => {
     await pending
   })
 
-  test('only what is of the project of the token', async () => {
+  test('only things of the project of the token', async () => {
     const projectId = await server.factory.project('mine')
     const token = await server.factory.token({ role: 'VIEWER', projectId })
     const after = await eventCursor()
@@ -256,7 +256,7 @@ describe('what they are about', () => {
   }
 })
 
-describe('events with what they are about', () => {
+describe('events with their subjects', () => {
   test('that wait are read together, and come once each and in order', async () => {
     const chains: SessionRow[][] = []
     for (let n = 0; n < 10; n++) chains.push(await server.factory.chain(2, { status: 'RUNNING' }))
@@ -319,7 +319,7 @@ describe('nodes', () => {
     return data.nodes as ({ __typename: string; id: string } | null)[]
   }
 
-  test('come in the order of their ids, null for what is unknown, foreign, or no node', async () => {
+  test('come in the order of their ids, with null for unknown or foreign ids and for ids of no node', async () => {
     const mine = await server.factory.project()
     const token = await server.factory.token({ role: 'VIEWER', projectId: mine })
     const [session, foreign] = [await server.factory.session({ projectId: mine }), await server.factory.session()]
@@ -379,7 +379,7 @@ describe('nodes', () => {
   })
 })
 
-test('now is the time of the database, and a payload that deletes tells the id that the node had', async () => {
+test('now is the time of the database, and a payload of a deletion has the id of the deleted node', async () => {
   const { data } = await server.query(`mutation {
     createResourceGroup(input: { name: "gone" }) { ... on CreateResourceGroupPayload { resourceGroup { id } } }
     deleteResourceGroup(input: { name: "gone" }) { ... on DeleteResourceGroupPayload { deletedId } } }`)

@@ -83,14 +83,14 @@ const write = (from: number, to: number, event: WrittenEvent = {}) =>
     range(from, to).map((n) => numbered(n, event)),
   )
 
-test('without a cursor it begins with what comes next', async () => {
+test('without a cursor it starts with the next event', async () => {
   await published(() => write(0, 3), 3)
   const events = follow()
   await write(3, 5)
   expect(numbersOf(await take(events, 2))).toEqual([3, 4])
 })
 
-test('with a cursor it begins behind that, and goes on live', async () => {
+test('with a cursor it starts behind that, and continues live', async () => {
   await write(0, 6)
   const [, second] = await take(follow({ after: BEGINNING }), 2)
   const events = follow({ after: second!.cursor, batchEventsMax: 2 })
@@ -135,7 +135,7 @@ test('a reader that falls behind its queue reads the outbox instead, and misses 
   expect(numbersOf(await take(events, 10 * QUEUE_EVENTS_MAX + 4))).toEqual(range(1, 10 * QUEUE_EVENTS_MAX + 5))
 })
 
-test('a reader that falls behind before its first event is not sent what was before it came', async () => {
+test('a reader that falls behind before its first event gets no earlier events', async () => {
   await published(() => write(0, 20), 20)
   const events = follow()
   await published(() => write(20, 20 + 3 * QUEUE_EVENTS_MAX), 3 * QUEUE_EVENTS_MAX)

@@ -1,4 +1,4 @@
-/** How faults of the server are presented over each transport, and in which log line they are found. */
+/** Errors of the server over each transport, and their log lines. */
 import { createConnection } from 'node:net'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
@@ -24,7 +24,7 @@ describe('a fault of ours', () => {
   beforeAll(() => server.db.query('ALTER TABLE agents RENAME TO agents_away'))
   afterAll(() => server.db.query('ALTER TABLE agents_away RENAME TO agents'))
 
-  test.each(['HTTP', 'graphql-ws'])('is told over %s as a request id that the log knows', async (transport) => {
+  test.each(['HTTP', 'graphql-ws'])('is reported over %s as a request id that is in the log', async (transport) => {
     const text = '{ resourceGroups { name } agents { totalCount } }'
     const answer =
       transport === 'HTTP'
@@ -99,7 +99,7 @@ describe('a fault of ours within a subscription', () => {
   })
 })
 
-describe('what a mutation has changed, and somebody deletes before it is read', () => {
+describe('a thing that a mutation has changed, and somebody deletes before it is read', () => {
   /** Deletes rows in the transaction that updates them, as it commits. */
   async function deleteUpdated(table: string): Promise<void> {
     await server.db.query(`
@@ -156,7 +156,7 @@ test('the webhook of a delivery is not found if somebody deletes both while they
       ... on CreateWebhookPayload { is: webhook { id: webhookId } } } }`)
   const { id } = created.data.webhook.is
   await server.query(`mutation { sendTestEvent(input: { webhookId: "${id}" }) { __typename } }`)
-  // As a read sees it that has the deliveries, and finds the webhook gone: without the foreign key.
+  // The view of a read that has the deliveries, but finds the webhook gone: without the foreign key.
   await server.db.transaction(async (tx) => {
     await tx.query('SET LOCAL session_replication_role = replica')
     await tx.query('DELETE FROM webhooks WHERE id = $1', [id])
@@ -183,11 +183,7 @@ describe('a query that asks for too much', () => {
   const nest = (depth: number): string => (depth === 0 ? 'name' : `parentSession { ${nest(depth - 1)} }`)
 
   test.each([
-    [
-      'deep',
-      `{ sessions { edges { node { ${nest(20)} } } } }`,
-      /^The query is too deep: 2\d, where the limit is 15\.$/,
-    ],
+    ['deep', `{ sessions { edges { node { ${nest(20)} } } } }`, /^The query is too deep: 2\d, and the limit is 15\.$/],
     [
       'broad',
       `{ resourceGroups { ${'...F '.repeat(120)} } } fragment F on ResourceGroup { name name name name name }`,
@@ -237,7 +233,7 @@ describe('scalars', () => {
   })
 })
 
-test('the server says where things are and how it is', async () => {
+test('the server links to its pages and reports its health', async () => {
   const get = (path: string, accept = '*/*') => fetch(`${server.url}${path}`, { headers: { accept } })
   expect(await (await get('/')).text()).toContain('/graphql')
   expect(await (await get('/healthz')).json()).toEqual({ status: 'ok' })

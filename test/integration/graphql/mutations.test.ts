@@ -26,7 +26,7 @@ async function create(input: object) {
 }
 
 describe('createSession', () => {
-  test('gives back the session as it was asked for, with defaults for the rest', async () => {
+  test('returns the session with the input, and defaults for the rest', async () => {
     const result = await create({
       name: 'full',
       command: ['sh', '-c', 'exit 3'],
@@ -80,7 +80,7 @@ describe('createSession', () => {
     expect(again).toMatchObject({ created: false, session: { sessionId: first.session.sessionId, name: 'once' } })
   })
 
-  test('tells all faults at once', async () => {
+  test('reports all faults at once', async () => {
     const result = await create({ name: '', command: [], priority: 101, retryPolicy: { maxRetries: -1 } })
     expect(result).toMatchObject({ __typename: 'ValidationError', code: 'VALIDATION_FAILED' })
     expect(result.issues.map(({ path }: any) => path).toSorted()).toEqual([
@@ -91,7 +91,7 @@ describe('createSession', () => {
     ])
   })
 
-  test('tells what does not exist', async () => {
+  test('reports what does not exist', async () => {
     const missing = await create({ name: 'x', command: ['true'], resourceGroup: 'nowhere' })
     expect(missing).toMatchObject({ __typename: 'NotFoundError', code: 'RESOURCE_GROUP_NOT_FOUND' })
   })
@@ -102,7 +102,7 @@ describe('createSessions', () => {
     ... on CreateSessionsPayload { results { __typename ... on CreateSessionPayload { session { name } } ... on Error { code } } }
     ... on Error { code message } } }`
 
-  test('creates what can be created, in order', async () => {
+  test('creates the valid ones, in order', async () => {
     const good = (name: string) => ({ name, command: ['true'] })
     const { data } = await server.query(text, {
       input: { sessions: [good('a'), { ...good('b'), priority: -1 }, good('c')] },

@@ -1,4 +1,4 @@
-/** Whatever one operation or one event tells of a session is of one state, however fast it moves. */
+/** One operation or event reads a session in one state, however fast it changes. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { decodeCursor } from '../../../src/domain/events.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
@@ -136,13 +136,13 @@ test('mutations while sessions move: each payload is of one state, and none is o
   expect(Math.min(failed, 400 - failed)).toBeGreaterThan(40)
 })
 
-test('an operation of one statement that needs a second one is read anew, in one state', async () => {
+test('an operation that needs a second statement is read again, in one state', async () => {
   const query = `query ($id: UUID!) { session(id: $id) { status statusReason parentSession { childSession { status statusReason } } } }`
   const { rows } = await server.db.query<{ id: string }>('SELECT parent_session_id AS id FROM sessions WHERE id = $1', [
     ids[0],
   ])
   const first = rows[0]!.id
-  // Of a first attempt nothing more is read, so the next ones of this document are not expected to need a snapshot.
+  // A first attempt needs no further statement, so later requests of this document are not expected to need a snapshot.
   const alone = await server.query(query, { id: first })
   expect(alone.data.session.parentSession).toBeNull()
   await using _movers = moveSessions(server.db, ids)

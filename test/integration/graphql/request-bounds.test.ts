@@ -3,8 +3,8 @@ import { connect as connectSocket } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
-import { threadTimeOf, watchLoop, type LoopHold } from '../../support/servers/loop-hold.ts'
-import { startServerBeside } from '../../support/servers/server-beside.ts'
+import { threadTimeOf, watchEventLoop, type EventLoopDelay } from '../../support/servers/event-loop-delay.ts'
+import { startSecondServer } from '../../support/servers/second-server.ts'
 import type { ServerProcess } from '../../../src/cli/demo/server-process.ts'
 
 let server: TestServer
@@ -12,17 +12,17 @@ let server: TestServer
 let target: ServerProcess
 let member: string
 let viewer: string
-let loop: LoopHold
+let loop: EventLoopDelay
 
 beforeAll(async () => {
   server = await startGraphQLServer()
   const tenant = { projectId: '00000000-0000-7000-8000-000000000002' }
   member = await server.factory.token({ role: 'MEMBER', ...tenant })
   viewer = await server.factory.token({ role: 'VIEWER', ...tenant })
-  target = await startServerBeside(server.database)
-  // What is loaded and compiled with the first request is no request's fault.
+  target = await startSecondServer(server.database)
+  // The first request also loads and compiles code, which does not count.
   await post(filtered({ status: ['PENDING'] }))
-  loop = watchLoop(target.url, threadTimeOf(target.pid))
+  loop = watchEventLoop(target.url, threadTimeOf(target.pid))
 })
 afterAll(async () => {
   await loop?.stop()
@@ -157,7 +157,7 @@ test.each(HOSTILE)('%s, over a WebSocket', async (_name, body, code) => {
   socket.addEventListener('open', () =>
     socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${member}` } })),
   )
-  // What is no message of the protocol, or too long for one, closes the connection.
+  // Text that is no message of the protocol, or too long for one, closes the connection.
   expect(await promise).toMatch(new RegExp(`^(error (${code}|${TOO_LARGE})|closed 4400|closed 1009)$`))
   socket.close()
 })
@@ -176,7 +176,7 @@ describe('a large request', () => {
     ['values', sessions(1_000, 0, 85)],
   ])('may create sessions: %s', async (_name, i) => {
     const body = JSON.stringify({ query: CREATE, variables: { i } })
-    // Of the first ones most of the time goes into compiling what they run.
+    // The first ones spend most of their time on compiling.
     for (let n = 0; n < 3; n++) await post(body)
     await loop.begin()
     expect(JSON.parse((await post(body)).text)).toEqual({
@@ -195,7 +195,7 @@ describe('a large request', () => {
     expect(errors?.[0]?.message).toBe('The request is too large: it has more than 100000 values.')
   })
 
-  test('of somebody who may not create sessions is not read', async () => {
+  test('of a user who may not create sessions is not read', async () => {
     const body = JSON.stringify({ query: CREATE, variables: { i: sessions(100, 5_000, 0) } })
     expect(await post(body, viewer)).toMatchObject({
       status: 413,
@@ -266,7 +266,7 @@ test.each([
   expect(await response.json()).toMatchObject({ errors: [{ extensions: { code: 'MALFORMED_REQUEST' } }] })
 })
 
-test('variables in a URL are bounded too', async () => {
+test('variables in a URL are bounded, too', async () => {
   const variables = JSON.stringify({ f: JSON.parse(`${'{"AND":['.repeat(40)}${']}'.repeat(40)}`) })
   const search = new URLSearchParams({ query: FILTERED, variables })
   const response = await fetch(`${target.url}/graphql?${search}`, { headers: { authorization: `Bearer ${member}` } })

@@ -48,7 +48,7 @@ const retryData = {
 }
 
 describe('retryEvents', () => {
-  test('tell what happens, with the session as it is then', async () => {
+  test('deliver each event with the session as it is then', async () => {
     const session = await server.factory.session({
       status: 'ERROR',
       name: 'first name',
@@ -130,7 +130,7 @@ describe('sessionEvents', () => {
   const SESSION_EVENTS = `subscription ($filter: SessionEventFilter) { sessionEvents(filter: $filter) {
     type fromStatus toStatus reason session { name } } }`
 
-  test('tell of every status', async () => {
+  test('deliver every status', async () => {
     const { id: sessionId, chainId } = await server.factory.session()
     const stream = open().subscribe(SESSION_EVENTS, { filter: { sessionId } })
     const taken = stream.take(3)
@@ -179,7 +179,7 @@ describe('sessionEvents', () => {
 describe('kernelLogs', () => {
   const KERNEL_LOGS = `subscription ($id: UUID!, $after: String) { kernelLogs(kernelId: $id, after: $after) { cursor stream text } }`
 
-  test('tell what a kernel writes, as it writes, until it ends', async () => {
+  test('deliver the output of a kernel until it ends', async () => {
     const { kernelIds } = await server.factory.session({ status: 'RUNNING' })
     const id = kernelIds[0]!
     await server.factory.log(id, 'one\n')
@@ -199,7 +199,7 @@ describe('kernelLogs', () => {
     expect((await stream.next()).done).toBe(true)
 
     const again = open().subscribe(KERNEL_LOGS, { id, after: one.kernelLogs.cursor })
-    // What is there already comes joined.
+    // Existing output comes joined.
     expect((await again.take(1)).map(({ kernelLogs }) => kernelLogs.text)).toEqual(['two\nthree\n'])
     expect((await again.next()).done).toBe(true)
   })
@@ -245,7 +245,7 @@ describe('connections', () => {
     await subscribed(0)
   })
 
-  test('are told when the server closes, and it closes in time', async () => {
+  test('get a close when the server stops, and it stops in time', async () => {
     const closing = await startGraphQLServer()
     const connection = connect(closing.url, closing.adminToken)
     const pending = connection
@@ -304,7 +304,7 @@ test('without a session in the selection, an event costs subscribers no statemen
   expect(statements.filter((sql) => !/session_events|api_tokens|pg_notify/.test(sql))).toEqual([])
 })
 
-test('sessions of an event are read together for all who are told of it, and for each project by itself', async () => {
+test('sessions of an event are read once per project for all subscribers', async () => {
   const projectId = await server.factory.project()
   const token = await server.factory.token({ role: 'MEMBER', projectId })
   const [theirs, ours] = [await server.factory.session({ projectId, name: 'theirs' }), await server.factory.session()]

@@ -1,4 +1,4 @@
-/** Property: whatever happens to chains, what is on record about them is whole, and agrees with itself. */
+/** Property: whatever happens to chains, their records are complete and consistent. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
@@ -205,7 +205,7 @@ async function expectPages(token: string, { chainId, timeline }: Chain, size: nu
   }
 }
 
-it('whatever happens to chains, their time is accounted for, and each end is told once', async () => {
+it('whatever happens to chains, their time is accounted for, and each end is one event', async () => {
   const { database, factory } = server
   const happenings = fc.array(happening, { minLength: 15, maxLength: 50 })
   const property = fc.asyncProperty(happenings, fc.integer({ min: 1, max: 4 }), async (some, size) => {

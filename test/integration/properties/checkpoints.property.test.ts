@@ -1,11 +1,10 @@
-/** Property: no checkpoint of a chain that goes on is lost or dropped, and none is older than what is said of it. */
+/** Property: no checkpoint of a chain that continues is lost or dropped, and none is older than its record. */
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { zstdDecompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { chainName } from '../../../src/agent/executors/process/chain/chain-directory.ts'
-import { readChainMark } from '../../../src/agent/executors/process/chain/chain-mark.ts'
+import { chainName, readChainMark } from '../../../src/agent/executors/chain/chain-directory.ts'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import { RepriseError } from '../../../src/domain/errors.ts'
 import { drainAgent, resumeAgent } from '../../../src/services/agent/agents.ts'
@@ -18,7 +17,7 @@ import { testDatabase, type TestDatabase } from '../../support/database/database
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { TEST_CHECKPOINT_DIR, TEST_RELAY } from '../../support/servers/test-code.ts'
 import { ALL_SERVICES, DEFAULT_PROJECT_ID, testServer } from '../../support/servers/test-server.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { type Beginning, type Sending, storingAgent, type StoringAgent } from './storing-agent.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
@@ -39,17 +38,12 @@ type Happening =
 
 const pick = fc.nat({ max: 20 })
 const agent = fc.nat({ max: 2 })
-const of = (weight: number, does: 'create' | 'round' | 'retention' | 'removal' | 'cleanup' | 'release') => ({
-  weight,
-  arbitrary: fc.constant<Happening>({ does }),
-})
+const WEIGHTS = { create: 2, round: 12, retention: 2, removal: 1, cleanup: 2, release: 2 } as const
 const happening: fc.Arbitrary<Happening> = fc.oneof(
-  of(2, 'create'),
-  of(12, 'round'),
-  of(2, 'retention'),
-  of(1, 'removal'),
-  of(2, 'cleanup'),
-  of(2, 'release'),
+  ...Object.entries(WEIGHTS).map(([does, weight]) => ({
+    weight,
+    arbitrary: fc.constant<Happening>({ does: does as keyof typeof WEIGHTS }),
+  })),
   {
     weight: 9,
     arbitrary: fc.record({
@@ -89,7 +83,7 @@ const RECORDS = `SELECT c.chain_id AS "chainId", h.state, c.generation, c.attemp
   c.dropped_at IS NOT NULL AS dropped, c.relay_attempt AS "relayAttempt", c.relay_sha256 AS "relaySha256"
 FROM checkpoints c JOIN chains h USING (chain_id)`
 
-/** What was seen at all: a property of what never happens says nothing. */
+/** The cases that occurred: a property of a case that never occurs proves nothing. */
 const seen = new Map<string, number>()
 const note = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
 
@@ -242,7 +236,7 @@ async function fleetOf(db: TestDatabase['db']) {
         for (const each of agents) await each.release()
         return
       case 'wait':
-        await passTime(db, it.seconds, { silentAgents: [...silent.keys()].map(({ id }) => id) })
+        await advanceClock(db, it.seconds, { silentAgents: [...silent.keys()].map(({ id }) => id) })
         for (const [each, seconds] of silent) {
           silent.set(each, seconds + it.seconds)
           if (seconds + it.seconds < 120) continue
@@ -252,7 +246,7 @@ async function fleetOf(db: TestDatabase['db']) {
     }
   }
 
-  /** Of chains that go on: what is on record, and what is in their directories, wherever. */
+  /** The records and directories of chains that continue. */
   async function ofLiveChains(): Promise<object[]> {
     const { rows } = await db.query<Recorded & { [column: string]: unknown }>(`${RECORDS} ORDER BY 1`)
     const live = rows.filter(({ state }) => !OVER.includes(state))
@@ -263,7 +257,7 @@ async function fleetOf(db: TestDatabase['db']) {
     })
   }
 
-  /** What removes something removes nothing of chains that go on. */
+  /** A removal never touches chains that continue. */
   async function happenAndSpare(one: Happening): Promise<void> {
     if (!REMOVES.includes(one.does)) return happen(one)
     const before = await ofLiveChains()
@@ -373,7 +367,7 @@ const PUT_BACK: Happening[] = [
   ...rounds(6),
 ]
 
-test('whatever happens to chains, what they left is there, and is what is said of it', async () => {
+test('whatever happens to chains, their checkpoints are there, and the records match them', async () => {
   const happenings = fc.array(happening, { minLength: 30, maxLength: 80 })
   const property = fc.asyncProperty(happenings, async (some) => {
     await database.fresh()

@@ -11,7 +11,7 @@ export interface ModelAttempt {
   tries: number
   /** Times it went back to PENDING. */
   reschedules: number
-  /** What became of it, once it is over. */
+  /** Its outcome, once it has ended. */
   next: 'UNDECIDED' | 'SCHEDULED' | 'OVER'
 }
 
@@ -31,7 +31,7 @@ export function newChain(maxRetries: number): ModelAttempt[] {
   return [attemptAfter(null, 'INITIAL', { epoch: 0, retryCount: 0, maxRetries })]
 }
 
-/** What a step makes of the chain; the same chain where it does not apply. */
+/** Applies a step to the chain; returns the same chain where it does not apply. */
 export function step(chain: readonly ModelAttempt[], what: Step): ModelAttempt[] {
   const last = chain.at(-1)!
   const change = (fields: Partial<ModelAttempt>) => [...chain.slice(0, -1), { ...last, ...fields }]

@@ -1,4 +1,4 @@
-/** Property: a reader of the outbox sees each event once, in cursor order, whoever commits when. */
+/** Property: a reader of the outbox sees each event once, in cursor order, whatever the order of commits. */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
@@ -74,7 +74,7 @@ it('the horizon is passed by nothing that is read after it', async () => {
   expect(numbers(await readAll(horizon, 2))).toEqual([1, 2])
 })
 
-it('a reader that goes on from its cursor sees each event once, in cursor order, whoever commits when', async () => {
+it('a reader that continues from its cursor sees each event once, in cursor order, whatever the order of commits', async () => {
   const { db } = database
   const action = fc.oneof(
     fc.record({ does: fc.constant('write'), slot: fc.nat({ max: 3 }) } as const),

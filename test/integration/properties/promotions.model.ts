@@ -26,9 +26,9 @@ export interface ModelSession {
   /** Whether a kernel of several has ended it. */
   endedByKernel: boolean
   kernels: ModelKernel[]
-  /** As `from→to`. */
+  /** Moves as `from→to`. */
   events: string[]
-  /** As `phase from→to`. */
+  /** Moves as `phase from→to`. */
   history: string[]
 }
 

@@ -6,11 +6,11 @@ import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { RepriseError } from '../../../src/domain/errors.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
-import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
+import { fakeAgent, type FakeAgent } from '../../support/agents/fake-agent.ts'
 import { ALL_SERVICES, testServer, type TestServer } from '../../support/servers/test-server.ts'
 
-/** What can happen to a fleet of two agents. Numbers pick among what there is, modulo its count. */
+/** Events in a fleet of two agents. A number picks one of the present items, modulo their count. */
 export type Happening =
   | { does: 'create'; maxRetries: number; kernels: number; mode: 'SINGLE_NODE' | 'MULTI_NODE'; cpu: string }
   | { does: 'round' }
@@ -31,11 +31,11 @@ export type Happening =
   | { does: 'restart' }
 
 interface Node {
-  agent: PlayedAgent
+  agent: FakeAgent
   silent: boolean
   silentSeconds: number
   /** Everything it ever said. */
-  said: [string, ReturnType<PlayedAgent['kernels']['get']>][]
+  said: [string, ReturnType<FakeAgent['kernels']['get']>][]
 }
 
 const FENCE_AFTER_SECONDS = 120
@@ -54,7 +54,7 @@ export async function smallFleet({ db, prisma }: { db: Database; prisma: PrismaC
   let server: TestServer = testServer(db)
   const nodes: Node[] = []
   for (let n = 0; n < 2; n++) {
-    const agent = playedAgent(server.gateway, { slots: { cpu: FULL } })
+    const agent = fakeAgent(server.gateway, { slots: { cpu: FULL } })
     await agent.register()
     nodes.push({ agent, silent: false, silentSeconds: 0, said: [] })
   }
@@ -73,7 +73,7 @@ export async function smallFleet({ db, prisma }: { db: Database; prisma: PrismaC
   }
 
   async function wait(seconds: number): Promise<void> {
-    await passTime(db, seconds, { silentAgents: nodes.filter(({ silent }) => silent).map(({ agent }) => agent.id) })
+    await advanceClock(db, seconds, { silentAgents: nodes.filter(({ silent }) => silent).map(({ agent }) => agent.id) })
     for (const node of nodes.filter(({ silent }) => silent)) {
       node.silentSeconds += seconds
       if (node.silentSeconds >= FENCE_AFTER_SECONDS) node.agent.exitAll(143)
@@ -135,7 +135,7 @@ export async function smallFleet({ db, prisma }: { db: Database; prisma: PrismaC
       case 'repeat':
         for (const node of nodes) {
           const old = node.said[it.pick % Math.max(1, node.said.length)]
-          // As a message that was long under way: it says what was true then.
+          // A message that was delayed: it has the state of its time.
           if (old && !node.agent.kernels.has(old[0]) && old[1]!.status !== 'RUNNING')
             node.agent.kernels.set(old[0], old[1]!)
         }

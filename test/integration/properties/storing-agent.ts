@@ -2,30 +2,27 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { createChainDrops } from '../../../src/agent/executors/process/chain/drop-chains.ts'
-import {
-  chainDirectory,
-  leaveChain,
-  openChainDirectory,
-} from '../../../src/agent/executors/process/chain/chain-directory.ts'
-import type { ChainHost } from '../../../src/agent/executors/process/chain/chain-host.ts'
-import { leftCheckpoint } from '../../../src/agent/executors/process/chain/look-at-checkpoint.ts'
-import { pullCheckpoint } from '../../../src/agent/executors/process/chain/pull-checkpoint.ts'
-import { relayAtEnd } from '../../../src/agent/executors/process/chain/relay-checkpoint.ts'
-import { createKernelBook, type KernelSteps } from '../../../src/agent/executors/kernel-book/kernel-book.ts'
-import { hasEnded, newKernelEntry, type KernelEntry } from '../../../src/agent/executors/kernel-book/kernel-entry.ts'
-import { openChainStore } from '../../../src/agent/chain-store.ts'
+import { createChainDrops } from '../../../src/agent/executors/chain/drop-chains.ts'
+import { chainDirectory, leaveChain, openChainDirectory } from '../../../src/agent/executors/chain/chain-directory.ts'
+import type { ChainHost } from '../../../src/agent/executors/chain/chain-host.ts'
+import { leftCheckpoint } from '../../../src/agent/executors/chain/look-at-checkpoint.ts'
+import { pullCheckpoint } from '../../../src/agent/executors/chain/pull-checkpoint.ts'
+import { relayAtEnd } from '../../../src/agent/executors/chain/relay-checkpoint.ts'
+import { createKernelRegistry } from '../../../src/agent/executors/kernels/kernel-registry.ts'
+import type { KernelSteps } from '../../../src/agent/executors/kernels/kernel-steps.ts'
+import { hasEnded, newKernelEntry, type KernelEntry } from '../../../src/agent/executors/kernels/kernel-entry.ts'
+import { openChainStore } from '../../../src/agent/executors/chain/chain-store.ts'
 import { ArchiveError } from '../../../src/archive/archive-entry.ts'
 import type { ChainReport, Gateway } from '../../../src/domain/agent/protocol.ts'
 import { eventually } from '../../support/eventually.ts'
 
-/** What happens to what an attempt leaves, on its way to the servers. HELD: it goes on its way when it is released. */
+/** The fate of a checkpoint on its way to the servers. HELD: it is sent once it is released. */
 export type Sending = 'WHOLE' | 'LOST' | 'HELD'
 
 /** A program begins. */
 export interface Beginning {
   kernel: KernelEntry
-  /** What is in the directory; null for nothing. */
+  /** The attempt whose files are in the directory; null for none. */
   content: string | null
 }
 
@@ -33,7 +30,7 @@ const never = new AbortController().signal
 const log = pino({ enabled: false })
 
 /**
- * An agent whose book of kernels, directories of chains and copies are those that ship. A test says when what runs in
+ * An agent whose registry of kernels, directories of chains and copies are those that ship. A test says when what runs in
  * a kernel ends, and what it leaves.
  */
 export function storingAgent(options: {
@@ -59,8 +56,8 @@ export function storingAgent(options: {
   const host: ChainHost = {
     chainsDir,
     chainStore,
-    get book() {
-      return book
+    get registry() {
+      return registry
     },
     limits: { chainBytes: null, chainFiles: null },
     tooLarge: new Map(),
@@ -86,13 +83,13 @@ export function storingAgent(options: {
     create: newKernelEntry,
     async prepare(kernel) {
       mkdirSync(kernel.path, { recursive: true })
-      if (await pullCheckpoint(host, kernel, null)) await book.prepared(kernel)
+      if (await pullCheckpoint(host, kernel, null)) await registry.prepared(kernel)
     },
     async launch(kernel) {
       kernel.found = await openChainDirectory(host, kernel.spec, null)
       kernel.handedOver = true
       began({ kernel, content: contentOf(kernel) })
-      book.began(kernel, new Date().toISOString())
+      registry.began(kernel, new Date().toISOString())
     },
     stop: (kernel) => end(kernel, 137, null, true),
     isEnding: () => false,
@@ -103,7 +100,9 @@ export function storingAgent(options: {
     removed: (kernel) => leaveChain(host, kernel),
     recover: async () => {},
   }
-  const { book, port } = createKernelBook<KernelEntry>({ kernelsDir, shared: false, log }, steps, { changed: () => {} })
+  const { registry, port } = createKernelRegistry<KernelEntry>({ kernelsDir, shared: false, log }, steps, {
+    changed: () => {},
+  })
   const drops = createChainDrops(host)
 
   const stateOf = (kernel: KernelEntry) => join(chainDirectory(host, kernel.spec), 'state')
@@ -115,7 +114,7 @@ export function storingAgent(options: {
     if (hasEnded(kernel)) return
     if (leaves !== null) writeFileSync(stateOf(kernel), leaves)
     const how = { endedAt: new Date().toISOString(), usage: null, ranSeconds: null, stopOrdered, stopError: null }
-    book.exited(kernel, { exitCode, oomKilled: false, error: null, ...how })
+    registry.exited(kernel, { exitCode, oomKilled: false, error: null, ...how })
   }
 
   /** Nothing is under way but what is held. */
@@ -124,7 +123,7 @@ export function storingAgent(options: {
       ['PREPARING', 'PULLING', 'LAUNCHING', 'REMOVED'].includes(phase) ||
       endPending ||
       (relaying && !held.has(`${id} ${assignment}`))
-    await eventually(() => ![...book.kernels.values()].some(isUnderWay), { what: `agent ${name} has settled` })
+    await eventually(() => ![...registry.kernels.values()].some(isUnderWay), { what: `agent ${name} has settled` })
   }
 
   function letGo(): void {
@@ -151,7 +150,7 @@ export function storingAgent(options: {
     name,
     chainsDir,
     store: chainStore,
-    running: () => [...book.kernels.values()].filter(({ phase }) => phase === 'RUNNING'),
+    running: () => [...registry.kernels.values()].filter(({ phase }) => phase === 'RUNNING'),
     contentOf,
     async register() {
       const where = { resourceGroup: 'default', address: '', version: '1', slots: { cpu: '4' }, labels: {} }
@@ -171,14 +170,14 @@ export function storingAgent(options: {
       await settle()
       sending = 'WHOLE'
     },
-    /** As its fence does. */
+    /** Stops its kernels, as its fence does. */
     async killAll() {
       sending = 'LOST'
-      for (const kernel of book.kernels.values()) book.stop(kernel, 0)
+      for (const kernel of registry.kernels.values()) registry.stop(kernel, 0)
       await settle()
       sending = 'WHOLE'
     },
-    /** What is held goes on its way. */
+    /** Releases the held checkpoints. */
     async release() {
       letGo()
       await settle()

@@ -79,7 +79,7 @@ describe('creation under a limit on pending sessions', () => {
     ])
   })
 
-  it('what has been scheduled leaves its place, and 0 is a value', async () => {
+  it('a scheduled session frees its place, and 0 is a limit', async () => {
     await limit({ ...PROJECT, maxPending: 1 })
     expect(await create(1)).toEqual(['created'])
     await given.server.run('schedule-sessions')
@@ -90,7 +90,7 @@ describe('creation under a limit on pending sessions', () => {
     expect(await create(9)).toEqual(Array.from({ length: 9 }, () => 'created'))
   })
 
-  it('a creation id that is known takes no place, nor does one that stands twice in a call', async () => {
+  it('a known creation id takes no place, nor does one that is twice in a call', async () => {
     await limit({ ...PROJECT, maxPending: 2 })
     const { context } = given.server
     const [first] = await createSessions(context, [work({ creationId: 'a' })])
@@ -128,7 +128,7 @@ describe('creation under a limit on pending sessions', () => {
 })
 
 describe('retries under a limit on pending sessions', () => {
-  it('are held, say so once, and go as places become free, the first in the line first', async () => {
+  it('are held with one event, and go as places become free, first in, first out', async () => {
     const failed = await dueRetries(given.server.context, { count: 5 })
     await limit({ ...PROJECT, maxPending: 2 })
     expect(await dispatch()).toEqual({ DISPATCHED: 2, 'HELD QUOTA': 3 })
@@ -176,7 +176,7 @@ describe('retries under a limit on pending sessions', () => {
     expect(await dispatch()).toEqual({ DISPATCHED: many + 3 })
   })
 
-  it('of a user whose limit is full do not stand in the way of others', async () => {
+  it('of a user whose limit is full do not block others', async () => {
     const context = { ...given.server.context, viewer: { ...given.server.context.viewer, userId: USER_ID } }
     await dueRetries(context, { count: HELD_RELEASE_RETRIES_MAX + 10 })
     await dueRetries(given.server.context, { count: 2 })

@@ -1,4 +1,4 @@
-/** Events as server-sent events: what is sent, from where it goes on, to whom, and when it ends. */
+/** Events as server-sent events: their content, start, receivers and end. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { encodeCursor } from '../../../src/domain/events.ts'
@@ -36,7 +36,7 @@ const created = (chainId: string): WrittenEvent => ({
   data: { from: null, to: 'PENDING' },
 })
 
-test('an event has its name, its cursor as id, and what has happened', async () => {
+test('an event has its name, its cursor as id, and its data', async () => {
   const source = await follow()
   const chainId = randomUUID()
   const retry = {
@@ -93,7 +93,7 @@ test('an event has its name, its cursor as id, and what has happened', async () 
   expect(Date.parse(events[0]!.data.timestamp)).not.toBeNaN()
 })
 
-test('only what is asked for is sent', async () => {
+test('only the requested events are sent', async () => {
   const [one, two, other] = [randomUUID(), randomUUID(), randomUUID()]
   const sources = await Promise.all(
     [
@@ -142,7 +142,7 @@ describe('a client that comes back', () => {
     await first.close()
     await happen(...chains.slice(3).map(created))
     const last = seen.at(-1)!.id
-    // What a browser does: its address stays as it was, and the header says how far it has come.
+    // A browser keeps its address, and sends its position in a header.
     const after = how === 'header' ? '' : `&after=${how === 'both' ? seen[0]!.id : last}`
     const again = await follow(query + after, how === 'parameter' ? {} : { lastEventId: last })
     const rest = await again.take(4)
@@ -165,13 +165,13 @@ describe('a client that comes back', () => {
   test.each([
     ['a cursor that is none', 'nonsense', 'VALIDATION_FAILED'],
     ['a cursor that this database never came to', encodeCursor({ xid: 2n ** 62n, id: 1n }), 'CURSOR_EXPIRED'],
-  ])('is told before anything is streamed of %s', async (_, lastEventId, code) => {
+  ])('is reported before anything is streamed of %s', async (_, lastEventId, code) => {
     await expect(follow('', { lastEventId })).rejects.toMatchObject({ body: { code } })
     await expect(follow(`?after=${lastEventId}`)).rejects.toMatchObject({ body: { code } })
   })
 })
 
-describe('whoever sees one project', () => {
+describe('a viewer of one project', () => {
   test('gets the events of that project, whatever is asked for', async () => {
     const projectId = await server.factory.project('own')
     const token = await server.factory.token({ role: 'VIEWER', projectId })
@@ -209,7 +209,7 @@ describe('a stream ends', () => {
     await eventually(() => server.bus.subscribers === before)
   })
 
-  test('with its token, and says so', async () => {
+  test('when its token ends, with a final event', async () => {
     const projectId = await server.factory.project('revoked')
     const token = await server.factory.token({ role: 'MEMBER', projectId })
     const source = await follow('', { token })
@@ -221,7 +221,7 @@ describe('a stream ends', () => {
     expect(await source.next()).toBeNull()
   })
 
-  test('with its server, whole, so that a client goes on at another', async () => {
+  test('when its server stops, with whole events, so that a client continues at another', async () => {
     const other = await startGraphQLServer()
     try {
       const source = await openEventSource(`${other.url}/v2/events`, { token: other.adminToken })

@@ -95,7 +95,7 @@ describe('POST /v2/sessions', () => {
     expect(second.headers.get('location')).toBeNull()
   })
 
-  test('tells all faults at once, in its own names', async () => {
+  test('reports all faults at once, under the names of its input', async () => {
     const { status, headers, body } = await ask('POST', '/v2/sessions', {
       body: {
         name: '',
@@ -134,7 +134,7 @@ describe('POST /v2/sessions', () => {
     expect(answer.body.request_id).toBe(answer.headers.get('x-request-id'))
   })
 
-  test('refuses too much though nobody said how much it is', async () => {
+  test('refuses a body that is too large, also without a length', async () => {
     const body = new ReadableStream({
       pull: (controller) => controller.enqueue(new Uint8Array(256 * 1024).fill(0x20)),
     })
@@ -242,7 +242,7 @@ describe('GET /v2/sessions/{id}', () => {
     expect([changed.status, changed.body.name]).toEqual([200, 'renamed'])
   })
 
-  test('of what is not there, or another tenant’s, is 404', async () => {
+  test('of a missing thing, or of another tenant, is 404', async () => {
     const { id } = await server.factory.session()
     const token = await server.factory.token({ role: 'MEMBER', projectId: await server.factory.project() })
     for (const [path, as] of [
@@ -289,7 +289,7 @@ describe('DELETE /v2/sessions/{id}', () => {
 describe('/v2/sessions/{id}/retry', () => {
   const waiting = () => server.factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 } })
 
-  test('PATCH changes its policy, and answers with what becomes of it', async () => {
+  test('PATCH changes its policy, and answers with the resulting retry', async () => {
     const { id } = await waiting()
     const policy = {
       max_retries: 4,
@@ -349,7 +349,7 @@ describe('/v2/sessions/{id}/retry', () => {
   })
 })
 
-describe('what is not served', () => {
+describe('paths that are not served', () => {
   test.each([
     ['GET', '/v2/nothing', 404, 'NO_SUCH_PATH'],
     ['PUT', '/v2/sessions', 405, 'METHOD_NOT_ALLOWED'],
@@ -371,7 +371,7 @@ describe('what is not served', () => {
     expect((await ask('GET', '/v2/sessions', { token })).status).toBe(403)
   })
 
-  test('a fault of ours is told as a request id', async () => {
+  test('an internal error is reported as a request id', async () => {
     await server.db.query('ALTER TABLE retry_decisions RENAME TO retry_decisions_away')
     try {
       const { status, body } = await ask('GET', '/v2/sessions')

@@ -36,7 +36,7 @@ const children = async () =>
   )[0]
 
 describe('more than are done in the call', () => {
-  it('go on in batches; what matches later is not among them', async () => {
+  it('continue in batches; sessions that match later are not among them', async () => {
     const { server } = given
     await failed(1_100)
     const { resubmissionId, sessionIds } = await resubmit(FILTER)
@@ -58,7 +58,7 @@ describe('more than are done in the call', () => {
     expect(audit).toEqual({ entries: 3, sessions: 1_100 })
   })
 
-  it('answer a repeated call with what is done so far', async () => {
+  it('answer a repeated call with the progress so far', async () => {
     await failed(600)
     const call = { ...FILTER, clientKey: 'again' }
     const first = await resubmit(call)
@@ -85,7 +85,7 @@ describe('more than are done in the call', () => {
     expect(await children()).toEqual({ children: 2_000, parents: 2_000 })
   })
 
-  it('run again what succeeded if that was asked for, in the background too', async () => {
+  it('run successful ones again on request, also in the background', async () => {
     const ids = await failed(501)
     await given.sql(`UPDATE sessions SET status = 'TERMINATED', result = 'SUCCESS' WHERE id = ANY($1)`, [ids])
     const { resubmissionId } = await resubmit({ sessionIds: ids, includeSucceeded: true })
@@ -131,7 +131,7 @@ describe('more than are done in the call', () => {
 })
 
 describe('an abort', () => {
-  it('leaves undone what is not done yet', async () => {
+  it('leaves the remaining ones alone', async () => {
     const { server } = given
     await failed(1_100)
     const { resubmissionId } = await resubmit(FILTER)
@@ -143,7 +143,7 @@ describe('an abort', () => {
     await expect(abortResubmission(server.context, { resubmissionId })).rejects.toMatchObject({
       code: 'RESUBMISSION_FINISHED',
     })
-    // What is left can be had anew.
+    // The rest can be resubmitted again.
     const again = await resubmit(FILTER)
     await server.run('resubmit-sessions', 'resubmit-sessions', 'resubmit-sessions')
     expect(await row(again.resubmissionId)).toMatchObject({ state: 'COMPLETED', done: 600, refused: 500 })

@@ -1,4 +1,4 @@
-/** What was cancelled because a dependency failed comes back with it. */
+/** Resubmission of sessions that were cancelled because a dependency failed. */
 import { afterEach, describe, expect, it } from 'vitest'
 import { setQuota } from '../../../src/services/quota.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
@@ -23,7 +23,7 @@ afterEach(async () => {
   await Promise.all(pools.splice(0).map((pool) => pool.close()))
 })
 
-/** One that runs and fails, or depends on others. */
+/** A session that runs and fails, or depends on others. */
 const create = (...dependsOn: string[]) => given.server.create({ dependsOn })
 
 /** Everything that can run fails, and what depends on it is cancelled. */
@@ -87,7 +87,7 @@ describe('a chain that others depended on', () => {
     expect(await succeedAll()).toEqual([a, `${b} ${c}`, d])
   })
 
-  it('alone says how many could come back, also later', async () => {
+  it('alone reports how many could come back, also later', async () => {
     const { a, b, d } = await diamond()
     const other = await create()
     await failAll()
@@ -120,7 +120,7 @@ describe('a chain that others depended on', () => {
 })
 
 describe('dependents that cannot come back', () => {
-  it('because of another chain that has failed are told, with those behind them; with that chain they can', async () => {
+  it('because of another failed chain are reported, with those behind them, and return with that chain', async () => {
     const { a, b, c, d } = await diamond()
     const x = await create()
     const both = await create(a, x)
@@ -141,7 +141,7 @@ describe('dependents that cannot come back', () => {
     expect(await attempts([x, both, behind])).toEqual([2, 2, 2])
   })
 
-  it('because a quota has no place are told, with those behind them', async () => {
+  it('because of a full quota are reported, with those behind them', async () => {
     const { server } = given
     const { a, b, c, d } = await diamond()
     await failAll()
@@ -204,7 +204,7 @@ describe('the choice', () => {
     expect(refusals(all[1])).toEqual([a, b, c, d].map((id) => `SESSION_HAS_CHILD ${id}`))
   })
 
-  it('goes on in batches, dependents after what they wait for', async () => {
+  it('continues in batches, dependents after their dependencies', async () => {
     const { server, db } = given
     const root = await create()
     const inputs: CreateSessionInput[] = Array.from({ length: 600 }, () => ({

@@ -42,7 +42,7 @@ async function resubmit(input: object, token = member) {
 }
 
 describe('resubmitSessions', () => {
-  test('is told by the chain: its state, its epochs with what was set anew, and the change', async () => {
+  test('is shown by the chain: its state, its epochs with overridden fields, and the change', async () => {
     const { id } = await factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 2 }, phase: 'SCHEDULED' })
     const text = `query ($id: UUID!) { chain(id: $id) { state attempts epochs { epoch by resubmissionId overrides { field value } }
       changes { edges { node { attempt differences { field before after } } } } } }`
@@ -87,7 +87,7 @@ describe('resubmitSessions', () => {
     })
   })
 
-  test('answers with the resubmission, the new sessions, and what was refused', async () => {
+  test('answers with the resubmission, the new sessions, and the refusals', async () => {
     const [good, running] = [await failed(), await factory.session({ status: 'RUNNING' })]
     const result = await resubmit({
       sessionIds: [good.id, running.id],
@@ -157,7 +157,7 @@ describe('resubmitSessions', () => {
     })
   })
 
-  test('says how many could come back with it, and brings them back on request', async () => {
+  test('reports how many dependents could come back, and brings them back on request', async () => {
     const { id } = await failed()
     const waiting = await factory.session({ status: 'CANCELLED', phase: 'NONE' })
     await server.db.query(
@@ -191,13 +191,13 @@ describe('resubmitSessions', () => {
     })
   })
 
-  test('does not find what is another’s', async () => {
+  test('does not find sessions of another project', async () => {
     const theirs = await factory.session({ status: 'ERROR', projectId: await factory.project() })
     const { sessions, refused } = await resubmit({ sessionIds: [theirs.id] })
     expect([sessions, refused]).toEqual([[], [expect.objectContaining({ code: 'SESSION_NOT_FOUND' })]])
   })
 
-  /** What goes on beside: followers of events, and notes that a token was used. */
+  /** Statements of background work: followers of events, and recorded uses of tokens. */
   const BEHIND = /pg_notify|api_tokens|FROM session_events e/
 
   test('costs as many statements for 50 sessions as for one', async () => {
@@ -240,7 +240,7 @@ test('resubmissions are listed, newest first, to those who may see them', async 
 describe('a large resubmission', () => {
   const worker = () => testServer(server.db)
 
-  test('is followed to its end, pages through its items, and tells those of one status', async () => {
+  test('is followed to its end, and its items are read in pages and by status', async () => {
     const work = worker()
     const ids = await exhaustedSessions(work.context, { count: 620 })
     const running = await factory.session({ status: 'RUNNING' })
@@ -284,7 +284,7 @@ describe('a large resubmission', () => {
     })
   })
 
-  test('is aborted, and who follows it is told', async () => {
+  test('is aborted, and its followers see that', async () => {
     const sessionIds = await exhaustedSessions(worker().context, { count: 501 })
     const { resubmission } = await resubmit({ sessionIds })
     const id = resubmission.resubmissionId

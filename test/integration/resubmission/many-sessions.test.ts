@@ -60,7 +60,7 @@ function groupsOf(refused: { sessionId: string; code: string; message: string }[
     .toSorted((one, other) => other.count - one.count || one.code.localeCompare(other.code))
 }
 
-/** What the mutation for one session says of it. */
+/** The result of the mutation for one session. */
 async function actOnOne(action: Exclude<Action, 'RESUBMIT'>, sessionId: string): Promise<any> {
   const { one } = MANY[action]
   const { data } = await server.query(
@@ -105,7 +105,7 @@ async function states(): Promise<Record<string, string>> {
 }
 
 describe.each(['TERMINATE', 'CANCEL_RETRY', 'RETRY_NOW'] as const)('%s of many', (action) => {
-  test('does and refuses what the mutation for one session does and refuses', async () => {
+  test('does and refuses the same as the mutation for one session', async () => {
     const first = await everyKind()
     const expected: Record<string, unknown> = {}
     for (const [name, id] of Object.entries(first)) expected[name] = (await actOnOne(action, id)) ?? {}
@@ -143,7 +143,7 @@ describe.each(['TERMINATE', 'CANCEL_RETRY', 'RETRY_NOW'] as const)('%s of many',
     expect(audited[0]!.count).toBe(sessions.length)
   })
 
-  test('a dry run counts and names what would be done, and does nothing', async () => {
+  test('a dry run counts and names the sessions, and changes nothing', async () => {
     const ids = await everyKind()
     const before = await states()
     const dry = await act(action, { sessionIds: Object.values(ids), dryRun: true })
@@ -201,7 +201,7 @@ test('more than are done in the call go on in batches, once, with progress, and 
   expect(data).toEqual({ all: { totalCount: 1 }, mine: { totalCount: 1 }, none: { totalCount: 0 } })
 })
 
-test('a termination says with what reason and force, and refuses a reason that is too long', async () => {
+test('a termination takes a reason and force, and refuses a reason that is too long', async () => {
   const { id } = await factory.session({ name: 'running', status: 'RUNNING' })
   const tooLong = { sessionIds: [id], reason: 'x'.repeat(100_000) }
   expect(await act('TERMINATE', tooLong)).toMatchObject({ __typename: 'ValidationError' })
@@ -222,7 +222,7 @@ test('a dry run of a resubmission counts the ends of failed chains, and with tho
   expect(dry.sessions.map(({ sessionId }: { sessionId: string }) => sessionId)).toContain(ids['succeeded'])
 })
 
-test('a dry run of a resubmission says what it says when it is done: changes and limits count, each place once', async () => {
+test('a dry run of a resubmission gives the same result as the real one: changes and limits count, each place once', async () => {
   const ids = Object.values(await everyKind())
   const { id: limited } = { id: await factory.project('limited') }
   await insertRows(server.db, 'resource_policies', [{ scope: 'PROJECT', scope_id: limited, slots: {}, max_pending: 2 }])

@@ -6,7 +6,7 @@ import { type Database, openDatabase } from '../../../src/store/database.ts'
 import { untilBlocked } from '../../support/database/blocked.ts'
 import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { dueRetries } from '../../support/sessions/due-retries.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { refusals, useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { chainRows, decisionRow, events } from '../../support/database/session-rows.ts'
@@ -36,7 +36,7 @@ async function dueRetry(): Promise<string> {
   const { server, agent, db } = given
   const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 3, retryDelay: 1 } })
   await failWith(server, agent, 1)
-  await passTime(db, 5)
+  await advanceClock(db, 5)
   return id
 }
 
@@ -103,7 +103,7 @@ describe('a resubmission and a dispatcher', () => {
   it.each([
     ['cancels', cancelRetry],
     ['wants it now', retryNow],
-  ] as const)('a person who %s meanwhile is too late, and is told so', async (_what, change) => {
+  ] as const)('a person who %s meanwhile is too late, and gets an error', async (_what, change) => {
     const id = await dueRetry()
     const other = heldServer('resubmit:after-lock')
     const resubmitting = resubmit({ sessionIds: [id] }, other)
@@ -116,7 +116,7 @@ describe('a resubmission and a dispatcher', () => {
     expect((await events(given.db, id)).filter((event) => event === 'session.retry_cancelled')).toHaveLength(1)
   })
 
-  it('with many retries due at once, whoever is first: one child each, and nobody waits for ever', async () => {
+  it('with many retries due at once, in any order: one child each, and nobody waits for ever', async () => {
     const ids = await dueRetries(given.server.context, { count: 600 })
     const servers = [otherServer(), otherServer()]
     const [first, second] = await Promise.all([
@@ -148,7 +148,7 @@ describe('a resubmission and the decision', () => {
     return id
   }
 
-  it('decide-retries passes over what is being resubmitted, and there is one decision', async () => {
+  it('decide-retries skips sessions that are being resubmitted, and there is one decision', async () => {
     const id = await undecided()
     const other = heldServer('resubmit:after-lock')
     const resubmitting = resubmit({ sessionIds: [id] }, other)
@@ -165,7 +165,7 @@ describe('a resubmission and the decision', () => {
     const id = await undecided()
     const blocker = await given.database.connect()
     await blocker.query('BEGIN')
-    // As decide-retries holds what it decides.
+    // The lock that decide-retries takes.
     await blocker.query('SELECT FROM sessions WHERE id = $1 FOR UPDATE', [id])
     const resubmitting = resubmit({ sessionIds: [id] })
     await untilBlocked(given.db, 1)

@@ -1,4 +1,4 @@
-/** What `actions` and `can` promise is what the mutations then do. */
+/** The fields `actions` and `can` agree with the mutations. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { STATUSES } from '../../../src/domain/session/lifecycle.ts'
@@ -88,12 +88,12 @@ async function refusalOf(action: string, id: string, token: string): Promise<str
   return data.done.message ?? data.done.refused?.[0]?.message ?? null
 }
 
-/** How long a silent agent may still run it is counted down. */
+/** The remaining time in which a silent agent may still run it. */
 const still = (message: string | null) => message?.replace(/for \d+ s$/, 'for a while') ?? null
 
 const ACTIONS = 'actions { action allowed reason }'
 
-test('an action is allowed if its mutation succeeds, or else tells the error of it', async () => {
+test('an action is allowed if its mutation succeeds, and otherwise has its error', async () => {
   const seen = new Set<string>()
   await checkProperty(
     fc.asyncProperty(plights, async (plight) => {
@@ -202,7 +202,7 @@ describe('a token can do what its mutations do not refuse', () => {
   })
 })
 
-test('what a role may not read is null with an error at its path, and the rest is answered', async () => {
+test('a field that the role may not read is null with an error at its path, and the rest is answered', async () => {
   const answer = await server.query(
     '{ viewer { role } tokens { totalCount } auditLog { totalCount } sessions { totalCount } }',
     {},

@@ -4,7 +4,7 @@ import type { FailureError } from '../../../src/domain/session/failure.ts'
 import { tryPauseMs } from '../../../src/domain/session/judge.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { driveAll, sessionIn } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import {
   decisionRow,
@@ -24,7 +24,7 @@ const NO_IMAGE: FailureError = { name: 'image-pull-failed', message: 'no such im
 async function failPreparing(id: string, times: number): Promise<void> {
   const { server, agent, db } = given
   for (let time = 0; time < times; time++) {
-    await passTime(db, 60)
+    await advanceClock(db, 60)
     await server.run('schedule-sessions', 'prepare-sessions')
     await agent.sync()
     const [kernel] = await kernelRows(db, id)
@@ -107,7 +107,7 @@ describe('tries', () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'PREPARED')
     for (let time = 0; time < 3; time++) {
-      await passTime(db, 60)
+      await advanceClock(db, 60)
       await given.sql(`UPDATE kernels SET error = $2 WHERE session_id = $1`, [id, JSON.stringify(NO_IMAGE)])
       await server.run('start-sessions')
     }
@@ -125,16 +125,16 @@ describe('time', () => {
     const id = await sessionIn(server, agent, status)
     // Nothing to do for its handler but to see that time is up.
     await given.sql(`UPDATE kernels SET status = 'CREATING' WHERE session_id = $1 AND status = 'PREPARED'`, [id])
-    await passTime(db, seconds - 10)
+    await advanceClock(db, seconds - 10)
     await server.run(handler)
     expect((await sessionRow(db, id)).status).toBe(status)
-    await passTime(db, 10)
+    await advanceClock(db, 10)
     await server.run(handler)
     expect(await statuses(db, id)).toBe('PENDING: PENDING')
     expect((await history(db, id)).at(-1)).toBe(`${handler} ${status}→PENDING EXPIRED ×1`)
     const { reschedules, pauseMs } = await sessionRow(db, id)
     expect(reschedules).toBe(1)
-    // What may have begun to run is given out again only when its agent has stopped it for certain.
+    // A kernel that may have started is assigned again only once its agent has certainly stopped it.
     if (handler === 'start-sessions') expect(pauseMs).toBeGreaterThan(130_000)
     else expect(pauseMs).toBeNull()
     expect(await misbookedSlots(db)).toEqual([])
@@ -144,10 +144,10 @@ describe('time', () => {
     const { server, db, sql } = given
     await sql(`UPDATE resource_groups SET pending_timeout_ms = 60000`)
     const id = await server.create({ resourceSlots: [{ slot: 'cpu', amount: '65' }], retryPolicy: { maxRetries: 1 } })
-    await passTime(db, 55)
+    await advanceClock(db, 55)
     await server.run('schedule-sessions')
     expect((await sessionRow(db, id)).status).toBe('PENDING')
-    await passTime(db, 10)
+    await advanceClock(db, 10)
     await server.run('schedule-sessions', 'decide-retries')
     expect(await sessionRow(db, id)).toMatchObject({
       status: 'CANCELLED',
@@ -159,33 +159,33 @@ describe('time', () => {
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED' })
   })
 
-  it('TERMINATING too long ends without its agent, and its retry waits for it', async () => {
+  it('a session that is TERMINATING too long ends without its agent, and its retry waits for the agent', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', {
       batchTimeout: 30,
       retryPolicy: { maxRetries: 1, retryDelay: 1 },
     })
-    await passTime(db, 31)
+    await advanceClock(db, 31)
     await server.run('enforce-batch-timeouts', 'terminate-sessions')
     expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: 'task-timeout' })
-    await passTime(db, 125)
+    await advanceClock(db, 125)
     await server.run('terminate-sessions', 'decide-retries')
     expect(await statuses(db, id)).toBe('ERROR: TERMINATED')
     expect((await history(db, id)).at(-1)).toBe('terminate-sessions TERMINATING→ERROR EXPIRED ×1')
     expect(await misbookedSlots(db)).toEqual([])
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED', cause: 'KERNEL_NONZERO_EXIT' })
-    await passTime(db, 5)
+    await advanceClock(db, 5)
     await server.run('dispatch-retries')
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'HELD', holdReason: 'PARENT_ALIVE' })
     await agent.comply()
-    await passTime(db, 5)
+    await advanceClock(db, 5)
     await server.run('dispatch-retries')
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'DISPATCHED' })
   })
 })
 
 describe('a person', () => {
-  it('cancels what is pending: it is not retried', async () => {
+  it('cancels a pending session, which is not retried', async () => {
     const { server, db } = given
     const id = await server.create({ retryPolicy: { maxRetries: 3 } })
     await terminateSession(server.context, { sessionId: id, reason: 'no more' })
@@ -195,7 +195,7 @@ describe('a person', () => {
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'NOT_ELIGIBLE' })
   })
 
-  it('ends what runs: its kernel is stopped, and it is not retried', async () => {
+  it('ends a running session: its kernel is stopped, and it is not retried', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 3 } })
     await terminateSession(server.context, { sessionId: id, force: true })
@@ -212,7 +212,7 @@ describe('a person', () => {
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'NOT_ELIGIBLE' })
   })
 
-  it('ends what its agent was about to prepare', async () => {
+  it('ends a session that its agent was about to prepare', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'PREPARING')
     await terminateSession(server.context, { sessionId: id })
@@ -227,15 +227,15 @@ describe('a person', () => {
 it('the time for preparing counts from its beginning, however long of it is pulling', async () => {
   const { server, agent, db } = given
   const id = await sessionIn(server, agent, 'PREPARING')
-  await passTime(db, 600)
+  await advanceClock(db, 600)
   agent.observe((await kernelRows(db, id))[0]!.id, { status: 'PULLING' })
   await agent.sync()
   await server.run('promote-to-pulling')
   expect(await statuses(db, id)).toBe('PULLING: PULLING')
-  await passTime(db, 290)
+  await advanceClock(db, 290)
   await server.run('prepare-sessions')
   expect(await statuses(db, id)).toBe('PULLING: PULLING')
-  await passTime(db, 20)
+  await advanceClock(db, 20)
   await server.run('prepare-sessions')
   expect(await statuses(db, id)).toBe('PENDING: PENDING')
 })
@@ -245,9 +245,9 @@ it('a batch timeout is a failure with reason task-timeout; a session that ends i
   const slow = await sessionIn(server, agent, 'RUNNING', { batchTimeout: 60, retryPolicy: { maxRetries: 1 } })
   const fast = await server.create({ batchTimeout: 600 })
   await driveAll(server, agent, 'RUNNING')
-  await passTime(db, 40)
+  await advanceClock(db, 40)
   expect(await server.run('enforce-batch-timeouts')).toEqual([0])
-  await passTime(db, 21)
+  await advanceClock(db, 21)
   expect(await server.run('enforce-batch-timeouts')).toEqual([1])
   expect(await sessionRow(db, fast)).toMatchObject({ status: 'RUNNING' })
   await server.run('terminate-sessions')

@@ -1,8 +1,8 @@
-/** From each status, in each plight, a session ends, or waits for an agent with nothing held, in bounded time. */
+/** From each status and in each state of its agent, a session ends or waits without slots, in bounded time. */
 import { describe, expect, it } from 'vitest'
 import { isTerminal, type SessionStatus } from '../../../src/domain/session/lifecycle.ts'
 import { driveAll, sessionIn } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { decisionRow, kernelRows, misbookedSlots, sessionRow, statuses } from '../../support/database/session-rows.ts'
 
@@ -32,10 +32,10 @@ async function sessionAt(status: Live): Promise<string> {
 
 interface Plight {
   begin(sessionId: string): Promise<unknown>
-  /** Of the agent, in each round. */
+  /** The actions of the agent in each round. */
   speaks(): Promise<unknown>
   silent: boolean
-  /** Where the session is in the end, and why. */
+  /** The final status of the session, and the reason. */
   ends: (from: Live) => string
 }
 
@@ -77,7 +77,7 @@ function endOnGoneAgent(from: Live): string {
 /** Until nothing moves any more; answers with the seconds that it took. */
 async function letTimePass(plight: Pick<Plight, 'speaks' | 'silent'>, over: () => Promise<boolean>): Promise<number> {
   for (let round = 1; round <= ROUNDS_MAX; round++) {
-    await passTime(given.db, ROUND_SECONDS, { silentAgents: plight.silent ? [given.agent.id] : [] })
+    await advanceClock(given.db, ROUND_SECONDS, { silentAgents: plight.silent ? [given.agent.id] : [] })
     await plight.speaks()
     await given.server.settle()
     if (await over()) return round * ROUND_SECONDS
@@ -139,7 +139,7 @@ describe('a kernel of a session that has ended', () => {
   })
 })
 
-it('what is TERMINATING with an agent that goes on running it ends in time, and is retried when that is over', async () => {
+it('a TERMINATING session whose agent continues to run it ends in time, and is retried when the kernel is gone', async () => {
   const { server, agent, db, sql } = given
   const id = await sessionIn(server, agent, 'RUNNING', {
     batchTimeout: 30,
@@ -150,18 +150,18 @@ it('what is TERMINATING with an agent that goes on running it ends in time, and 
   await server.settle()
   const { orders } = await agent.sync()
   expect(orders).toMatchObject([{ want: 'STOP' }])
-  await passTime(db, 100)
+  await advanceClock(db, 100)
   await agent.sync()
   await server.settle()
   expect(await statuses(db, id)).toBe('TERMINATING: TERMINATING')
-  await passTime(db, 21)
+  await advanceClock(db, 21)
   await agent.sync()
   await server.settle()
   expect(await statuses(db, id)).toBe('ERROR: TERMINATED')
   expect(await kernelRows(db, id)).toMatchObject([{ held: false, gone: false }])
   await expectNothingHeld()
   for (const seconds of [2, 300, 3_600]) {
-    await passTime(db, seconds)
+    await advanceClock(db, seconds)
     agent.observe(kernel!.id, { status: 'RUNNING', startedAt: 'now' })
     const { orders: late, forget } = await agent.sync()
     expect(late).toEqual([{ kernelId: kernel!.id, assignment: 1, want: 'STOP', graceMs: 0 }])
@@ -171,7 +171,7 @@ it('what is TERMINATING with an agent that goes on running it ends in time, and 
   }
   agent.observe(kernel!.id, { status: 'EXITED', exitCode: 137, startedAt: 'now' })
   await agent.sync()
-  await passTime(db, 2)
+  await advanceClock(db, 2)
   await server.settle()
   expect(await decisionRow(db, id)).toMatchObject({ phase: 'DISPATCHED' })
 })
@@ -184,18 +184,18 @@ it('a running session that has lost its main kernel, and whose others have ended
   agent.kernels.delete(main!.id)
   agent.observe(sub1!.id, { status: 'EXITED', exitCode: 0 })
   await agent.sync()
-  await passTime(db, 61)
+  await advanceClock(db, 61)
   await server.settle()
   expect(await sessionRow(db, id)).toMatchObject({ status: 'ERROR', error: 'kernels-missing', cause: 'UNKNOWN' })
 })
 
-it('what works is left alone, however long it takes', async () => {
+it('a working session is left alone, however long it takes', async () => {
   const { server, agent, db } = given
   const running = await sessionIn(server, agent, 'RUNNING', { clusterSize: 2 })
   const [, sub1] = await kernelRows(db, running)
   agent.observe(sub1!.id, { status: 'EXITED', exitCode: 0 })
   for (let round = 0; round < 5; round++) {
-    await passTime(db, 3_600)
+    await advanceClock(db, 3_600)
     await agent.sync()
     expect(await server.run('sweep-leftovers')).toEqual([0])
     await server.settle()

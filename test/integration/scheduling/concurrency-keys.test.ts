@@ -1,17 +1,17 @@
-/** Of the sessions with one concurrency key only so many have their place at once. */
+/** Concurrency keys: the limit on sessions with one key at a time. */
 import { afterEach, describe, expect, it } from 'vitest'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { createSessions, type CreatedSession } from '../../../src/services/session/create-sessions.ts'
 import { explainPendingSessions } from '../../../src/services/session/explain-pending.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { openDatabase, type Database } from '../../../src/store/database.ts'
-import { playedAgent } from '../../support/agents/played-agent.ts'
+import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import { untilBlocked } from '../../support/database/blocked.ts'
 import { sessionRow } from '../../support/database/session-rows.ts'
 import { syncGates } from '../../support/servers/sync-gates.ts'
 import { ALL_SERVICES, testServer } from '../../support/servers/test-server.ts'
 import { driveAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
@@ -53,7 +53,7 @@ async function nextTurn(): Promise<void> {
 }
 
 describe('a session with a concurrency key', () => {
-  it('waits while another holds it, says which, and holds up nobody with another key or none', async () => {
+  it('waits while another holds it, names that one, and blocks nobody with another key or none', async () => {
     const { server, db } = given
     const [first, second, third, other, without] = await createAll([
       KEY,
@@ -146,7 +146,7 @@ describe('a session with a concurrency key', () => {
   it('comes before a younger one of another group, whichever is scheduled first', async () => {
     const { server, sql } = given
     await sql(`INSERT INTO resource_groups (name) VALUES ('other')`)
-    await playedAgent(server.gateway, { slots: { cpu: '4' }, resourceGroup: 'other' }).register()
+    await fakeAgent(server.gateway, { slots: { cpu: '4' }, resourceGroup: 'other' }).register()
     const [first, second] = await createAll([KEY, { ...KEY, resourceGroup: 'other' }])
     await server.run('schedule-sessions')
     expect(await placed([first!, second!])).toEqual([true, false])
@@ -160,7 +160,7 @@ describe('a session with a concurrency key', () => {
   it('gives its offer to the next if it can no longer start', async () => {
     const { server, sql } = given
     await sql(`INSERT INTO resource_groups (name) VALUES ('other')`)
-    const elsewhere = playedAgent(server.gateway, { slots: { cpu: '4' }, resourceGroup: 'other' })
+    const elsewhere = fakeAgent(server.gateway, { slots: { cpu: '4' }, resourceGroup: 'other' })
     await elsewhere.register()
     const [first, second, third] = await createAll([KEY, { ...KEY, resourceGroup: 'other' }, KEY])
     await server.run('schedule-sessions', 'schedule-sessions')
@@ -195,7 +195,7 @@ describe('who holds a key', () => {
     expect(await holders()).toEqual([third])
   })
 
-  it('keeps it from nobody during its backoff, and its retry stands in line again', async () => {
+  it('frees it during its backoff, and its retry queues again', async () => {
     const { server, agent, db } = given
     const policy = { maxRetries: 1, retryDelay: 60, jitter: 'NONE' as const }
     const [first, second] = await createAll([{ ...KEY, concurrencyLimit: 1, retryPolicy: policy }, KEY])
@@ -203,7 +203,7 @@ describe('who holds a key', () => {
     await failWith(server, agent, 1)
     await server.run('schedule-sessions')
     expect(await holders()).toEqual([second])
-    await passTime(db, 61)
+    await advanceClock(db, 61)
     await server.run('dispatch-retries', 'schedule-sessions')
     const [child] = await given.sql(
       `SELECT id, status, concurrency_key, concurrency_limit FROM sessions
@@ -219,7 +219,7 @@ describe('who holds a key', () => {
     const { server, agent, db } = given
     const first = await sessionIn(server, agent, 'CREATING', KEY)
     const second = await server.create(KEY)
-    await passTime(db, 601)
+    await advanceClock(db, 601)
     await server.run('start-sessions')
     expect(await sessionRow(db, first)).toMatchObject({ status: 'PENDING', reschedules: 1 })
     await server.run('schedule-sessions')
@@ -230,10 +230,10 @@ describe('who holds a key', () => {
   it('holds it until its kernels are certain to be gone', async () => {
     const { server, agent, db } = given
     const first = await sessionIn(server, agent, 'RUNNING', KEY)
-    const spare = playedAgent(server.gateway, { slots: { cpu: '4' } })
+    const spare = fakeAgent(server.gateway, { slots: { cpu: '4' } })
     const second = await server.create(KEY)
     await server.run('schedule-sessions')
-    await passTime(db, 60, { silentAgents: [agent.id] })
+    await advanceClock(db, 60, { silentAgents: [agent.id] })
     await spare.register()
     await server.run('watch-agents', 'detect-termination', 'terminate-sessions', 'promote-to-terminated')
     expect(await sessionRow(db, first)).toMatchObject({ status: 'ERROR' })
@@ -241,7 +241,7 @@ describe('who holds a key', () => {
     expect(await placed([second])).toEqual([false])
     expect(await reasonOf(second)).toContain(`which session ${first} holds`)
     // The fence: by now the agent has stopped them by itself.
-    await passTime(db, 120, { silentAgents: [agent.id] })
+    await advanceClock(db, 120, { silentAgents: [agent.id] })
     await server.run('schedule-sessions')
     expect(await placed([second])).toEqual([true])
   })
@@ -261,7 +261,7 @@ describe('two servers', () => {
   it('never hand out the same place, for two groups at once', async () => {
     const { server, sql, db } = given
     await sql(`INSERT INTO resource_groups (name) VALUES ('other')`)
-    await playedAgent(server.gateway, { slots: { cpu: '4' }, resourceGroup: 'other' }).register()
+    await fakeAgent(server.gateway, { slots: { cpu: '4' }, resourceGroup: 'other' }).register()
     const ids = await createAll([KEY, { ...KEY, resourceGroup: 'other' }])
     const { sync, gates } = syncGates('schedule:after-keys')
     const first = testServer(db, sync).run('schedule-sessions')
@@ -300,8 +300,8 @@ describe('two servers', () => {
     const servers = [server, testServer(await secondServer())] as const
     const agents = [
       agent,
-      playedAgent(servers[1].gateway, { slots: { cpu: '3' } }),
-      playedAgent(server.gateway, { slots: { cpu: '2' }, resourceGroup: 'other' }),
+      fakeAgent(servers[1].gateway, { slots: { cpu: '3' } }),
+      fakeAgent(server.gateway, { slots: { cpu: '2' }, resourceGroup: 'other' }),
     ]
     await Promise.all(agents.slice(1).map((one) => one.register()))
     const keys = [
@@ -335,7 +335,7 @@ describe('two servers', () => {
       expect(over).toBeUndefined()
       expect(await sql(OVER)).toEqual([])
       most = Math.max(most, (await holders()).length)
-      await passTime(db, 5)
+      await advanceClock(db, 5)
       const [live] = await sql(`SELECT count(*) AS n FROM sessions WHERE NOT retry_decided
         OR id IN (SELECT session_id FROM retry_decisions WHERE phase IN ('SCHEDULED', 'HELD'))`)
       if (live!['n'] === 0) break

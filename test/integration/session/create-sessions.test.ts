@@ -6,7 +6,7 @@ import { ARGUMENT_BYTES_MAX, CREATE_SESSIONS_MAX } from '../../../src/domain/lim
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { createSession, createSessions } from '../../../src/services/session/create-sessions.ts'
 import type { ServiceContext } from '../../../src/services/service-context.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { events, sessionRow, statuses } from '../../support/database/session-rows.ts'
 import { ADMIN, DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
@@ -109,7 +109,7 @@ const variables = (count: number, bytes: number) =>
   Array.from({ length: count }, (_, n) => ({ name: `V${n}`, value: 'x'.repeat(bytes) }))
 
 describe('faults', () => {
-  it('are told all at once, each with its path', async () => {
+  it('are reported all at once, each with its path', async () => {
     const creating = createSession(given.server.context, {
       name: '',
       command: [],
@@ -228,7 +228,7 @@ describe('faults', () => {
       [sessionId],
     )
     await server.run('decide-retries')
-    await passTime(db, 100_000)
+    await advanceClock(db, 100_000)
     await server.run('schedule-sessions', 'dispatch-retries', 'schedule-sessions')
     expect((await sessionRow(db, sessionId)).cause).toBe('SCHEDULER_TIMEOUT')
   })
@@ -253,7 +253,7 @@ describe('who may', () => {
     ])
   })
 
-  it('is in the audit log with what it made', async () => {
+  it('is in the audit log with the created sessions', async () => {
     const results = await createSessions(given.server.context, [WORK, WORK])
     const sessionIds = results.map((result) => (result as { sessionId: string }).sessionId)
     const entries = await given.sql('SELECT actor, action, project_id, details FROM audit_log')
@@ -277,7 +277,7 @@ describe('the policy', () => {
     )
   }
 
-  it('is resolved field by field, and says where each came from', async () => {
+  it('is resolved field by field, with the source of each', async () => {
     await defaults()
     const row = await policyOf(await given.server.create({ retryPolicy: { jitter: 'NONE', maxElapsed: null } }))
     expect(row).toMatchObject({
@@ -300,7 +300,7 @@ describe('the policy', () => {
         maxElapsed: 'SESSION',
       },
     })
-    // What nobody gave has its shipped default, and takes no room to say so.
+    // A missing field has its shipped default, and needs no source entry.
     expect(row['retry_policy_sources']).not.toHaveProperty('backoffMultiplier')
   })
 
@@ -321,7 +321,7 @@ describe('the policy', () => {
     expect(await policyOf(await given.server.create({ retryPolicy: null }))).toMatchObject({ max_retries: 5 })
   })
 
-  it('of a session stays what it was when a default changes', async () => {
+  it('of a session stays the same when a default changes', async () => {
     await defaults()
     const id = await given.server.create()
     await given.sql(`UPDATE projects SET retry_defaults = '{"maxRetries": 9}'`)

@@ -1,21 +1,21 @@
-/** What executors are told in their own terms: by a resource group, and by a session as far as its group allows. */
+/** Options of executors: set by a resource group, and by a session as far as its group allows. */
 import { beforeEach, describe, expect, it } from 'vitest'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import { createResourceGroup, updateResourceGroup } from '../../../src/services/resource-group.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import type { ResubmitSessionsInput } from '../../../src/services/resubmission/resubmission-input.ts'
-import type { PlayedAgent } from '../../support/agents/played-agent.ts'
+import type { FakeAgent } from '../../support/agents/fake-agent.ts'
 import { chainRows } from '../../support/database/session-rows.ts'
-import { usePlayedApi } from '../../support/servers/played-api.ts'
+import { useFakeAgentApi } from '../../support/servers/fake-agent-api.ts'
 import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 
 const PARTITION = { key: 'partition', value: 'gpu' }
 const QOS = { key: 'qos', value: 'low' }
 const HIGH = { key: 'qos', value: 'high' }
 
-const given = usePlayedApi()
-let agent: PlayedAgent
+const given = useFakeAgentApi()
+let agent: FakeAgent
 
 beforeEach(async () => {
   agent = await given.registered()
@@ -39,7 +39,7 @@ async function create(input: object) {
   return data.createSession
 }
 
-/** Of the one kernel that the agent is to prepare, or to start. */
+/** The order for the one kernel that the agent prepares or starts. */
 async function told(): Promise<unknown> {
   const { orders } = await agent.sync()
   expect(orders).toHaveLength(1)
@@ -58,7 +58,7 @@ describe('executor options', () => {
     expect(await told()).toEqual(all)
   })
 
-  it('come with what else an executor may need of a session', async () => {
+  it('come with everything else that an executor may need of a session', async () => {
     await create({ name: 'named', priority: 7, batchTimeout: 1.5 })
     await driveAll(given.server, agent, 'PREPARING')
     const { orders } = await agent.sync()
@@ -70,7 +70,7 @@ describe('executor options', () => {
     const { session } = await create({ executorOptions: [HIGH], retryPolicy: { maxRetries: 1, retryDelay: 1 } })
     await driveAll(given.server, agent, 'RUNNING')
     await failWith(given.server, agent, 1)
-    await passTime(given.api.db, 5)
+    await advanceClock(given.api.db, 5)
     await given.server.run('dispatch-retries')
     await driveAll(given.server, agent, 'PREPARING')
     expect(await told()).toEqual({ partition: 'gpu', qos: 'high' })
@@ -107,7 +107,7 @@ describe('executor options', () => {
 describe('a session', () => {
   const issuesOf = async (executorOptions: object[], input = {}) => (await create({ executorOptions, ...input })).issues
 
-  it('sets what its group allows, and is told where it does not', async () => {
+  it('sets the options that its group allows, and others are refused', async () => {
     const reservation = { key: 'reservation', value: 'r' }
     expect(await issuesOf([HIGH, PARTITION, reservation])).toEqual(
       [1, 2].map((index) => ({
@@ -141,7 +141,7 @@ describe('a session', () => {
     expect(await ask([constraint])).toMatchObject({ code: 'CREATION_ID_REUSED' })
   })
 
-  it('has them over REST, too', async () => {
+  it('also has them over REST', async () => {
     const response = await fetch(`${given.api.url}/v2/sessions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${given.api.adminToken}`, 'content-type': 'application/json' },
@@ -154,7 +154,7 @@ describe('a session', () => {
   })
 })
 
-it('a group shows its options, and tells all that is wrong with new ones', async () => {
+it('a group shows its options, and reports all faults of new ones', async () => {
   const { data } = await given.api.query(
     '{ resourceGroups { executorOptions { key value } allowedExecutorOptions } }',
     {},

@@ -1,27 +1,27 @@
-/** Ends that are reported after the server has ended their session because of a timeout. */
+/** Ends that are reported after the server has ended their session by a timeout. */
 import { describe, expect, it } from 'vitest'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
-import { playedAgent, type PlayedAgent, type Report } from '../../support/agents/played-agent.ts'
+import { fakeAgent, type FakeAgent, type Report } from '../../support/agents/fake-agent.ts'
 import { chainRows, decisionRow, kernelRows, sessionRow } from '../../support/database/session-rows.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
 
 const LIMIT_SECONDS = 60
-/** Of a session in TERMINATING. */
+/** The time limit of a session in TERMINATING. */
 const TERMINATE_SECONDS = 120
 const EXITED = { status: 'EXITED', startedAt: 'then', stopped: false } as const
 
-/** Of this version, unless it is told otherwise. */
-async function anAgent({ judgesTime = true } = {}): Promise<PlayedAgent> {
+/** An agent of this version by default. */
+async function anAgent({ judgesTime = true } = {}): Promise<FakeAgent> {
   await given.sql(`UPDATE agents SET status = 'DRAINING', drained_at = reprise_now()`)
-  const agent = playedAgent(given.server.gateway, { slots: { cpu: '8' }, says: judgesTime ? { judgesTime } : {} })
+  const agent = fakeAgent(given.server.gateway, { slots: { cpu: '8' }, says: judgesTime ? { judgesTime } : {} })
   await agent.register()
   return agent
 }
 
-async function running(agent: PlayedAgent, input: Partial<CreateSessionInput> = {}) {
+async function running(agent: FakeAgent, input: Partial<CreateSessionInput> = {}) {
   const { server, db } = given
   const id = await server.create({
     batchTimeout: LIMIT_SECONDS,
@@ -39,12 +39,12 @@ async function running(agent: PlayedAgent, input: Partial<CreateSessionInput> = 
 
 /** The limit passes while the agent says nothing. */
 async function timesOut(id: string): Promise<void> {
-  await passTime(given.db, LIMIT_SECONDS + 1)
+  await advanceClock(given.db, LIMIT_SECONDS + 1)
   await given.server.run('enforce-batch-timeouts', 'terminate-sessions', 'promote-to-terminated')
   expect(await sessionRow(given.db, id)).toMatchObject({ status: 'TERMINATING', error: 'task-timeout' })
 }
 
-async function reports(agent: PlayedAgent, kernelId: string, report: Report): Promise<void> {
+async function reports(agent: FakeAgent, kernelId: string, report: Report): Promise<void> {
   agent.observe(kernelId, report)
   await agent.sync()
   await given.server.settle()
@@ -52,7 +52,7 @@ async function reports(agent: PlayedAgent, kernelId: string, report: Report): Pr
 
 /** Any child would be there then. */
 async function attempts(id: string): Promise<number> {
-  await passTime(given.db, 3)
+  await advanceClock(given.db, 3)
   await given.server.settle()
   return (await chainRows(given.db, id)).length
 }
@@ -95,7 +95,7 @@ describe('a kernel that is reported after its session has timed out', () => {
     ])
   })
 
-  it('counts as in time where it was recorded before the limit, whatever its agent can tell', async () => {
+  it('counts as in time if it was recorded before the limit, whatever its agent reports', async () => {
     const agent = await anAgent({ judgesTime: false })
     const { id, kernels } = await running(agent)
     agent.observe(kernels[0]!, { ...EXITED, exitCode: 0 })
@@ -108,7 +108,7 @@ describe('a kernel that is reported after its session has timed out', () => {
   it('is believed about its own time only: its session is over already', async () => {
     const agent = await anAgent()
     const { id, kernels } = await running(agent)
-    await passTime(given.db, LIMIT_SECONDS + 1, { silentAgents: [agent.id] })
+    await advanceClock(given.db, LIMIT_SECONDS + 1, { silentAgents: [agent.id] })
     await given.server.settle()
     expect(await sessionRow(given.db, id)).toMatchObject({ status: 'ERROR' })
     await reports(agent, kernels[0]!, { ...EXITED, exitCode: 0, inTime: true })
@@ -117,11 +117,11 @@ describe('a kernel that is reported after its session has timed out', () => {
 })
 
 async function timesOutUnseen(): Promise<void> {
-  await passTime(given.db, LIMIT_SECONDS + 1)
+  await advanceClock(given.db, LIMIT_SECONDS + 1)
   await given.server.run('enforce-batch-timeouts', 'terminate-sessions', 'promote-to-terminated')
 }
 
-it('a program that ran for too long while no server was there has timed out, whoever notices it first', async () => {
+it('a program that ran for too long while no server was there has timed out, whichever server notices it first', async () => {
   const agent = await anAgent()
   const { id, kernels } = await running(agent)
   await reports(agent, kernels[0]!, { ...EXITED, exitCode: 0, inTime: false })
@@ -131,7 +131,7 @@ it('a program that ran for too long while no server was there has timed out, who
 
 describe('a session that timed out, and whose kernel is not reported for longer than a stop may take', () => {
   const later = async (seconds: number, silentAgents: string[] = []) => {
-    await passTime(given.db, seconds, { silentAgents })
+    await advanceClock(given.db, seconds, { silentAgents })
     await given.server.run('watch-agents', 'terminate-sessions', 'promote-to-terminated')
   }
 
@@ -149,7 +149,7 @@ describe('a session that timed out, and whose kernel is not reported for longer 
     expect(await attempts(id)).toBe(1)
   })
 
-  it('ends once the agent says that the program runs for too long', async () => {
+  it('ends once the agent reports that the program runs for too long', async () => {
     const agent = await anAgent()
     const { id, kernels } = await running(agent)
     await timesOut(id)
@@ -170,7 +170,7 @@ describe('a session that timed out, and whose kernel is not reported for longer 
     expect(await sessionRow(given.db, id)).toMatchObject(TIMED_OUT)
   })
 
-  it('ends where its agent is of a version that does not tell', async () => {
+  it('ends if its agent is of a version that does not report that', async () => {
     const agent = await anAgent({ judgesTime: false })
     const { id } = await running(agent)
     await timesOut(id)
@@ -178,7 +178,7 @@ describe('a session that timed out, and whose kernel is not reported for longer 
     expect(await sessionRow(given.db, id)).toMatchObject(TIMED_OUT)
   })
 
-  it('ends after an hour where the agent never tells', async () => {
+  it('ends after an hour if the agent never reports that', async () => {
     const agent = await anAgent()
     const { id } = await running(agent)
     await timesOut(id)
@@ -210,7 +210,7 @@ describe('of several kernels', () => {
   })
 })
 
-it('a program that had ended well is not run again because it seemed to wait in a queue for too long', async () => {
+it('a program that succeeded is not run again, though it seemed to wait in a queue for too long', async () => {
   const { server, db, sql } = given
   await sql(`UPDATE resource_groups SET queue_timeout_ms = 30000`)
   const agent = await anAgent()
@@ -221,7 +221,7 @@ it('a program that had ended well is not run again because it seemed to wait in 
   const [kernel] = await kernelRows(db, id)
   await reports(agent, kernel!.id, { status: 'PREPARED', waiting: { reason: 'Priority' } })
   expect(await sessionRow(db, id)).toMatchObject({ status: 'CREATING' })
-  await passTime(db, 31)
+  await advanceClock(db, 31)
   await server.run('start-sessions', 'terminate-sessions', 'promote-to-terminated')
   expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', error: 'scheduler-timeout' })
   await reports(agent, kernel!.id, { ...EXITED, exitCode: 0 })

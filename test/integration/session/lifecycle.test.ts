@@ -2,10 +2,10 @@
 import { describe, expect, it } from 'vitest'
 import type { SessionStatus } from '../../../src/domain/session/lifecycle.ts'
 import { sessionIn } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { decisionRow, events, history, kernelRows, sessionRow, statuses } from '../../support/database/session-rows.ts'
-import type { Report } from '../../support/agents/played-agent.ts'
+import type { Report } from '../../support/agents/fake-agent.ts'
 import type { ServiceName } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
@@ -60,7 +60,7 @@ interface Row {
   from: Live
   /** The statuses that it passes, each with an event and a row of history. */
   passes: readonly SessionStatus[]
-  /** Of its kernels, afterwards. */
+  /** The statuses of its kernels afterwards. */
   kernels: string
   before?: (id: string) => Promise<unknown>
 }
@@ -128,7 +128,7 @@ const rows: Row[] = [
     from: 'RUNNING',
     passes: ['TERMINATING'],
     kernels: 'RUNNING',
-    before: () => passTime(given.db, 61),
+    before: () => advanceClock(given.db, 61),
   },
 ]
 
@@ -274,7 +274,7 @@ describe('a session of three kernels', () => {
     await agent.sync()
     await server.run('promote-to-running', 'start-sessions')
     expect(await statuses(db, id)).toBe('CREATING: RUNNING PREPARED CREATING')
-    await passTime(db, 1)
+    await advanceClock(db, 1)
     await server.run('start-sessions')
     expect(await statuses(db, id)).toBe('CREATING: RUNNING CREATING CREATING')
     expect((await kernelRows(db, id)).map(({ assignment }) => assignment)).toEqual([1, 2, 1])
@@ -294,12 +294,12 @@ describe('a session of three kernels', () => {
     agent.observe(sub1!, { status: 'FAILED', error: { name: 'image-pull-failed', message: 'no such image' } })
     await agent.sync()
     await server.run('promote-to-prepared', 'prepare-sessions')
-    await passTime(db, 1)
+    await advanceClock(db, 1)
     await server.run('prepare-sessions')
     expect(await statuses(db, id)).toBe('PREPARING: PREPARED PREPARING PREPARING')
   })
 
-  it('does not take back what runs already: it fails', async () => {
+  it('does not take back a session that already runs: the promotion fails', async () => {
     const { server, agent, db, sql } = given
     await sql('UPDATE resource_groups SET tries_max = 1')
     const id = await sessionIn(server, agent, 'CREATING', { clusterSize: 2 })

@@ -44,7 +44,7 @@ let projects: string[]
 beforeAll(async () => {
   database = await testDatabase()
   projects = await addManyChains(database.db, SESSIONS, PROJECTS)
-  // Of the failed ones every second waits for a retry, and every sixth is held.
+  // Every second failed one waits for a retry, and every sixth is held.
   await database.db.query(
     `UPDATE retry_decisions d SET phase = CASE WHEN n % 6 = 0 THEN 'HELD' ELSE 'SCHEDULED' END::retry_phase,
        hold_reason = CASE WHEN n % 6 = 0 THEN 'QUOTA' END::hold_reason, due_at = now() + make_interval(secs => n / 20), ready_at = now()
@@ -60,7 +60,7 @@ async function explain(text: string, values: readonly unknown[]) {
   return summaryOf(await analysedPlanOf(database.db, { text, values }))
 }
 
-/** How a statement was run: over which indexes, and how many rows it looked at in tables. */
+/** The run of a statement: its indexes, and the number of rows that it read from tables. */
 function summaryOf(nodes: readonly PlanNode[]) {
   const besideProjects = nodes.filter((node) => node['Relation Name'] !== 'projects')
   return {
@@ -148,7 +148,7 @@ describe.each(Object.keys(INDEX_OF) as ChainOrder[])('by %s', (order) => {
     const plan = await explainList({ order, direction })
     expect(plan.sequential).toEqual([])
     expect(plan.indexes).toContain(INDEX_OF[order])
-    // Of each range a page, then the page itself with its newest attempts and their decisions.
+    // One page of each range, then the page itself with its newest attempts and their decisions.
     expect(plan.rows).toBeLessThanOrEqual(RANGES * LIMIT + 3 * LIMIT)
   })
 
@@ -238,7 +238,7 @@ describe('a filter', () => {
     ])
   })
 
-  test('counts what it lists', async () => {
+  test('counts the listed rows', async () => {
     const conditions: ChainConditions = { causes: ['OOM_KILLED'] }
     const visibleProjectId = null
     const listed = await listChains(database.db, query({ conditions, visibleProjectId, limit: 1_000 }))
@@ -250,7 +250,7 @@ describe('a filter', () => {
 test.each<[string, ChainConditions]>([
   ['all chains', {}],
   ['a word that all have', { search: 'common' }],
-])('counting %s stops at the most that is told', async (_name, conditions) => {
+])('counting %s stops at the largest shown number', async (_name, conditions) => {
   const counted = countStatement({ conditions, visibleProjectId: null, countMax: 1_001 })
   const { rows } = await database.db.query<{ count: number }>(counted.text, counted.values)
   expect(rows[0]!.count).toBe(1_001)
@@ -261,7 +261,7 @@ test.each<[string, ChainConditions]>([
 test.each([
   ['a project', () => projects[1]!, 1_001],
   ['all projects', () => null, 1_001],
-])('counting the states of %s stops at the most that is told of each', async (_name, visible, countMax) => {
+])('counting the states of %s stops at the largest shown number of each', async (_name, visible, countMax) => {
   const counted = { conditions: {}, visibleProjectId: visible(), countMax }
   const { text, values } = stateCountStatement(counted)
   const plan = await explain(text, values)
@@ -346,7 +346,7 @@ describe('statistics', () => {
   test.each([
     ['of a project', () => projects[1]!],
     ['of all projects', () => null],
-  ])('%s count what was over from the index alone', async (_name, visible) => {
+  ])('%s count ended ones from the index alone', async (_name, visible) => {
     const to = new Date()
     const from = new Date(to.getTime() - 86_400_000)
     const span = { project: null, visibleProjectId: visible(), from, to, bucketSeconds: 3_600 }
@@ -359,7 +359,7 @@ describe('statistics', () => {
     expect(plan.rows).toBeGreaterThan(SESSIONS / 35 / PROJECTS)
   })
 
-  test('count what is not over by its index', async () => {
+  test('count active ones by their index', async () => {
     const { text, values } = activeStatement({ project: null, visibleProjectId: projects[1]! })
     const plan = await explain(text, values)
     expect(plan.sequential).toEqual([])

@@ -1,4 +1,4 @@
-/** The embedded PostgreSQL: starts, stops, crashes, and who may run it. */
+/** The embedded PostgreSQL: starts, stops, crashes, and the users that may run it. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import { isPostgres } from '../../../src/store/postgres/run-as.ts'
 import { addressOf, readPidFile, runsWith, stopServer } from '../../../src/store/postgres/postmaster.ts'
 import { EMBEDDED_SETTINGS, embeddedSettings } from '../../../src/store/postgres/binaries.ts'
 import { takeOwnerLock } from '../../../src/store/postgres/owner-lock.ts'
-import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { fixedPort } from '../../support/agents/fixed-port.ts'
 import { isListening } from '../../support/servers/is-listening.ts'
 import { copyPreparedCluster } from '../../support/database/prepared-cluster.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
@@ -91,7 +91,7 @@ async function postmasterPid(): Promise<number> {
   return parseInt(await readFile(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8'), 10)
 }
 
-test('stops with its server and goes on where it stopped; commits are durable; the password is kept secret', async () => {
+test('stops with its server and continues where it stopped; commits are durable; the password is kept secret', async () => {
   const first = await hold()
   expect(first.adopted).toBe(false)
   await query(first.connectionString, 'CREATE TABLE kept AS SELECT 42 AS answer')
@@ -121,7 +121,7 @@ test('outlives a SIGKILL of the whole group of its server and is adopted', async
   expect(await isPostgres(pid)).toBe(false)
 })
 
-test('of two first starts at once one gets it, and the other is told by whom it is held', async () => {
+test('of two first starts at once one gets the data directory, and the other learns who holds it', async () => {
   const results = await Promise.allSettled([hold(), hold()])
   const [winner] = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   const [refusal] = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as Error] : []))
@@ -145,7 +145,7 @@ test('a first start that was killed while the database was made leaves nothing i
   expect(await drafts()).toEqual([])
 })
 
-test('a pid file that a crash of the machine left behind does not matter, whoever has the number now', async () => {
+test('a pid file that a crash of the machine left behind is ignored, whatever process has its number now', async () => {
   await prepare()
   const first = await hold()
   const pidFile = join(dataDir, 'postgres/data/postmaster.pid')
@@ -169,7 +169,7 @@ const NETWORK_SQL = `SELECT current_setting('listen_addresses') AS addresses, in
 const NO_NETWORK = [{ addresses: '', network: null }]
 const openHere = () => openCluster(join(dataDir, 'postgres'))
 
-/** As versions before the socket did, and as nothing does now. */
+/** Starts it as versions before the socket did. */
 async function startOnNetwork(port: number): Promise<void> {
   const cluster = await openHere()
   const options = Object.entries({
@@ -195,7 +195,7 @@ test('listens on a socket that only its own user reaches, and on no network', as
 
 test('one of an earlier version that listens on the network is moved to the socket by the next start', async () => {
   await prepare()
-  const port = await lastingPort()
+  const port = await fixedPort()
   await startOnNetwork(port)
   expect(await isListening(port)).toBe(true)
   const left = await postmasterPid()
@@ -207,7 +207,7 @@ test('one of an earlier version that listens on the network is moved to the sock
 
 test('one that a server of an earlier version still uses is left to it', async () => {
   await prepare()
-  const port = await lastingPort()
+  const port = await fixedPort()
   await startOnNetwork(port)
   const { password } = await openHere()
   const url = `postgresql://reprise:${password}@127.0.0.1:${port}/reprise?sslmode=disable`
@@ -217,7 +217,7 @@ test('one that a server of an earlier version still uses is left to it', async (
   await lock.release()
 })
 
-test('a socket whose path would be too long lies in a short directory, which is found again and removed at the end', async () => {
+test('a socket whose path would be too long is put into a short directory, which is found again and removed at the end', async () => {
   const root = dataDir
   dataDir = join(root, 'long'.repeat(30))
   await mkdir(dataDir)
@@ -248,7 +248,7 @@ test('a socket whose path would be too long lies in a short directory, which is 
   dataDir = root
 })
 
-test('one whose socket was removed, or whose directory somebody else has made, is started anew', async () => {
+test('one whose socket was removed, or whose directory another user has made, is started again', async () => {
   await prepare()
   const first = await hold()
   const { host, port } = addressOf((await readPidFile(await openHere()))!)
@@ -264,7 +264,7 @@ test('one whose socket was removed, or whose directory somebody else has made, i
   expect((await stat(host)).mode & 0o777).toBe(0o700)
 })
 
-test('a socket that a crash of the machine left behind does not matter, whoever has its number now', async () => {
+test('a socket that a crash of the machine left behind is ignored, whatever process has its number now', async () => {
   await prepare()
   const first = await hold()
   const { host, port } = addressOf((await readPidFile(await openHere()))!)
@@ -295,7 +295,7 @@ test('has as many connections as its server is configured for, and more for othe
   expect(await runsWith(await openHere(), embeddedSettings(17))).toBe(false)
 })
 
-test('says what to do when the data directory cannot be used', async () => {
+test('reports what to do when the data directory cannot be used', async () => {
   await rm(dataDir, { recursive: true })
   await writeFile(dataDir, 'a file')
   await expect(hold()).rejects.toThrow(/REPRISE_DATABASE_URL/)
@@ -313,7 +313,7 @@ test.runIf(NOBODY_CAN_RUN_IT)('an ordinary user runs it as himself', async () =>
   dataDir = root
 })
 
-test.runIf(AS_ROOT)('root runs it below closed directories as somebody else', async () => {
+test.runIf(AS_ROOT)('root runs it as another user below closed directories', async () => {
   const root = dataDir
   dataDir = join(root, 'closed', 'data')
   await mkdir(dataDir, { recursive: true })

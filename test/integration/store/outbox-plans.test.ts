@@ -1,4 +1,4 @@
-/** Plans of what reads the outbox, sends webhooks or removes what is old: they cost by what is new, or goes. */
+/** Plans of statements that read the outbox, send webhooks or remove old rows: the cost follows new or removed rows. */
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compareCursors, type EventCursor, type OutboxEvent } from '../../../src/domain/events.ts'
@@ -23,7 +23,7 @@ import { analysedPlanOf, planOf, readWhole, rowsRead } from '../../support/datab
 import { recordedDatabase, type RecordedStatement } from '../../support/database/recorded-database.ts'
 import { testServer } from '../../support/servers/test-server.ts'
 import { webhookServer } from '../../support/servers/webhook-fixture.ts'
-import { addWhatPeopleLeft, addWhatSessionsLeft } from '../../support/sessions/what-sessions-left.ts'
+import { addRowsOfPeople, addRowsOfSessions } from '../../support/sessions/leftover-rows.ts'
 
 const SESSIONS = 12_000
 const GROWING = new Set([
@@ -45,8 +45,8 @@ let database: TestDatabase
 beforeAll(async () => {
   database = await testDatabase()
   await addManyChains(database.db, SESSIONS, 3)
-  await addWhatSessionsLeft(database.db)
-  await addWhatPeopleLeft(database.db)
+  await addRowsOfSessions(database.db)
+  await addRowsOfPeople(database.db)
   await database.db.query(
     `UPDATE settings SET value = (SELECT jsonb_build_object('xid', xid::text, 'id', id::text) FROM session_events
        ORDER BY xid DESC, id DESC LIMIT 1) WHERE key = 'webhooks.cursor'`,
@@ -54,7 +54,7 @@ beforeAll(async () => {
 })
 afterAll(() => database?.close())
 
-/** What `work` asks of the database. */
+/** The statements that `work` sends. */
 async function statementsOf(work: (db: Database) => Promise<unknown>): Promise<RecordedStatement[]> {
   const recorded = recordedDatabase(database.db)
   await work(recorded.db)
@@ -74,7 +74,7 @@ async function attemptsThatFailed(): Promise<number> {
   return (await database.db.query('SELECT FROM webhook_attempts WHERE error IS NOT NULL')).rowCount ?? 0
 }
 
-test('the outbox is read from the cursor on, whoever is of interest', async () => {
+test('the outbox is read from the cursor on, for any filter', async () => {
   const chain = '00000000-0000-7000-9000-000000000035'
   const statements = await statementsOf(async (db) => {
     const horizon = await readHorizon(db)
@@ -150,7 +150,7 @@ test('who reopened a chain is added to events of the own transaction alone', asy
   expect(rowsRead(nodes)).toBe(0)
 })
 
-test('webhooks read what is new, and what is due', async () => {
+test('webhooks read only new events and due deliveries', async () => {
   const statements = await statementsOf(async (db) => {
     const server = testServer(db)
     for (let n = 0; n < 5; n++) await server.create()
@@ -171,7 +171,7 @@ test('webhooks read what is new, and what is due', async () => {
   expect(statements.length).toBeGreaterThan(8)
 })
 
-test('what is old is found from its oldest end', async () => {
+test('old rows are found from the oldest end', async () => {
   const kept = parseRetention('29d')!
   const policy = {
     chains: kept,

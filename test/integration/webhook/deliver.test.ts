@@ -1,4 +1,4 @@
-/** Delivery of webhooks: requests, schedules, and what becomes of failures. */
+/** Delivery of webhooks: requests, schedules, and the outcome of failures. */
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { WEBHOOK_RETENTION_SECONDS } from '../../../src/domain/limits.ts'
@@ -10,7 +10,7 @@ import { blocksOfTest } from '../../support/document-blocks.ts'
 import { createFactories, type SessionRow } from '../../support/sessions/factories.ts'
 import { metricValue } from '../../support/servers/metric-value.ts'
 import { writeEvents } from '../../support/database/outbox.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { deliveryRows, webhookRow, webhookServer, type WebhookServer } from '../../support/servers/webhook-fixture.ts'
 import { type Received, webhookReceiver, type WebhookReceiver } from '../../support/servers/webhook-receiver.ts'
 
@@ -56,7 +56,7 @@ async function happens(type: 'session.retry_scheduled' | 'session.error' = 'sess
   )
 }
 
-/** As a receiver does whose clock is ahead like the database's. */
+/** Verifies like a receiver whose clock is ahead like that of the database. */
 function verify(secret: string, { body, headers }: Received, aheadSeconds = 0): unknown {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + aheadSeconds * 1_000 })
   try {
@@ -67,7 +67,7 @@ function verify(secret: string, { body, headers }: Received, aheadSeconds = 0): 
 }
 
 describe('a request', () => {
-  test('is what docs/webhooks.md shows, field by field', async () => {
+  test('matches docs/webhooks.md, field by field', async () => {
     const [example] = await blocksOfTest('test/integration/webhook/deliver.test.ts')
     const shown = JSON.parse(example!.text) as { type: string; timestamp: string; data: Record<string, unknown> }
     const { secret } = await server.create({ url: receiver.url })
@@ -85,7 +85,7 @@ describe('a request', () => {
     expect(sent.data).toMatchObject(Object.fromEntries(fixed))
   })
 
-  test('verifies with the published library, and tells what happened', async () => {
+  test('verifies with the published library, and contains the event', async () => {
     const { webhookId, secret } = await server.create({ url: `${receiver.url}?key=1` })
     await happens('session.retry_scheduled')
     await happens('session.error')
@@ -144,7 +144,7 @@ describe('a request', () => {
     expect((both!.headers['webhook-signature'] as string).split(' ')).toHaveLength(2)
     verify(old, both!)
     verify(secret, both!)
-    await passTime(database.db, 3_601)
+    await advanceClock(database.db, 3_601)
     await happens()
     await server.deliver()
     const after = receiver.received[1]!
@@ -167,7 +167,7 @@ describe('a request', () => {
   })
 })
 
-describe('what is not delivered', () => {
+describe('failed deliveries', () => {
   test('is tried ten times on the schedule of Standard Webhooks, with the same id and a new timestamp', async () => {
     const { webhookId } = await server.create({ url: receiver.url })
     receiver.answerWith(500)
@@ -177,9 +177,9 @@ describe('what is not delivered', () => {
       const [row] = await deliveryRows(database.db)
       expect(row!.dueInMs / 1000).toBeGreaterThan(seconds - 5)
       expect(row!.dueInMs / 1000).toBeLessThanOrEqual(Math.min(seconds * 1.1, 86_400))
-      await passTime(database.db, Math.max(0, row!.dueInMs / 1000 - 60))
+      await advanceClock(database.db, Math.max(0, row!.dueInMs / 1000 - 60))
       expect(await server.run('deliver-webhooks')).toBe(0)
-      await passTime(database.db, 61)
+      await advanceClock(database.db, 61)
       await server.deliver()
     }
     expect(await deliveryRows(database.db)).toMatchObject([{ status: 'FAILED', attempts: 10, failures: 10 }])
@@ -203,13 +203,13 @@ describe('what is not delivered', () => {
     for (let attempt = 1; attempt <= 10; attempt++) {
       if (attempt === 5) await happens('session.error')
       await server.deliver()
-      await passTime(database.db, 100_000)
+      await advanceClock(database.db, 100_000)
     }
     expect((await deliveryRows(database.db)).map(({ status }) => status)).toEqual(['FAILED', 'DELIVERED'])
     expect(await webhookRow(database.db, webhookId)).toMatchObject({ enabled: true, failingSince: expect.any(Date) })
   })
 
-  test('410 disables the endpoint at once; what waited goes on when it is enabled', async () => {
+  test('410 disables the endpoint at once; waiting deliveries continue when it is enabled', async () => {
     const { webhookId } = await server.create({ url: receiver.url })
     receiver.answerWith(500)
     await happens()
@@ -221,7 +221,7 @@ describe('what is not delivered', () => {
       enabled: false,
       disabledReason: 'the endpoint answered 410 Gone',
     })
-    await passTime(database.db, 10)
+    await advanceClock(database.db, 10)
     await server.deliver()
     expect(receiver.received).toHaveLength(2)
     receiver.answerWith(204)
@@ -247,18 +247,18 @@ describe('what is not delivered', () => {
     await server.deliver()
     expect(receiver.received.map(({ path }) => path)).toEqual(['/hook', '/hook/other'])
     expect((await deliveryRows(database.db, busy.webhookId))[0]!.dueInMs).toBeGreaterThan(590_000)
-    await passTime(database.db, 601)
+    await advanceClock(database.db, 601)
     await server.deliver()
     expect(receiver.received).toHaveLength(4)
     expect(await webhookRow(database.db, busy.webhookId)).toMatchObject({ restingUntil: null, failingSince: null })
   })
 })
 
-test('the queue and how late it is show in the metrics, without what is disabled', async () => {
+test('the metrics show the queue and its delay, without disabled endpoints', async () => {
   const { webhookId } = await server.create({ url: receiver.url })
   await happens('session.error', 3)
   await server.fanOut()
-  await passTime(database.db, 90)
+  await advanceClock(database.db, 90)
   const figures = async () => {
     const gauges = await readGauges(database.db)
     return ['webhookQueue', 'webhookOverdue'].map((name) => gauges.find(({ gauge }) => gauge === name)!.value)
@@ -274,11 +274,11 @@ test('finished and abandoned deliveries are kept for a fortnight', async () => {
   await server.create({ url: receiver.url })
   await happens()
   await server.deliver()
-  await passTime(database.db, WEBHOOK_RETENTION_SECONDS - 60)
+  await advanceClock(database.db, WEBHOOK_RETENTION_SECONDS - 60)
   await happens()
   await server.deliver()
   expect(await server.run('expire-webhook-deliveries')).toBe(0)
-  await passTime(database.db, 61)
+  await advanceClock(database.db, 61)
   expect(await server.run('expire-webhook-deliveries')).toBe(1)
   expect(await deliveryRows(database.db)).toHaveLength(1)
   expect((await database.db.query('SELECT FROM webhook_attempts')).rowCount).toBe(1)

@@ -1,4 +1,4 @@
-/** Which webhooks hear of which events. */
+/** The webhooks that receive an event. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createFactories, type SessionRow } from '../../support/sessions/factories.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
@@ -34,7 +34,7 @@ const event = (type: 'session.created' | 'session.error' | 'session.retry_held',
 const types = async (webhookId: string) =>
   (await deliveryRows(database.db, webhookId)).map(({ eventType }) => eventType)
 
-describe('who hears of an event', () => {
+describe('receivers of an event', () => {
   test('those whose patterns match, once, in its order', async () => {
     const retries = await server.create({ url: URL, eventTypes: ['session.retry_*', 'session.retry_held'] })
     const all = await server.create({ url: URL, eventTypes: ['session.*'] })
@@ -63,7 +63,7 @@ describe('who hears of an event', () => {
     expect(await types(blue.webhookId)).toEqual([])
   })
 
-  test('of a deployment those of its project and its labels, of its routes too; nobody who follows a chain', async () => {
+  test('of a deployment or its routes: webhooks of its project and its labels, and none that follows a chain', async () => {
     const web = await factory.deployment({ name: 'web', labels: { team: 'red' } })
     const route = await factory.route(web, { port: 9_000 })
     const all = await server.create({ url: URL })
@@ -102,7 +102,7 @@ describe('who hears of an event', () => {
     expect(await types(late.webhookId)).toEqual(['session.retry_held'])
   })
 
-  test('what a transaction wrote that began before the webhook and ended after it', async () => {
+  test('events of a transaction that began before the webhook and ended after it', async () => {
     let webhookId = ''
     await database.db.transaction(async (tx) => {
       await writeEvents(tx, [event('session.created')])

@@ -13,7 +13,7 @@ import { testDatabase, type TestDatabase } from '../../support/database/database
 import { eventually } from '../../support/eventually.ts'
 import { createFactories, type SessionRow } from '../../support/sessions/factories.ts'
 import { writeEvents } from '../../support/database/outbox.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { syncGates } from '../../support/servers/sync-gates.ts'
 import { deliveryRows, webhookRow, webhookServer, type WebhookServer } from '../../support/servers/webhook-fixture.ts'
 import { webhookReceiver, type WebhookReceiver } from '../../support/servers/webhook-receiver.ts'
@@ -90,7 +90,7 @@ describe('an endpoint that is dead', () => {
     // Each gives its place to another one when it is slow. Their project has at most half of what it may have for them.
     await eventually(async () => {
       await server.run('deliver-webhooks')
-      // What has been received is booked a moment later.
+      // A received request is recorded a moment later.
       const rows = await deliveryRows(database.db, healthy.webhookId)
       const isDone = alive.received.length === 3 && rows.every((row) => !row.underWay)
       return isDone && (await underWayAt(hooks)) === WEBHOOK_PROJECT_ATTEMPTS_AT_ONCE_MAX / 2
@@ -236,7 +236,7 @@ describe('two servers', () => {
     const other = open()
     await other.run('deliver-webhooks')
     expect(alive.received).toHaveLength(1)
-    await passTime(database.db, WEBHOOK_LEASE_MS / 1000 + 1)
+    await advanceClock(database.db, WEBHOOK_LEASE_MS / 1000 + 1)
     alive.answerWith(200)
     await other.deliver()
     expect(await deliveryRows(database.db)).toMatchObject([{ status: 'DELIVERED', attempts: 2 }])
@@ -250,7 +250,7 @@ describe('two servers', () => {
   })
 })
 
-test('a server that stops cuts off what takes too long, and leaves it to the next at once', async () => {
+test('a server that stops cuts off slow requests, and leaves them to the next server at once', async () => {
   const server = open()
   await server.create({ url: dead.url })
   await happens(1)
@@ -266,7 +266,7 @@ test('a server that stops cuts off what takes too long, and leaves it to the nex
   expect(new Set(dead.ids()).size).toBe(1)
 })
 
-test('a webhook that is deleted while an attempt is under way is gone with all of it', async () => {
+test('a webhook that is deleted during an attempt is removed with its deliveries', async () => {
   const { sync, gates } = syncGates('webhook:before-settle')
   const server = open({ sync })
   const { webhookId } = await server.create({ url: alive.url })

@@ -1,4 +1,4 @@
-/** Sending one request: which addresses are reached, how long and how much. */
+/** One webhook request: the addresses that it may reach, its timeout and its size. */
 import { readFileSync } from 'node:fs'
 import { createServer as createTlsServer } from 'node:https'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
@@ -93,7 +93,7 @@ describe('which addresses are reached', () => {
     expect(receiver.received).toHaveLength(0)
   })
 
-  test('a name that resolves to what is private is refused, whatever else it resolves to', async () => {
+  test('a name that resolves to a private address is refused, whatever else it resolves to', async () => {
     const names = { 'inside.test': [['10.0.0.1']], 'both.test': [['127.0.0.1', '::1', '10.1.1.1']] }
     expect(await sender({ allow: [], names }).post('http://inside.test/')).toMatchObject({ outcome: 'refused' })
     expect(await sender({ allow: [], names }).post('http://both.test/')).toMatchObject({ outcome: 'refused' })
@@ -160,7 +160,7 @@ describe('how long and how much', () => {
     expect(result).toMatchObject({ outcome: 'timeout', error: 'no connection within 0.2 s' })
   })
 
-  test('the status decides: what comes of the body afterwards does not, and is not waited for', async () => {
+  test('the status alone decides: the body is not awaited', async () => {
     const head = 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n'
     const cut = await tcp((socket) => socket.once('data', () => socket.write(`${head}half`, () => socket.destroy())))
     expect(await sender().post(cut)).toMatchObject({ outcome: 'answered', statusCode: 200 })

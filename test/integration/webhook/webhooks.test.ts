@@ -78,7 +78,7 @@ async function happens(count = 1): Promise<void> {
 }
 
 describe('webhooks', () => {
-  test('are created, listed, changed and deleted; the secret is told once', async () => {
+  test('are created, listed, changed and deleted; the secret is shown once', async () => {
     const labels = [{ key: 'team', value: 'red' }]
     const created = await mutate('createWebhook', { url: receiver.url, eventTypes: ['session.retry_*'], labels })
     expect(created).toMatchObject({
@@ -114,7 +114,7 @@ describe('webhooks', () => {
     expect(audit.rows.filter((row) => (row['details'] as string).includes(kept))).toEqual([])
   })
 
-  test('all faults of an input are told at once', async () => {
+  test('all faults of an input are reported at once', async () => {
     const input = {
       url: 'ftp://user@x',
       eventTypes: ['session.eror', 'session.*'],
@@ -245,7 +245,7 @@ describe('deliveries', () => {
     await mutate('deleteWebhook', { webhookId })
   })
 
-  test('a replay brings what failed and what was missed, and nothing that was had', async () => {
+  test('a replay sends failed and missed events, and no delivered ones', async () => {
     const { webhookId } = await create()
     await happens(2)
     await worker.deliver()
@@ -271,7 +271,7 @@ describe('deliveries', () => {
     await mutate('deleteWebhook', { webhookId })
   })
 
-  test('of a test event shows what was sent and what came back', async () => {
+  test('of a test event shows the request and the response', async () => {
     const { webhookId } = await create({ eventTypes: ['session.error'] })
     receiver.answerWith((response) => response.writeHead(404).end('nothing here'))
     const { delivery } = await mutate('sendTestEvent', { webhookId })

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
-import { createAgent, type Agent } from '../../../src/agent/agent.ts'
+import { type Agent, createAgent } from '../../../src/agent/agent.ts'
 import type { Executor, ExecutorHooks } from '../../../src/agent/executors/executor.ts'
-import { createNoopExecutor } from '../../../src/agent/executors/noop/noop-executor.ts'
+import { createNoopExecutor } from '../../../src/agent/executors/noop-executor.ts'
 import type { Gateway } from '../../../src/domain/agent/protocol.ts'
 import type { Logger } from '../../../src/observability/log.ts'
-import { swayedGateway, type SwayedGateway } from './swayed-gateway.ts'
+import { flakyGateway, type FlakyGateway } from './flaky-gateway.ts'
 
 /**
  * Many agents in one process: each is the whole agent program (identity, lock, fence, log shipping, long polls) with an
@@ -18,7 +18,7 @@ export interface AgentSwarm extends AsyncDisposable {
 export interface SwarmMember {
   readonly name: string
   /** The connection to the server: a test can cut it, restore it, or alter what the agent reports. */
-  readonly line: SwayedGateway
+  readonly line: FlakyGateway
   /** Ends its process, and with it its noop kernels. Its id stays in use by `revive`. */
   die(): Promise<void>
   /** Starts another instance of the same agent. */
@@ -54,7 +54,7 @@ function newMember(options: SwarmOptions, index: number): SwarmMember {
   const { gateway, directory, log, resourceGroup = 'default', createExecutor = createNoopExecutor } = options
   const { slots = { cpu: '4', mem: String(8 * 2 ** 30) }, labels = () => ({}) } = options
   const name = `swarm-${index + 1}`
-  const line = swayedGateway(typeof gateway === 'function' ? gateway(index) : gateway)
+  const line = flakyGateway(typeof gateway === 'function' ? gateway(index) : gateway)
   let agent: Agent | null = null
   return {
     name,

@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net'
 const PROGRAM = `const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () =>
   console.log(server.address().port))`
 
-/** As /proc/net/tcp writes it. */
+/** The state in the format of /proc/net/tcp. */
 const SYN_SENT = '02'
 
 export interface StalledListener {

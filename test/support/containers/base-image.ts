@@ -7,7 +7,7 @@ import { npmDirectory } from './npm-settings.ts'
 import type { Podman } from './private-podman.ts'
 
 const NAME = 'localhost/node:base'
-/** What no program looks at. */
+/** Files that no program reads. */
 const UNREAD = ['doc', 'info', 'locale', 'man'].map((name) => `--dpkgopt=path-exclude=/usr/share/${name}/*`)
 
 /**

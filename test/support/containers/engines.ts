@@ -28,7 +28,7 @@ export function whyNoEngine(name: EngineName): string | null {
   return skipReason(name, AM_ROOT || name === 'podman' ? null : 'this is not root')
 }
 
-/** Where an engine is, for processes that have not started it. */
+/** The address of an engine, for processes that have not started it. */
 export interface EnginePlace {
   name: EngineName
   socket: string

@@ -1,4 +1,4 @@
-import { AGENT_LABEL } from '../../../src/agent/executors/container/engine/create-body.ts'
+import { AGENT_LABEL } from '../../../src/agent/executors/container/engine/engine-client.ts'
 import type { ContainerEngine } from './engines.ts'
 
 /** Names of networks for sessions. Podman has those of all engines of a machine in one place. */

@@ -7,7 +7,7 @@ import { findProgram } from '../distribution.ts'
 
 const run = promisify(execFile)
 
-/** Where the program `npm` is: `…/npm/bin`. */
+/** The directory of the program `npm`: `…/npm/bin`. */
 export async function npmDirectory(): Promise<string> {
   return dirname(await realpath(findProgram('npm')!))
 }

@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config'
 
-/** Of test files that an ordinary user runs, from within a test of root's. */
+/** The vitest configuration for files that an ordinary user runs, started by a test of root. */
 export default defineConfig({
   cacheDir: `${process.env['HOME']}/cache`,
   test: {

@@ -6,10 +6,10 @@ import { dirname, join } from 'node:path'
 import { findProgram, skipReason } from '../distribution.ts'
 import { eventually } from '../eventually.ts'
 
-/** What it takes to make one. */
+/** The programs that are needed to make one. */
 const NEEDED = { catatonit: 'catatonit', nsenter: 'util-linux' }
 
-/** What containers of an ordinary user take besides. */
+/** The additional programs for containers of an ordinary user. */
 const FOR_PODMAN = {
   podman: 'podman',
   runc: 'runc',

@@ -26,21 +26,21 @@ export interface PrivateEngine extends ContainerEngine, AsyncDisposable {
 }
 
 export interface EngineOptions {
-  /** Of the run, so that its processes end with that. */
+  /** The directory of the run: its processes end with the run. */
   ofRun: string
   /** host:port of the registry that stands in for Docker's own, from which images without a registry come. */
   hub?: string
   /** Docker's containers outlive it; those of Podman always do. */
   liveRestore?: boolean
-  /** Of a file system of its own for its images, in memory. */
+  /** The size of a dedicated file system in memory for its images. */
   diskBytes?: number
   /** With a bridge of its own. */
   bridge?: boolean
-  /** Of Podman as root: the devices that it knows by name, a specification of the Container Device Interface. */
+  /** Devices that Podman as root knows by name: a specification of the Container Device Interface. */
   devices?: object
 }
 
-/** Where every Podman looks for devices that have a name. */
+/** The directory in which every Podman looks for named devices. */
 const DEVICES = '/etc/cdi'
 
 /**
@@ -78,7 +78,7 @@ export async function startEngine(name: EngineName, options: EngineOptions): Pro
     ...engineAt(place),
     place,
     async start() {
-      // Of a Docker that was killed: its containerd went with it, but is a zombie where nobody waits for orphans.
+      // After a killed Docker its containerd is gone, but stays a zombie where nobody waits for orphans.
       await rm(join(root, 'exec', 'containerd', 'containerd.pid'), { force: true })
       const log = await open(join(root, 'log'), 'a')
       // Podman writes what it has seen of a lack of memory into its working directory.
@@ -155,7 +155,7 @@ async function addBridge(): Promise<string> {
   return name
 }
 
-/** Of every command; its settings go to the environment. */
+/** Options of every command; its settings go to the environment. */
 async function podmanOptions(root: string, env: Record<string, string>, { hub }: EngineOptions): Promise<string[]> {
   const files = {
     CONTAINERS_CONF: `[containers]
@@ -169,7 +169,7 @@ events_logfile_path = "${join(root, 'events')}"
 runtime = "runc"
 `,
     CONTAINERS_REGISTRIES_CONF: [
-      // As Docker has it, registries of this machine speak plain HTTP, at whatever port.
+      // As with Docker, registries of this machine speak plain HTTP at any port.
       '[[registry]]\nlocation = "127.0.0.1"\ninsecure = true\n',
       ...(hub === undefined ? [] : [`[[registry]]\nprefix = "docker.io"\nlocation = "${hub}"\ninsecure = true\n`]),
     ].join(''),
@@ -196,7 +196,7 @@ async function withDevices(
   return ['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" "$1" && shift && exec "$@"', own, DEVICES, ...command]
 }
 
-/** As a tar: no registry is asked. */
+/** The image as a tar: no registry is needed. */
 async function importBase(engine: PrivateEngine, root: string): Promise<void> {
   await engine.cli('import', await archiveBase(root), BASE_IMAGE)
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { lastingPort } from '../agents/lasting-port.ts'
+import { fixedPort } from '../agents/fixed-port.ts'
 import { findProgram, skipReason } from '../distribution.ts'
 import { eventually } from '../eventually.ts'
 import { runService } from '../run/run-service.ts'
@@ -22,7 +22,7 @@ export interface PrivateRegistry extends AsyncDisposable {
 }
 
 export const REGISTRY_USER = { username: 'reader', password: 'a password' }
-/** Of that password, with bcrypt. */
+/** The bcrypt hash of that password. */
 const HTPASSWD = 'reader:$2b$05$sObiJRuCxC4U5L056SMtM.J9UkY81PAXq4dcY0vH81nYdO31cRI/e'
 
 /** For REPRISE_CONTAINER_ALLOW: any image, and by name those of registries that listen on loopback. */
@@ -31,7 +31,7 @@ export const ALLOWED_IMAGES = ['*', '127.0.0.1:*/*', 'localhost/*']
 /** A real registry on a loopback port, empty; it asks for a password if `locked`. */
 export async function startRegistry(directory: string, { locked = false } = {}): Promise<PrivateRegistry> {
   await mkdir(directory, { recursive: true })
-  const host = `127.0.0.1:${await lastingPort()}`
+  const host = `127.0.0.1:${await fixedPort()}`
   const password = join(directory, 'htpasswd')
   await writeFile(password, `${HTPASSWD}\n`)
   const config = join(directory, 'config.yml')

@@ -7,7 +7,7 @@ import type { ContainerEngine } from './engines.ts'
 
 const run = promisify(execFile)
 
-/** What is large, and not needed to print a line. */
+/** Large packages that are not needed to print a line. */
 const OMITTED = [
   'dist-packages',
   'site-packages',
@@ -21,7 +21,7 @@ const OMITTED = [
 
 /** The Python of this machine, in the engine under this name and in the registry of the name. */
 export async function pushPython(engine: ContainerEngine, image: string, directory: string): Promise<void> {
-  // What is on the path may be a script that chooses one.
+  // The program on the path may be a script that chooses one.
   const { stdout: told } = await run(findProgram('python3')!, [
     '-Ic',
     'import os, sys; print(sys.executable, os.__file__)',

@@ -6,9 +6,9 @@ import { temporaryDirectory } from '../run/temporary-directory.ts'
 /** In front of an engine: one that takes its time with some of what it is asked. */
 export interface SlowEngine extends AsyncDisposable {
   readonly socket: string
-  /** What it was asked for and has held, as method and path. */
+  /** The held requests, as method and path. */
   asked(): readonly string[]
-  /** Those of them that the engine has answered. */
+  /** The held requests that the engine has answered. */
   answered(): readonly string[]
   /**
    * The engine gets to know of the requests, whatever has become of who sent them.
@@ -18,7 +18,7 @@ export interface SlowEngine extends AsyncDisposable {
   passOn(answered?: boolean): void
 }
 
-/** What is held of a request: itself, so that the engine does not get it before `passOn`, or its answer for ever. */
+/** The held part: the request, so that the engine gets it only after `passOn`, or its answer for ever. */
 export type Held = 'request' | 'answer' | null
 
 const REQUEST = /^(?:GET|POST|DELETE) \S+/

@@ -4,7 +4,7 @@ import { chown, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findProgram } from '../distribution.ts'
 import { eventually } from '../eventually.ts'
-import { lastingPort } from '../agents/lasting-port.ts'
+import { fixedPort } from '../agents/fixed-port.ts'
 import { isListening } from '../servers/is-listening.ts'
 
 /** The user `nobody`: PgBouncer refuses to run as root. */
@@ -19,7 +19,7 @@ export async function privatePgbouncer(options: {
 }): Promise<AsyncDisposable & { url: string }> {
   const { directory, mode, connectionsMax } = options
   const to = new URL(options.connectionString)
-  const port = await lastingPort()
+  const port = await fixedPort()
   const user = decodeURIComponent(to.username)
   const password = decodeURIComponent(to.password)
   const config = [

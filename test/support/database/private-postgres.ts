@@ -4,13 +4,13 @@ import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { chooseRunAs } from '../../../src/store/postgres/run-as.ts'
 import { findPostgres } from '../distribution.ts'
-import { lastingPort } from '../agents/lasting-port.ts'
+import { fixedPort } from '../agents/fixed-port.ts'
 
 /** A PostgreSQL of the distribution, with its tools, which the embedded one does not have. Nobody else knows of it. */
 export interface PrivatePostgres {
   directory: string
   port: number
-  /** Of the database `reprise`. */
+  /** The URL of the database `reprise`. */
   url: string
   start(): Promise<void>
   stop(mode?: 'fast' | 'immediate'): Promise<void>
@@ -31,7 +31,7 @@ const SETTINGS = {
 
 /** Makes a cluster, empty but for the database `reprise`, and starts it. */
 export async function privatePostgres(directory: string): Promise<PrivatePostgres> {
-  const made = await describeCluster(directory, await lastingPort())
+  const made = await describeCluster(directory, await fixedPort())
   const passwordFile = join(dirname(directory), 'password')
   await writeFile(passwordFile, PASSWORD, { mode: 0o644 })
   const options = ['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--no-sync', `--pwfile=${passwordFile}`]
@@ -46,7 +46,7 @@ export async function privatePostgres(directory: string): Promise<PrivatePostgre
 
 /** A standby that follows `primary`; where `port` is the primary's, it can take its place. */
 export async function standbyOf(primary: PrivatePostgres, directory: string, port?: number): Promise<PrivatePostgres> {
-  const made = await describeCluster(directory, port ?? (await lastingPort()))
+  const made = await describeCluster(directory, port ?? (await fixedPort()))
   const source = primary.url.replace(/reprise$/, 'postgres')
   await made.run('pg_basebackup', '-D', directory, '-R', '-X', 'stream', '-c', 'fast', '--no-sync', '-d', source)
   return made

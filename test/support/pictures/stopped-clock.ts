@@ -39,7 +39,7 @@ export async function stopClock(database: TestDatabase, at: Date): Promise<void>
   END $$`)
 }
 
-/** That of this process stands with it, as ids have times in them. `db`: connected since the clock stands still. */
+/** Stops this process's clock, too, since ids contain times. `db`: connected after the database's clock was stopped. */
 export function stoppedClock(db: Database, at: Date): StoppedClock {
   let now = at
   vi.useFakeTimers({ toFake: ['Date'], now })

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { chainSize } from '../../../src/agent/executors/process/chain/chain-size.ts'
+import { chainSize } from '../../../src/agent/executors/chain/chain-size.ts'
 import { createProcessExecutor } from '../../../src/agent/executors/process/process-executor.ts'
 import { makeDeepTree } from '../deep-tree.ts'
 import { eventually } from '../eventually.ts'
@@ -12,7 +12,7 @@ import { eventually } from '../eventually.ts'
  * earlier instance have left, however deep and locked. Prints how many bytes and files were seen.
  */
 const [agentDir, chainId] = process.argv.slice(2) as [string, string]
-// What is done in the background keeps no process.
+// Background work does not keep the process alive.
 const busy = setInterval(() => undefined, 1_000)
 const LEVELS = 6_000
 const GUARD_MS = 600_000

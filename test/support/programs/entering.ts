@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import process from 'node:process'
-import { openTerminal } from '../../../src/agent/executors/process/exec/pseudo-terminal.ts'
+import { openTerminal } from '../../../src/agent/executors/process/exec/command-streams.ts'
 import { eventually } from '../eventually.ts'
 import { cleanEnvironment, type commandLine, MAIN } from './command-line.ts'
 
-/** What tests of `reprise exec` and `reprise port-forward` share. */
+/** Helpers for tests of `reprise exec` and `reprise port-forward`. */
 
 const SLOWLY_MS = 120_000
 
@@ -64,7 +64,7 @@ export async function makeToken(reprise: ReturnType<typeof commandLine>, ...args
   return { secret, tokenId: token.tokenId }
 }
 
-/** How many processes of this machine, those in containers among them, have this in their command. */
+/** The number of processes of this machine, also in containers, with this text in their command. */
 export function countRunning(mark: string): number {
   return readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && commandOf(pid).includes(mark)).length
 }

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { eventually } from '../eventually.ts'
 import type { SpawnedProgram } from './spawned-program.ts'
 
-/** Where a program stands still: at a call of Node.js, and of what. */
+/** The place where a program halts: a call of Node.js, and its argument. */
 export interface HaltAt {
   /** `open`, `write`, `rename` and `symlink` of files, by path; `fetch`, by URL; of requests, by path: `answer`, `stream`. */
   call: 'open' | 'write' | 'rename' | 'symlink' | 'fetch' | 'answer' | 'stream'
@@ -18,7 +18,7 @@ export interface HaltAt {
 }
 
 export interface Halt {
-  /** What the program has to have in its environment. */
+  /** The environment that the program needs. */
   readonly environment: Record<string, string>
   reached(): Promise<void>
 }

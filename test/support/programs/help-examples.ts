@@ -3,10 +3,10 @@ import { addClientCommands } from '../../../src/cli/program.ts'
 
 /** All leaf commands, with the text of their `--help`. */
 export interface HelpPage {
-  /** As in `reprise retry now`. */
+  /** The words of the command, such as `reprise retry now`. */
   path: string
   command: Command
-  /** As printed, without the prompt. */
+  /** The printed example, without the prompt. */
   examples: string[]
 }
 

@@ -26,7 +26,7 @@ export async function installPacked(directory: string): Promise<string> {
   await mkdir(own, { recursive: true })
   await run('tar', ['-xzf', join(directory, tarball!), '-C', own, '--strip-components=1'])
   for (const name of Object.keys({ ...packageJson.dependencies, ...packageJson.optionalDependencies })) {
-    // Of other platforms.
+    // Packages of other platforms.
     if (!existsSync(join(ROOT, 'node_modules', name))) continue
     await mkdir(join(modules, name, '..'), { recursive: true })
     await symlink(join(ROOT, 'node_modules', name), join(modules, name))

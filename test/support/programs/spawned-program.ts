@@ -8,7 +8,7 @@ const STOPPED_WITHIN_MS = 30_000
 
 export interface SpawnedProgram {
   readonly pid: number
-  /** What the pattern's first group matched. */
+  /** The text that the first group of the pattern matched. */
   readonly ready: string
   /** The newest lines of both outputs. */
   readonly log: readonly string[]
@@ -23,7 +23,7 @@ export async function spawnProgram(options: {
   /** A command prefix that starts it; it must become the program (exec), not a parent of it. */
   through?: readonly string[]
   args: readonly string[]
-  /** Of our own variables, only these are set. */
+  /** Only these of our own variables are set. */
   environment: Record<string, string>
   ready: RegExp
   /** Called before it is ready. */

@@ -1,6 +1,6 @@
-/** Imported before a program: its clock stands at the moment of PICTURED_AT, as that of its database does. */
+/** Imported before a program: its clock stands at the moment of SCREENSHOT_TIME, as that of its database does. */
 // oxlint-disable-next-line node/no-process-env -- set by whoever starts the program
-const at = Date.parse(process.env['PICTURED_AT']!)
+const at = Date.parse(process.env['SCREENSHOT_TIME']!)
 
 globalThis.Date = new Proxy(Date, {
   construct: (target, given: unknown[], newTarget) =>

@@ -10,8 +10,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { createRemovals } from '../../../src/agent/removal/removals.ts'
-import { emptyBin, moveIntoBin, newBin, removeTree } from '../../../src/agent/removal/remove-tree.ts'
+import { createRemovals } from '../../../src/agent/removals.ts'
+import { emptyBin, moveIntoBin, newBin, removeTree } from '../../../src/agent/remove-tree.ts'
 import type { SyncPointName } from '../../../src/observability/sync-points.ts'
 import { makeDeepTree } from '../deep-tree.ts'
 
@@ -54,7 +54,7 @@ async function inPasses(): Promise<{ passes: number; largest: number; left: stri
   return { passes, largest, left: readdirSync(trees) }
 }
 
-/** Whoever holds a directory of the tree puts links in the place of what was just looked at. */
+/** Another process replaces just inspected files of the tree with links. */
 async function whileItChanges(): Promise<{ gone: boolean; swapped: number; left: string[] }> {
   const tree = join(trees, 'changing')
   mkdirSync(join(tree, 'sub', 'victim'), { recursive: true })
@@ -68,7 +68,7 @@ async function whileItChanges(): Promise<{ gone: boolean; swapped: number; left:
   let swapped = 0
   /** By the working directory, as a program has it whose directory is moved. */
   const reached = async (point: SyncPointName) => {
-    // Of what is locked, one is left until it is about to be unlocked.
+    // One locked directory is left until it is about to be unlocked.
     for (const name of readdirSync('.')) {
       if (lstatSync(name).isSymbolicLink() || (name === 'c' && point !== 'removal:before-unlock')) continue
       swapped++

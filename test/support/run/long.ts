@@ -108,7 +108,7 @@ async function seededFiles(): Promise<string[]> {
   return files
 }
 
-/** Of the files of the first round, the tests that asked for seeds. */
+/** The tests of the first round that asked for seeds. */
 function onlySeeded(specifications: readonly TestSpecification[]): TestSpecification[] {
   return specifications.flatMap(({ project, moduleId }) => {
     const testIds = [...(seeded.get(moduleId) ?? [])]

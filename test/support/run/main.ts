@@ -121,7 +121,7 @@ async function runCommand(name: keyof typeof COMMANDS): Promise<PartOutcome> {
   }
 }
 
-/** What the second run printed if it passed; null if it failed, too. */
+/** The output of the second run if it passed; null if it failed, too. */
 async function runAgain(file: FileReport): Promise<string | null> {
   console.log(`\nrunning ${file.path} once more, alone`)
   const { filter } = parseArguments()

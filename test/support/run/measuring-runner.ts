@@ -4,7 +4,7 @@ import { test, TestRunner, type RunnerTestFile, type RunnerTestSuite } from 'vit
 import { waited } from '../eventually.ts'
 import { NOT_BEGUN } from './run-reporter.ts'
 
-/** What one test file has cost its worker. */
+/** The cost of one test file for its worker. */
 export interface FileCosts {
   /** CPU time of the worker and of the processes that it started and has waited for, in ms. */
   cpuMs: number
@@ -20,7 +20,7 @@ declare module 'vitest' {
   }
 }
 
-/** Of the columns in Linux' `/proc/<pid>/stat`, in ms. */
+/** The unit of the columns in Linux' `/proc/<pid>/stat`, in ms. */
 const TICK_MS = 10
 const UTIME = 11
 

@@ -8,7 +8,7 @@ import type { Part } from './parts.ts'
 /** In place of the tests of a file that was not begun before the deadline. */
 export const NOT_BEGUN = 'not run: the time for this run was up'
 
-/** How a run ended, file by file. */
+/** The result of a run, file by file. */
 export interface RunReport {
   /** Whether so many files failed that the rest was not run. */
   stopped: boolean
@@ -26,7 +26,7 @@ export interface FileReport {
   begun: boolean
   /** Full names of the tests that failed; empty if the file itself could not be loaded. */
   failedTests: string[]
-  /** What went wrong, as plain text. */
+  /** The errors, as plain text. */
   output: string
   wallMs: number
   costs?: FileCosts
@@ -34,7 +34,7 @@ export interface FileReport {
 
 /** More than this share of the files: the machine or the tree is broken, not the tests. */
 const FAILED_SHARE_MAX = 0.1
-/** Of so few, one failure says nothing about the rest. */
+/** With so few files, one failure says nothing about the rest. */
 const FAILED_MIN = 5
 
 /**

@@ -1,6 +1,6 @@
 import type { FileReport } from './run-reporter.ts'
 
-/** How one command of the suite ended. */
+/** The result of one command of the suite. */
 export interface PartOutcome {
   name: string
   green: boolean
@@ -13,7 +13,7 @@ export interface PartOutcome {
 /** A file that failed and then passed, alone. */
 export interface Unsteady {
   file: FileReport
-  /** What the second run printed. */
+  /** The output of the second run. */
   second: string
 }
 
@@ -53,14 +53,12 @@ export function formatRun(outcomes: readonly PartOutcome[]): string {
     .join('\n')
 }
 
-/** What a run has left out; null if nothing. */
+/** The files that a run has left out; null if none. */
 export function formatNotBegun(files: readonly FileReport[]): string | null {
   const left = files.filter(({ begun }) => !begun)
   if (left.length === 0) return null
   const lines = left.map(({ path }) => `  ${path}`)
-  return [`NOT RUN: the time for this run (TEST_DEADLINE) was up before ${left.length} files:`, ...lines].join(
-    '\n',
-  )
+  return [`NOT RUN: the time for this run (TEST_DEADLINE) was up before ${left.length} files:`, ...lines].join('\n')
 }
 
 /** The last lines of a run that is green although files failed at first. */

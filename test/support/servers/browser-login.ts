@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 
-/** What a browser has that is logged in. */
+/** The login of a browser. */
 export interface BrowserLogin {
-  /** As `name=value`. It is sent to every port of the host. */
+  /** The cookie as `name=value`. Browsers send it to every port of the host. */
   cookie: string
   /** Stays in the storage of the origin. */
   key: string
-  /** Of what a page of the server asks for. */
+  /** The headers of a request of a page of the server. */
   headers: Record<string, string>
 }
 

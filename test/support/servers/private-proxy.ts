@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { lastingPort } from '../agents/lasting-port.ts'
+import { fixedPort } from '../agents/fixed-port.ts'
 import { findProgram } from '../distribution.ts'
 import { eventually } from '../eventually.ts'
 import { isListening } from './is-listening.ts'
@@ -12,10 +12,10 @@ const PAIR = join(ROOT, 'test/support/tls/first')
 
 export type ProxyKind = 'haproxy' | 'nginx'
 
-/** What the example of each has to be given: its places and addresses, and this machine's in their stead. */
+/** Replacements in each example: its paths and addresses, by those of this machine. */
 interface Setup {
   example: string
-  /** What stands in the example, and what has to stand there here. */
+  /** The text in the example, and its replacement. */
   changes: (place: { directory: string; port: number; servers: readonly string[] }) => [from: string, to: string][]
   /** Around the example, where that is a part. */
   whole: (text: string, directory: string) => string
@@ -65,7 +65,7 @@ const SETUPS: Readonly<Record<ProxyKind, Setup>> = {
 
 export interface PrivateProxy extends AsyncDisposable {
   url: string
-  /** What the program says of the example's text when it only checks it. */
+  /** The output of the program when it only checks the example. */
   verdict: { status: number | null; told: string }
 }
 
@@ -85,7 +85,7 @@ export async function privateProxy(options: {
   await writeFile(join(directory, 'reprise.pem'), `${certificate}${key}`)
   await copyFile(`${PAIR}.cert.pem`, join(directory, 'reprise.crt'))
   await copyFile(`${PAIR}.key.pem`, join(directory, 'reprise.key'))
-  const port = await lastingPort()
+  const port = await fixedPort()
   let text = await readFile(join(ROOT, setup.example), 'utf8')
   for (const [from, to] of [...setup.changes({ directory, port, servers }), ['60s', options.timeout] as const]) {
     if (!text.includes(from)) throw new Error(`${setup.example} has no ${from}`)

@@ -43,7 +43,7 @@ async function createScheduleOf(context: Context, input: Partial<CreateScheduleI
   return (await createSchedule(context, { name, ...timing, session, ...input })).scheduleId
 }
 
-/** As if its next run had been planned so long ago: on the second, as cron has it. */
+/** Moves the next run so far into the past: to a whole second, as cron has it. */
 export async function makeDue(db: Database, id: string, secondsAgo = 0): Promise<void> {
   await db.query(
     `UPDATE schedules SET planned_at = at, due_at = at

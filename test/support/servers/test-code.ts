@@ -4,7 +4,7 @@ import { UPLOAD_BYTES_DEFAULT, UPLOAD_PROJECT_BYTES_DEFAULT } from '../../../src
 import { createCheckpointStore } from '../../../src/services/agent/relay-checkpoint.ts'
 import { createCodeStore } from '../../../src/services/code/code-store.ts'
 
-/** Of the servers of one test worker; nothing is made before something is uploaded. */
+/** The code directory of the servers of one test worker; it is created with the first upload. */
 export const TEST_CHECKPOINT_DIR = join(tmpdir(), `reprise-test-code-${process.pid}`)
 
 export const TEST_CODE = createCodeStore({

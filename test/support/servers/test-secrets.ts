@@ -4,7 +4,7 @@ import { createSecretBox } from '../../../src/services/access/secrets.ts'
 
 const KEY = Buffer.alloc(32, 'test')
 
-/** What encrypts secrets where a test needs no key of its own. */
+/** The secret box for tests that need no own key. */
 export const TEST_SECRETS = createSecretBox([KEY])
 
 /** The same key as a file, for servers in processes of their own. @returns its path */

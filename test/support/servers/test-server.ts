@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { pino } from 'pino'
+import { type Logger, pino } from 'pino'
 import { createGateway } from '../../../src/gateway/gateway.ts'
 import { LEASE } from '../../../src/domain/agent/lease.ts'
 import type { Gateway } from '../../../src/domain/agent/protocol.ts'
@@ -12,6 +12,7 @@ import type { CreateSessionInput } from '../../../src/services/session/create-se
 import { createSession } from '../../../src/services/session/create-sessions.ts'
 import type { ServiceContext, Viewer } from '../../../src/services/service-context.ts'
 import type { Database } from '../../../src/store/database.ts'
+import type { ServerIdentity } from '../../../src/store/sql/server.sql.ts'
 import { TEST_SECRETS } from './test-secrets.ts'
 import { TEST_CODE, TEST_RELAY } from './test-code.ts'
 
@@ -41,9 +42,11 @@ export const ALL_SERVICES: readonly ServiceName[] = [
   'resubmit-sessions',
 ]
 
-/** The parts of a server that sessions need. Nothing runs unless a test calls it. */
+/** The parts of a server that sessions need, built as `serve` builds them. Nothing runs unless a test calls it. */
 export interface TestServer {
   db: Database
+  /** How it presents itself to other servers. */
+  identity: ServerIdentity
   hub: WakeHub
   services: SchedulerServices
   gateway: Gateway
@@ -62,12 +65,11 @@ export function testServer(
   db: Database,
   sync: SyncPoints = NO_SYNC_POINTS,
   hub: WakeHub = createWakeHub(),
-  gatewayOptions: { waitMaxMs?: number } = {},
+  { log = pino({ enabled: false }), ...gatewayOptions }: { log?: Logger; waitMaxMs?: number } = {},
 ): TestServer {
-  const log = pino({ enabled: false })
-  const server = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['api', 'scheduler', 'agent'] }
+  const identity = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['api', 'scheduler', 'agent'] }
   const metrics = createMetrics()
-  const parts = { db, wake: hub, log, metrics, sync, trace: NO_TRACER, server, lease: LEASE }
+  const parts = { db, wake: hub, log, metrics, sync, trace: NO_TRACER, server: identity, lease: LEASE }
   const services = createSchedulerServices(parts)
   const context: ServiceContext = { db, wake: hub, log, metrics, secrets: TEST_SECRETS, viewer: ADMIN }
   const run = async (...names: ServiceName[]) => {
@@ -77,6 +79,7 @@ export function testServer(
   }
   return {
     db,
+    identity,
     hub,
     services,
     gateway: createGateway({

@@ -1,13 +1,13 @@
 import type { SessionStatus } from '../../../src/domain/session/lifecycle.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
-import type { PlayedAgent } from '../agents/played-agent.ts'
+import type { FakeAgent } from '../agents/fake-agent.ts'
 import { kernelRows } from '../database/session-rows.ts'
 import type { TestServer } from '../servers/test-server.ts'
 
 /** The statuses in which a session waits for something else than the scheduler. */
 export type Driven = Extract<SessionStatus, 'PENDING' | 'PREPARING' | 'PREPARED' | 'CREATING' | 'RUNNING'>
 
-const STEPS: readonly [Driven, (server: TestServer, agent: PlayedAgent) => Promise<unknown>][] = [
+const STEPS: readonly [Driven, (server: TestServer, agent: FakeAgent) => Promise<unknown>][] = [
   ['PENDING', async () => {}],
   ['PREPARING', (server) => server.run('schedule-sessions', 'prepare-sessions')],
   ['CREATING', async (server, agent) => [await agent.comply(), await server.run('promote-to-prepared')]],
@@ -18,7 +18,7 @@ const STEPS: readonly [Driven, (server: TestServer, agent: PlayedAgent) => Promi
  * Drives all sessions until those that nothing holds up have this status. They are PREPARED, and not started, if their
  * agent is lost by then; it is back at once.
  */
-export async function driveAll(server: TestServer, agent: PlayedAgent, status: Driven): Promise<void> {
+export async function driveAll(server: TestServer, agent: FakeAgent, status: Driven): Promise<void> {
   for (const [reached, step] of STEPS) {
     if (reached === 'CREATING' && status === 'PREPARED') return prepareOnly(server, agent)
     await step(server, agent)
@@ -26,7 +26,7 @@ export async function driveAll(server: TestServer, agent: PlayedAgent, status: D
   }
 }
 
-async function prepareOnly({ db, run }: TestServer, agent: PlayedAgent): Promise<void> {
+async function prepareOnly({ db, run }: TestServer, agent: FakeAgent): Promise<void> {
   await agent.comply()
   await db.query(`UPDATE agents SET status = 'LOST' WHERE id = $1`, [agent.id])
   await run('promote-to-prepared')
@@ -36,7 +36,7 @@ async function prepareOnly({ db, run }: TestServer, agent: PlayedAgent): Promise
 /** Creates a session and drives it to this status with the given agent. */
 export async function sessionIn(
   server: TestServer,
-  agent: PlayedAgent,
+  agent: FakeAgent,
   status: Driven,
   input: Partial<CreateSessionInput> = {},
 ): Promise<string> {
@@ -46,7 +46,7 @@ export async function sessionIn(
 }
 
 /** Drives a session from RUNNING to its decision, failed with this exit code. */
-export async function failWith(server: TestServer, agent: PlayedAgent, exitCode: number): Promise<void> {
+export async function failWith(server: TestServer, agent: FakeAgent, exitCode: number): Promise<void> {
   agent.exitAll(exitCode)
   await agent.sync()
   await server.run('promote-to-running', 'detect-termination', 'terminate-sessions')
@@ -55,7 +55,7 @@ export async function failWith(server: TestServer, agent: PlayedAgent, exitCode:
 }
 
 /** Every running session ends with this exit code; nobody has decided yet whether it is retried. */
-export async function endAll(server: TestServer, agent: PlayedAgent, exitCode: number): Promise<void> {
+export async function endAll(server: TestServer, agent: FakeAgent, exitCode: number): Promise<void> {
   agent.exitAll(exitCode)
   await agent.sync()
   await server.run('detect-termination')
@@ -65,7 +65,7 @@ export async function endAll(server: TestServer, agent: PlayedAgent, exitCode: n
  * A session with a kernel that could not be prepared: it is SCHEDULED once more, as its second assignment, and its
  * agent has no order for it yet.
  */
-export async function sessionTriedAgain(server: TestServer, agent: PlayedAgent): Promise<string> {
+export async function sessionTriedAgain(server: TestServer, agent: FakeAgent): Promise<string> {
   const id = await sessionIn(server, agent, 'PREPARING')
   const [kernel] = await kernelRows(server.db, id)
   agent.observe(kernel!.id, { status: 'FAILED', error: { name: 'image-pull-failed', message: 'no such image' } })

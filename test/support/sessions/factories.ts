@@ -26,7 +26,7 @@ export interface SessionSpec {
   createdAt?: Date
   /** The previous attempt, from which the other columns of the chain follow. */
   parent?: SessionRow
-  /** Of a finished batch session. */
+  /** The phase of the decision on a finished batch session. */
   phase?: RetryPhase | null
 }
 

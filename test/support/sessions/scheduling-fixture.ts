@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import type { Database } from '../../../src/store/database.ts'
 import { testDatabase, type TestDatabase } from '../database/database.ts'
-import { playedAgent, type PlayedAgent } from '../agents/played-agent.ts'
+import { fakeAgent, type FakeAgent } from '../agents/fake-agent.ts'
 import { testServer, type TestServer } from '../servers/test-server.ts'
 
 export interface SchedulingFixture {
@@ -10,7 +10,7 @@ export interface SchedulingFixture {
   /** New for each test, on an empty database. */
   readonly server: TestServer
   /** Registered, with 64 cpu. */
-  readonly agent: PlayedAgent
+  readonly agent: FakeAgent
   /** SQL for states that no client can cause: times set back, groups configured. */
   sql(statement: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>
 }
@@ -19,7 +19,7 @@ export interface SchedulingFixture {
 export function useScheduling({ syncWaitMaxMs }: { syncWaitMaxMs?: number } = {}): SchedulingFixture {
   let database: TestDatabase
   let server: TestServer
-  let agent: PlayedAgent
+  let agent: FakeAgent
   beforeAll(async () => {
     database = await testDatabase()
   })
@@ -32,7 +32,7 @@ export function useScheduling({ syncWaitMaxMs }: { syncWaitMaxMs?: number } = {}
       undefined,
       syncWaitMaxMs === undefined ? {} : { waitMaxMs: syncWaitMaxMs },
     )
-    agent = playedAgent(server.gateway, { slots: { cpu: '64' } })
+    agent = fakeAgent(server.gateway, { slots: { cpu: '64' } })
     await agent.register()
     await server.run('watch-agents')
   })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { findProgram } from '../distribution.ts'
 import { eventually } from '../eventually.ts'
 
-/** Whoever is held longer has no one else to let it go: the test itself may be held. */
+/** A call that is held longer than this is released: the test itself may be blocked by it. */
 const HANGS_MAX_S = 60
 
 /** A file system of its own, which answers nobody while it hangs, as one of a network whose server is away. */

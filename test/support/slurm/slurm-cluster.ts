@@ -6,7 +6,7 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { lastingPort } from '../agents/lasting-port.ts'
+import { fixedPort } from '../agents/fixed-port.ts'
 import { findProgram, skipReason } from '../distribution.ts'
 import { eventually } from '../eventually.ts'
 
@@ -17,7 +17,7 @@ const NEEDED = { slurmctld: 'slurmctld', slurmd: 'slurmd', sbatch: 'slurm-client
 /** Hierarchies of cgroup v1 in which Slurm makes groups that it leaves behind. */
 const HIERARCHIES = ['memory', 'freezer', 'cpuset', 'devices']
 
-/** Of jobs that do not say. Nodes have that for all of their processors. */
+/** The memory of jobs that do not ask for any. Nodes have that for all of their processors. */
 const MEMORY_PER_CPU_MIB = 200
 
 /** Why there can be no cluster here; null where there can. */
@@ -67,7 +67,10 @@ export interface ClusterOptions {
   gpusPerNode?: number
   /** For so long it knows of a job that has ended. */
   jobAgeSeconds?: number
-  /** How long daemons and clients wait for an answer. One that starts twenty jobs on a busy machine needs more than 10. */
+  /**
+   * The time in which daemons and clients wait for an answer. Starting twenty jobs on a busy machine takes more than
+   * 10.
+   */
   messageSeconds?: number
   /** Further lines; `NODES` stands for the list of nodes. */
   lines?: readonly string[]
@@ -97,7 +100,7 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
   const key = join(paths.munge, 'key')
   await writeFile(key, randomBytes(64), { mode: 0o600 })
   await own(key)
-  const [port, first, second] = [await lastingPort(), await lastingPort(), await lastingPort()]
+  const [port, first, second] = [await fixedPort(), await fixedPort(), await fixedPort()]
   // Cgroups are named after nodes, and several clusters may be up at a time.
   const names = [`n${first}`, `n${second}`] as const
   const config = join(directory, 'slurm.conf')
@@ -202,7 +205,7 @@ export function runFor(config: string, identity: { uid?: number; gid?: number } 
   return async (program, ...args) => (await execute(program, args, { ...identity, env, cwd: '/' })).stdout
 }
 
-/** One that is also the one of this process: SLURM_CONF names it until it is disposed of. */
+/** Makes it the cluster of this process: SLURM_CONF names it until it is disposed of. */
 export async function startOwnSlurmCluster(directory: string, options: ClusterOptions = {}): Promise<OwnSlurmCluster> {
   const cluster = await startSlurmCluster(directory, options)
   const restore = nameCluster(cluster)

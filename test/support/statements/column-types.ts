@@ -16,14 +16,14 @@ FROM pg_type t`
 
 export type Parser = (oid: number) => (value: string) => unknown
 
-/** What a column's values are once the driver has parsed them. */
+/** The type of a column's values once the driver has parsed them. */
 export interface ColumnType {
   name: string
   /** JSON may be anything that JSON can say. */
   value: Kind['is'] | 'json'
-  /** Of an array's elements. */
+  /** The type of the elements of an array. */
   of?: ColumnType
-  /** Of an enum. */
+  /** The labels of an enum. */
   labels: string[]
 }
 
@@ -70,12 +70,12 @@ export function fits(column: ColumnType, kinds: readonly Kind[]): boolean {
   )
 }
 
-/** What the row type tells of an enum may be some of its labels, and nothing else. */
+/** The row type of an enum may be a part of its labels, and nothing else. */
 function isLabel(kind: Kind, { labels }: ColumnType): boolean {
   return labels.length === 0 || !('literal' in kind) || labels.includes(String(kind.literal))
 }
 
-/** What the row type tells of a key that none of these columns is. */
+/** The keys of the row type that are none of these columns. */
 export function neverIs(columns: readonly ColumnType[], kinds: readonly Kind[]): Kind | undefined {
   const seen = new Set<string>(['null', 'undefined', 'anything', ...columns.map(({ value }) => value)])
   return seen.has('json') ? undefined : kinds.find(({ is }) => !seen.has(is))

@@ -2,9 +2,9 @@ import type pg from 'pg'
 
 export interface Column {
   name: string
-  /** Of its type. */
+  /** The id of its type. */
   oid: number
-  /** Of the table's column that it is, unchanged; null if it is computed. */
+  /** The table's column that it shows unchanged; null if it is computed. */
   table: { oid: number; column: number } | null
 }
 

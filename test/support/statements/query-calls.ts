@@ -3,7 +3,7 @@ import * as ast from 'typescript/unstable/ast'
 import { API, TypeFlags, type Checker, type Type, type TypeReference, type UnionType } from 'typescript/unstable/sync'
 import { ROOT } from '../../guard/source-files.ts'
 
-/** What a value may be; a literal is what it is exactly. */
+/** The possible types of a value; a literal is exact. */
 export type Kind =
   | { is: 'string' | 'number' | 'boolean'; literal?: string | number | boolean }
   | { is: 'array'; of: Kind[] }
@@ -74,7 +74,7 @@ function readCall(checker: Checker, file: ast.SourceFile, call: QueryNode): Quer
   const ours = OURS.has(owner)
   if (!method || (!ours && !PG_CLIENTS.has(owner))) return undefined
   const declaration = method.valueDeclaration!
-  // What opens a database passes on what others send.
+  // A function that opens a database only forwards statements.
   if (ours && declaration.path === file.path) return undefined
   const argument = call.arguments[ours ? placeOfText(declaration.resolve()!) : 0]
   if (!argument) return undefined

@@ -45,7 +45,7 @@ function report(status: ObservedKernel['status'], rest: Partial<ObservedKernel> 
 const ran = (exitCode: number | null, rest: Partial<ObservedKernel> = {}) =>
   report('EXITED', { exitCode, startedAt: 'then', ...rest })
 
-/** What one report of one kernel leads to, in words. */
+/** The effects of one report of one kernel, in words. */
 function said(kernel: RecordedKernel, observed: ObservedKernel | null): string {
   const { changes, orders, forget, stale } = reconcile(AGENT, [kernel], observed === null ? [] : [observed])
   return [
@@ -91,7 +91,7 @@ describe('how far a kernel is', () => {
     expect(reconcile(AGENT, [kernel], [report('PREPARED', queued)]).changes).toEqual([])
   })
 
-  it('stays with what was known of its place', () => {
+  it('keeps its known place', () => {
     const kernel = booked('RUNNING', { host: 'n1', slurmJobId: '7' })
     expect(reconcile(AGENT, [kernel], [report('RUNNING', { startedAt: 'then' })]).changes).toEqual([])
     expect(reconcile(AGENT, [kernel], []).changes).toMatchObject([{ host: 'n1', slurmJobId: '7' }])
@@ -237,7 +237,7 @@ describe('a report', () => {
     expect(said(booked('ERROR'), null)).toBe('gone')
   })
 
-  it('of a kernel that somebody else ended leaves out what its program said, which is about something else', () => {
+  it('of a kernel that was ended from outside omits the verdict of its program', () => {
     const told = (rest: Partial<ObservedKernel>) =>
       reconcile(AGENT, [booked('RUNNING')], [ran(143, { verdict, ...rest })]).changes[0]!.error
     expect(told({})).toMatchObject({ message: 'bad input', verdict })
@@ -245,7 +245,7 @@ describe('a report', () => {
     expect(told({ error: fenced })).toEqual(fenced)
   })
 
-  it('of an older agent, which does not say whether it was stopped, is believed to be of a stop that was ordered', () => {
+  it('of an older agent, which does not report stops, counts as the ordered stop', () => {
     expect(said(booked('TERMINATING', { startedAt: 'then' }), ran(3))).toBe('→TERMINATED gone stopped, forget')
   })
 
@@ -315,7 +315,7 @@ function written(kernel: RecordedKernel, change: KernelChange | undefined): Reco
   }
 }
 
-describe('whatever is booked and reported', () => {
+describe('any recorded and reported states', () => {
   it('each change is an allowed move, and none leaves a terminal status', () => {
     checkProperty(
       fc.property(world, ([kernels, reports]) => {

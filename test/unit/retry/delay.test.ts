@@ -1,221 +1,323 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { parseAmount } from '../../../src/domain/amounts.ts'
 import { RETRY_DELAY_CEILING_MS } from '../../../src/domain/limits.ts'
 import { computeDelay, delayBounds } from '../../../src/domain/retry/delay.ts'
 import { delayCeilingMs, type RetryPolicy } from '../../../src/domain/retry/policy/policy.ts'
-import { anyPolicy, policyOf } from './sessions.ts'
+import { applyGrowth, scaleResources, scaleTimeout } from '../../../src/domain/retry/policy/rules.ts'
 import { checkProperty } from '../../support/seeds.ts'
+import { anyPolicy, policyOf } from './sessions.ts'
 
-const SESSION = '0190b5a4-7c1e-7d3a-9f42-1c2d3e4f5a6b'
+describe('delays', () => {
+  const SESSION = '0190b5a4-7c1e-7d3a-9f42-1c2d3e4f5a6b'
 
-/** printf '%s' '<SESSION><retryCount>' | sha1sum */
-const SHA1 = {
-  0: 0xb6d1d8de4dca1082585101f6c9e871f77374f045n,
-  1: 0xe89243b72fd43d27b78d8df0f65bed1c83840309n,
-  2: 0x485ed902448b0afaa43fef7b6a1a9d25c859dfd1n,
-  7: 0x222f9d71d6b11327f2eb87488eba72a154febd94n,
-} as const
+  /** printf '%s' '<SESSION><retryCount>' | sha1sum */
+  const SHA1 = {
+    0: 0xb6d1d8de4dca1082585101f6c9e871f77374f045n,
+    1: 0xe89243b72fd43d27b78d8df0f65bed1c83840309n,
+    2: 0x485ed902448b0afaa43fef7b6a1a9d25c859dfd1n,
+    7: 0x222f9d71d6b11327f2eb87488eba72a154febd94n,
+  } as const
 
-function delayOf(policy: Partial<RetryPolicy>, retryCount = 0, random = 0, baseSeconds?: number) {
-  return computeDelay({ policy: policyOf(policy), sessionId: SESSION, retryCount, random, baseSeconds })
-}
-
-describe('base', () => {
-  const exponential = { backoff: 'EXPONENTIAL', retryDelay: 60 } as const
-
-  it.each([
-    ['fixed stays', { retryDelay: 60 }, 5, 60_000],
-    ['exponential starts with the delay itself', exponential, 0, 60_000],
-    ['exponential doubles', exponential, 3, 480_000],
-    ['exponential stops at maxRetryDelay', exponential, 6, 3_600_000],
-    ['exponential with a fraction', { ...exponential, backoffMultiplier: 1.5 }, 3, 202_500],
-    ['exponential that shrinks', { ...exponential, backoffMultiplier: 0.5 }, 2, 15_000],
-    ['fixed is not cut before the jitter', { retryDelay: 7200 }, 0, 7_200_000],
-    ['floats are rounded to the millisecond', { retryDelay: 1.001 }, 0, 1001],
-    ['non-finite product', { ...exponential, retryDelay: 1e300, backoffMultiplier: 1e300 }, 2, 3_600_000],
-    ['non-finite power, no maximum', { ...exponential, backoffMultiplier: 1e9, maxRetryDelay: null }, 99, 86_400_000],
-    ['fixed beyond every clock', { retryDelay: 1e308, maxRetryDelay: null }, 0, 86_400_000],
-  ])('%s', (_, policy, retryCount, baseMs) => {
-    expect(delayOf(policy, retryCount).baseMs).toBe(baseMs)
-  })
-
-  it("is the rule's delay where there is one, 0 too", () => {
-    expect(delayOf(exponential, 4, 0, 900).baseMs).toBe(900_000)
-    expect(delayOf(exponential, 4, 0, 0)).toMatchObject({ baseMs: 0, delayMs: 0 })
-  })
-})
-
-describe('ceiling', () => {
-  it.each([
-    [3600, 3_600_000],
-    [null, 86_400_000],
-    [1e9, 86_400_000],
-    [0.5, 500],
-  ])('of maxRetryDelay %s is %s ms', (maxRetryDelay, ceilingMs) => {
-    expect(delayOf({ maxRetryDelay }).ceilingMs).toBe(ceilingMs)
-  })
-
-  it('cuts what the jitter adds', () => {
-    const delay = delayOf({ retryDelay: 60, maxRetryDelay: 61, jitter: 'DETERMINISTIC' }, 2)
-    expect(delay).toEqual({ baseMs: 60_000, jitterMs: 13_753, delayMs: 61_000, ceilingMs: 61_000, drawn: null })
-  })
-})
-
-describe('deterministic jitter', () => {
-  const policy = { jitter: 'DETERMINISTIC', retryDelay: 60, jitterRatio: 0.25 } as const
-
-  it.each([
-    [0, 1173],
-    [1, 2089],
-    [2, 13_753],
-    [7, 11_252],
-  ] as const)('of retryCount %s is the hash modulo the span', (retryCount, jitterMs) => {
-    expect(Number(SHA1[retryCount] % 15_000n)).toBe(jitterMs)
-    expect(delayOf(policy, retryCount)).toMatchObject({ baseMs: 60_000, jitterMs, delayMs: 60_000 + jitterMs })
-  })
-
-  it('takes the modulo with all 160 bits, by the span of the grown base', () => {
-    expect(delayOf({ ...policy, backoff: 'EXPONENTIAL' }, 1).jitterMs).toBe(Number(SHA1[1] % 30_000n))
-  })
-
-  it('cuts the span to whole milliseconds', () => {
-    expect(delayOf({ ...policy, retryDelay: 0.999 }, 2).jitterMs).toBe(Number(SHA1[2] % 249n))
-  })
-
-  it('does not depend on the case of the id', () => {
-    const upper = computeDelay({ policy: policyOf(policy), sessionId: SESSION.toUpperCase(), retryCount: 0, random: 0 })
-    expect(upper.jitterMs).toBe(1173)
-  })
-
-  it.each([{ jitterRatio: 0 }, { retryDelay: 0.003 }])('adds nothing with an empty span: %o', (given) => {
-    expect(delayOf({ ...policy, ...given }).jitterMs).toBe(0)
-  })
-})
-
-describe('random jitter', () => {
-  it.each([
-    [0, 0],
-    [0.5, 7500],
-    [0.999999999, 14_999],
-  ])('of %s is %s ms', (random, jitterMs) => {
-    expect(delayOf({ jitter: 'RANDOM', retryDelay: 60 }, 0, random).jitterMs).toBe(jitterMs)
-  })
-})
-
-describe('full jitter', () => {
-  const policy = { jitter: 'FULL', retryDelay: 60, backoff: 'EXPONENTIAL' } as const
-
-  it.each([
-    [0, 0, 0],
-    [0, 0.5, 30_000],
-    [0, 0.999999999, 60_000],
-    [2, 0.5, 120_000],
-    [50, 0, 0],
-    [50, 0.999999999, 3_600_000],
-  ])('of retryCount %s, drawn at %s, is %s ms', (retryCount, random, delayMs) => {
-    const delay = delayOf(policy, retryCount, random)
-    expect(delay).toMatchObject({ delayMs, drawn: { fromMs: 0 } })
-    expect(delay.baseMs + delay.jitterMs).toBe(delayMs)
-  })
-
-  it("takes from a rule's delay, which may be 0", () => {
-    expect(delayOf(policy, 3, 0.5, 10)).toMatchObject({ baseMs: 10_000, delayMs: 5000 })
-    expect(delayOf(policy, 3, 0.5, 0)).toMatchObject({ baseMs: 0, jitterMs: 0, delayMs: 0 })
-  })
-
-  it('reaches each of few milliseconds about equally often', () => {
-    const drawn = Array.from({ length: 4000 }, (_, index) => delayOf({ ...policy, retryDelay: 0.003 }, 0, index / 4000))
-    const counts = Object.entries(Object.groupBy(drawn, ({ delayMs }) => String(delayMs)))
-    expect(counts.map(([ms, those]) => [ms, those!.length])).toEqual(['0', '1', '2', '3'].map((ms) => [ms, 1000]))
-  })
-})
-
-describe('decorrelated jitter', () => {
-  const policy = { jitter: 'DECORRELATED', retryDelay: 10, maxRetryDelay: 100 } as const
-  const drawn = (delayBeforeMs: number | null, random: number, more: object = {}) =>
-    computeDelay({ policy: policyOf({ ...policy, ...more }), sessionId: SESSION, retryCount: 4, random, delayBeforeMs })
-
-  it.each([
-    ['the first goes up to three times the delay', null, 10_000, 30_000],
-    ['the next up to three times the one before', 20_000, 10_000, 60_000],
-    ['never beyond the ceiling', 90_000, 10_000, 100_000],
-    ['never below the delay', 1_000, 10_000, 10_000],
-    ['after a delay of 0', 0, 10_000, 10_000],
-  ])('%s', (_what, before, fromMs, toMs) => {
-    expect(drawn(before, 0)).toMatchObject({ baseMs: 10_000, jitterMs: 0, delayMs: fromMs, drawn: { fromMs, toMs } })
-    expect(drawn(before, 0.999999999)).toMatchObject({ delayMs: toMs, jitterMs: toMs - fromMs })
-    expect(drawn(before, 0.5).delayMs).toBe(fromMs + Math.floor((toMs - fromMs + 1) / 2))
-  })
-
-  it('does not depend on the backoff', () => {
-    expect(drawn(20_000, 0.5, { backoff: 'EXPONENTIAL', backoffMultiplier: 9 })).toEqual(drawn(20_000, 0.5))
-  })
-
-  it('begins at the ceiling if the delay is longer', () => {
-    expect(drawn(null, 0.5, { retryDelay: 500 })).toMatchObject({ delayMs: 100_000, drawn: { fromMs: 100_000 } })
-  })
-})
-
-it('what has reached the ceiling is spread by FULL and DECORRELATED alone', () => {
-  const spread = (jitter: RetryPolicy['jitter']) => {
-    const policy = policyOf({ jitter, backoff: 'EXPONENTIAL', retryDelay: 10, maxRetryDelay: 100 })
-    const randoms = Array.from({ length: 100 }, (_, index) => index / 100)
-    const delays = randoms.map((random) => {
-      return computeDelay({ policy, sessionId: SESSION, retryCount: 40, random, delayBeforeMs: 100_000 }).delayMs
-    })
-    return new Set(delays).size
+  function delayOf(policy: Partial<RetryPolicy>, retryCount = 0, random = 0, baseSeconds?: number) {
+    return computeDelay({ policy: policyOf(policy), sessionId: SESSION, retryCount, random, baseSeconds })
   }
-  expect(spread('RANDOM')).toBe(1)
-  expect(spread('FULL')).toBe(100)
-  expect(spread('DECORRELATED')).toBe(100)
+
+  describe('base', () => {
+    const exponential = { backoff: 'EXPONENTIAL', retryDelay: 60 } as const
+
+    it.each([
+      ['fixed stays', { retryDelay: 60 }, 5, 60_000],
+      ['exponential starts with the delay itself', exponential, 0, 60_000],
+      ['exponential doubles', exponential, 3, 480_000],
+      ['exponential stops at maxRetryDelay', exponential, 6, 3_600_000],
+      ['exponential with a fraction', { ...exponential, backoffMultiplier: 1.5 }, 3, 202_500],
+      ['exponential that shrinks', { ...exponential, backoffMultiplier: 0.5 }, 2, 15_000],
+      ['fixed is not cut before the jitter', { retryDelay: 7200 }, 0, 7_200_000],
+      ['floats are rounded to the millisecond', { retryDelay: 1.001 }, 0, 1001],
+      ['non-finite product', { ...exponential, retryDelay: 1e300, backoffMultiplier: 1e300 }, 2, 3_600_000],
+      ['non-finite power, no maximum', { ...exponential, backoffMultiplier: 1e9, maxRetryDelay: null }, 99, 86_400_000],
+      ['fixed beyond every clock', { retryDelay: 1e308, maxRetryDelay: null }, 0, 86_400_000],
+    ])('%s', (_, policy, retryCount, baseMs) => {
+      expect(delayOf(policy, retryCount).baseMs).toBe(baseMs)
+    })
+
+    it("is the rule's delay where there is one, even 0", () => {
+      expect(delayOf(exponential, 4, 0, 900).baseMs).toBe(900_000)
+      expect(delayOf(exponential, 4, 0, 0)).toMatchObject({ baseMs: 0, delayMs: 0 })
+    })
+  })
+
+  describe('ceiling', () => {
+    it.each([
+      [3600, 3_600_000],
+      [null, 86_400_000],
+      [1e9, 86_400_000],
+      [0.5, 500],
+    ])('of maxRetryDelay %s is %s ms', (maxRetryDelay, ceilingMs) => {
+      expect(delayOf({ maxRetryDelay }).ceilingMs).toBe(ceilingMs)
+    })
+
+    it('cuts the added jitter', () => {
+      const delay = delayOf({ retryDelay: 60, maxRetryDelay: 61, jitter: 'DETERMINISTIC' }, 2)
+      expect(delay).toEqual({ baseMs: 60_000, jitterMs: 13_753, delayMs: 61_000, ceilingMs: 61_000, drawn: null })
+    })
+  })
+
+  describe('deterministic jitter', () => {
+    const policy = { jitter: 'DETERMINISTIC', retryDelay: 60, jitterRatio: 0.25 } as const
+
+    it.each([
+      [0, 1173],
+      [1, 2089],
+      [2, 13_753],
+      [7, 11_252],
+    ] as const)('of retryCount %s is the hash modulo the span', (retryCount, jitterMs) => {
+      expect(Number(SHA1[retryCount] % 15_000n)).toBe(jitterMs)
+      expect(delayOf(policy, retryCount)).toMatchObject({ baseMs: 60_000, jitterMs, delayMs: 60_000 + jitterMs })
+    })
+
+    it('takes the modulo with all 160 bits, by the span of the grown base', () => {
+      expect(delayOf({ ...policy, backoff: 'EXPONENTIAL' }, 1).jitterMs).toBe(Number(SHA1[1] % 30_000n))
+    })
+
+    it('cuts the span to whole milliseconds', () => {
+      expect(delayOf({ ...policy, retryDelay: 0.999 }, 2).jitterMs).toBe(Number(SHA1[2] % 249n))
+    })
+
+    it('does not depend on the case of the id', () => {
+      const upper = computeDelay({
+        policy: policyOf(policy),
+        sessionId: SESSION.toUpperCase(),
+        retryCount: 0,
+        random: 0,
+      })
+      expect(upper.jitterMs).toBe(1173)
+    })
+
+    it.each([{ jitterRatio: 0 }, { retryDelay: 0.003 }])('adds nothing with an empty span: %o', (given) => {
+      expect(delayOf({ ...policy, ...given }).jitterMs).toBe(0)
+    })
+  })
+
+  describe('random jitter', () => {
+    it.each([
+      [0, 0],
+      [0.5, 7500],
+      [0.999999999, 14_999],
+    ])('of %s is %s ms', (random, jitterMs) => {
+      expect(delayOf({ jitter: 'RANDOM', retryDelay: 60 }, 0, random).jitterMs).toBe(jitterMs)
+    })
+  })
+
+  describe('full jitter', () => {
+    const policy = { jitter: 'FULL', retryDelay: 60, backoff: 'EXPONENTIAL' } as const
+
+    it.each([
+      [0, 0, 0],
+      [0, 0.5, 30_000],
+      [0, 0.999999999, 60_000],
+      [2, 0.5, 120_000],
+      [50, 0, 0],
+      [50, 0.999999999, 3_600_000],
+    ])('of retryCount %s, drawn at %s, is %s ms', (retryCount, random, delayMs) => {
+      const delay = delayOf(policy, retryCount, random)
+      expect(delay).toMatchObject({ delayMs, drawn: { fromMs: 0 } })
+      expect(delay.baseMs + delay.jitterMs).toBe(delayMs)
+    })
+
+    it("takes from a rule's delay, which may be 0", () => {
+      expect(delayOf(policy, 3, 0.5, 10)).toMatchObject({ baseMs: 10_000, delayMs: 5000 })
+      expect(delayOf(policy, 3, 0.5, 0)).toMatchObject({ baseMs: 0, jitterMs: 0, delayMs: 0 })
+    })
+
+    it('reaches each of few milliseconds about equally often', () => {
+      const drawn = Array.from({ length: 4000 }, (_, index) =>
+        delayOf({ ...policy, retryDelay: 0.003 }, 0, index / 4000),
+      )
+      const counts = Object.entries(Object.groupBy(drawn, ({ delayMs }) => String(delayMs)))
+      expect(counts.map(([ms, those]) => [ms, those!.length])).toEqual(['0', '1', '2', '3'].map((ms) => [ms, 1000]))
+    })
+  })
+
+  describe('decorrelated jitter', () => {
+    const policy = { jitter: 'DECORRELATED', retryDelay: 10, maxRetryDelay: 100 } as const
+    const drawn = (delayBeforeMs: number | null, random: number, more: object = {}) =>
+      computeDelay({
+        policy: policyOf({ ...policy, ...more }),
+        sessionId: SESSION,
+        retryCount: 4,
+        random,
+        delayBeforeMs,
+      })
+
+    it.each([
+      ['the first goes up to three times the delay', null, 10_000, 30_000],
+      ['the next up to three times the one before', 20_000, 10_000, 60_000],
+      ['never beyond the ceiling', 90_000, 10_000, 100_000],
+      ['never below the delay', 1_000, 10_000, 10_000],
+      ['after a delay of 0', 0, 10_000, 10_000],
+    ])('%s', (_what, before, fromMs, toMs) => {
+      expect(drawn(before, 0)).toMatchObject({ baseMs: 10_000, jitterMs: 0, delayMs: fromMs, drawn: { fromMs, toMs } })
+      expect(drawn(before, 0.999999999)).toMatchObject({ delayMs: toMs, jitterMs: toMs - fromMs })
+      expect(drawn(before, 0.5).delayMs).toBe(fromMs + Math.floor((toMs - fromMs + 1) / 2))
+    })
+
+    it('does not depend on the backoff', () => {
+      expect(drawn(20_000, 0.5, { backoff: 'EXPONENTIAL', backoffMultiplier: 9 })).toEqual(drawn(20_000, 0.5))
+    })
+
+    it('begins at the ceiling if the delay is longer', () => {
+      expect(drawn(null, 0.5, { retryDelay: 500 })).toMatchObject({ delayMs: 100_000, drawn: { fromMs: 100_000 } })
+    })
+  })
+
+  it('a delay at the ceiling is spread only by FULL and DECORRELATED', () => {
+    const spread = (jitter: RetryPolicy['jitter']) => {
+      const policy = policyOf({ jitter, backoff: 'EXPONENTIAL', retryDelay: 10, maxRetryDelay: 100 })
+      const randoms = Array.from({ length: 100 }, (_, index) => index / 100)
+      const delays = randoms.map((random) => {
+        return computeDelay({ policy, sessionId: SESSION, retryCount: 40, random, delayBeforeMs: 100_000 }).delayMs
+      })
+      return new Set(delays).size
+    }
+    expect(spread('RANDOM')).toBe(1)
+    expect(spread('FULL')).toBe(100)
+    expect(spread('DECORRELATED')).toBe(100)
+  })
+
+  describe('always', () => {
+    const anyCount = fc.integer({ min: 0, max: 100 })
+    const anyBefore = fc.option(fc.integer({ min: 0, max: RETRY_DELAY_CEILING_MS }))
+    const anyRandom = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
+
+    it('whole milliseconds, within the bounds and the ceiling', () => {
+      checkProperty(
+        fc.property(
+          anyPolicy,
+          anyCount,
+          anyRandom,
+          fc.uuid(),
+          anyBefore,
+          (policy, retryCount, random, sessionId, before) => {
+            const delay = computeDelay({ policy, sessionId, retryCount, random, delayBeforeMs: before })
+            const { earliestMs, latestMs } = delayBounds(policy, retryCount, { delayBeforeMs: before })
+            const { baseMs, jitterMs, delayMs, ceilingMs } = delay
+            for (const ms of [baseMs, delayMs, ceilingMs]) expect(Number.isSafeInteger(ms) && ms >= 0).toBe(true)
+            expect(Number.isSafeInteger(jitterMs) && (jitterMs >= 0 || policy.jitter === 'FULL')).toBe(true)
+            expect(delay.delayMs).toBe(Math.min(delay.baseMs + delay.jitterMs, delay.ceilingMs))
+            expect(delay.ceilingMs).toBeLessThanOrEqual(RETRY_DELAY_CEILING_MS)
+            expect(delay.delayMs).toBeGreaterThanOrEqual(earliestMs)
+            expect(delay.delayMs).toBeLessThanOrEqual(latestMs)
+          },
+        ),
+      )
+    })
+
+    it('the jitter is less than its share of the base', () => {
+      checkProperty(
+        fc.property(anyPolicy, anyCount, anyRandom, (policy, retryCount, random) => {
+          fc.pre(policy.jitter !== 'FULL' && policy.jitter !== 'DECORRELATED')
+          const { baseMs, jitterMs } = computeDelay({ policy, sessionId: SESSION, retryCount, random })
+          expect(jitterMs === 0 || jitterMs < baseMs * policy.jitterRatio).toBe(true)
+        }),
+      )
+    })
+
+    it('without jitter a growing backoff is monotone, up to the ceiling', () => {
+      const multiplier = fc.double({ min: 1, max: 1e6, noNaN: true })
+      checkProperty(
+        fc.property(anyPolicy, multiplier, anyCount, (given, backoffMultiplier, retryCount) => {
+          const policy = { ...given, backoff: 'EXPONENTIAL', jitter: 'NONE', backoffMultiplier } as const
+          const at = (n: number) => computeDelay({ policy, sessionId: SESSION, retryCount: n, random: 0 }).delayMs
+          expect(at(retryCount + 1)).toBeGreaterThanOrEqual(at(retryCount))
+          expect(at(1_000_000)).toBeLessThanOrEqual(delayCeilingMs(policy))
+        }),
+      )
+    })
+  })
 })
 
-describe('always', () => {
-  const anyCount = fc.integer({ min: 0, max: 100 })
-  const anyBefore = fc.option(fc.integer({ min: 0, max: RETRY_DELAY_CEILING_MS }))
-  const anyRandom = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
+describe('growth', () => {
+  function series<T>(first: T, next: (previous: T) => T, length: number): T[] {
+    const values = [first]
+    while (values.length < length) values.push(next(values.at(-1)!))
+    return values
+  }
 
-  it('whole milliseconds, within the bounds and the ceiling', () => {
-    checkProperty(
-      fc.property(
-        anyPolicy,
-        anyCount,
-        anyRandom,
-        fc.uuid(),
-        anyBefore,
-        (policy, retryCount, random, sessionId, before) => {
-          const delay = computeDelay({ policy, sessionId, retryCount, random, delayBeforeMs: before })
-          const { earliestMs, latestMs } = delayBounds(policy, retryCount, { delayBeforeMs: before })
-          const { baseMs, jitterMs, delayMs, ceilingMs } = delay
-          for (const ms of [baseMs, delayMs, ceilingMs]) expect(Number.isSafeInteger(ms) && ms >= 0).toBe(true)
-          expect(Number.isSafeInteger(jitterMs) && (jitterMs >= 0 || policy.jitter === 'FULL')).toBe(true)
-          expect(delay.delayMs).toBe(Math.min(delay.baseMs + delay.jitterMs, delay.ceilingMs))
-          expect(delay.ceilingMs).toBeLessThanOrEqual(RETRY_DELAY_CEILING_MS)
-          expect(delay.delayMs).toBeGreaterThanOrEqual(earliestMs)
-          expect(delay.delayMs).toBeLessThanOrEqual(latestMs)
-        },
-      ),
-    )
+  describe('resources', () => {
+    it('grow by the factor, whole, up to the maximum', () => {
+      const grown = series(
+        { memory: '2000' },
+        (slots) => scaleResources(slots, [{ slot: 'memory', factor: 1.3, max: '7500' }]) as { memory: string },
+        8,
+      )
+      expect(grown.map((slots) => slots.memory)).toEqual([
+        '2000',
+        '2600',
+        '3380',
+        '4394',
+        '5712',
+        '7425',
+        '7500',
+        '7500',
+      ])
+    })
+
+    it.each([
+      ['above the maximum already', '9000', 1.3, '7500', '9000'],
+      ['a factor below 1', '1000', 0.5, '7500', '1000'],
+      ['no maximum', '2147483648', 1.3, undefined, '2791728742'],
+      ['beyond floats', '900719925474099301', 2, undefined, '1801439850948198602'],
+      ['a step too small for a whole', '1', 1.3, undefined, '1'],
+      ['a fraction', '0.5', 1.3, undefined, '0.65'],
+      ['a fraction, cut behind the third place', '0.845', 1.3, undefined, '1.098'],
+      ['nothing', '0', 2, undefined, '0'],
+      ['no further than amounts go', '1', 1e40, undefined, '9'.repeat(30)],
+    ])('%s', (_, previous, factor, max, expected) => {
+      expect(scaleResources({ x: previous }, [{ slot: 'x', factor, max }])).toEqual({ x: expected })
+    })
+
+    it('leaves other slots alone and adds none', () => {
+      const slots = { cpu: '2', mem: '1024' }
+      expect(
+        scaleResources(slots, [
+          { slot: 'gpu', factor: 2 },
+          { slot: 'constructor', factor: 2 },
+        ]),
+      ).toEqual(slots)
+      expect(scaleResources(slots, [{ slot: 'cpu', factor: 2 }])).toEqual({ cpu: '4', mem: '1024' })
+    })
   })
 
-  it('the jitter is less than its share of the base', () => {
-    checkProperty(
-      fc.property(anyPolicy, anyCount, anyRandom, (policy, retryCount, random) => {
-        fc.pre(policy.jitter !== 'FULL' && policy.jitter !== 'DECORRELATED')
-        const { baseMs, jitterMs } = computeDelay({ policy, sessionId: SESSION, retryCount, random })
-        expect(jitterMs === 0 || jitterMs < baseMs * policy.jitterRatio).toBe(true)
-      }),
-    )
+  describe('timeouts', () => {
+    it.each([
+      [3600, { factor: 1.3 }, 4680],
+      [3600, { factor: 100, max: 169_200 }, 169_200],
+      [null, { factor: 2 }, null],
+      [2.5, { factor: 1.5 }, 3.75],
+      [7200, { factor: 1.3, max: 3600 }, 7200],
+      [31_536_000, { factor: 2 }, 31_536_000],
+    ])('%s by %o is %s', (timeout, growth, expected) => {
+      expect(scaleTimeout(timeout, growth)).toBe(expected)
+    })
   })
 
-  it('without jitter a growing backoff is monotone, up to the ceiling', () => {
-    const multiplier = fc.double({ min: 1, max: 1e6, noNaN: true })
+  it('never lowers and never passes the maximum', () => {
+    const amount = fc.oneof(
+      fc.nat().map(String),
+      fc.integer({ min: 1, max: 9999 }).map((n) => parseAmount('x', n / 1000)!),
+    )
+    const factor = fc.double({ min: 0.01, max: 10, noNaN: true })
     checkProperty(
-      fc.property(anyPolicy, multiplier, anyCount, (given, backoffMultiplier, retryCount) => {
-        const policy = { ...given, backoff: 'EXPONENTIAL', jitter: 'NONE', backoffMultiplier } as const
-        const at = (n: number) => computeDelay({ policy, sessionId: SESSION, retryCount: n, random: 0 }).delayMs
-        expect(at(retryCount + 1)).toBeGreaterThanOrEqual(at(retryCount))
-        expect(at(1_000_000)).toBeLessThanOrEqual(delayCeilingMs(policy))
+      fc.property(amount, factor, amount, fc.integer({ min: 1, max: 1e6 }), (previous, by, max, timeout) => {
+        const rule = { scaleResources: [{ slot: 'x', factor: by, max }], scaleTimeout: { factor: by, max: 5000 } }
+        const after = applyGrowth({ resourceSlots: { x: previous }, batchTimeout: timeout }, rule)
+        const grown = Number(after.resourceSlots['x'])
+        expect(grown).toBeGreaterThanOrEqual(Number(previous))
+        expect(grown).toBeLessThanOrEqual(Math.max(Number(previous), Number(max)))
+        expect(after.batchTimeout).toBeGreaterThanOrEqual(timeout)
+        expect(after.batchTimeout).toBeLessThanOrEqual(Math.max(timeout, 5000))
       }),
     )
   })

@@ -1,228 +1,322 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseRetryPolicy, readStoredPolicy, showStoredPolicy } from '../../../src/domain/retry/policy/stored-policy.ts'
 import { SHIPPED_POLICY } from '../../../src/domain/retry/policy/policy.ts'
 import { PRESETS, resolvePolicy } from '../../../src/domain/retry/policy/resolve-policy.ts'
-import { anyPolicy } from './sessions.ts'
+import { type FailureFacts, firstMatch, globMatches, ruleMatches } from '../../../src/domain/retry/policy/rules.ts'
+import { parseRetryPolicy, readStoredPolicy, showStoredPolicy } from '../../../src/domain/retry/policy/stored-policy.ts'
 import { checkProperty } from '../../support/seeds.ts'
+import { anyPolicy, anyRule } from './sessions.ts'
 
-describe('parsing', () => {
-  it.each([
-    [{}, {}],
-    [
-      { maxRetries: 0, rules: [], emitRetryEvents: false },
-      { maxRetries: 0, rules: [], emitRetryEvents: false },
-    ],
-    [{ maxRetries: null, jitter: undefined, rules: null }, {}],
-    [
-      { maxRetryDelay: null, maxElapsed: null },
-      { maxRetryDelay: null, maxElapsed: null },
-    ],
-    [{ eligibleCauses: ['UNKNOWN', 'OOM_KILLED', 'UNKNOWN'] }, { eligibleCauses: ['OOM_KILLED', 'UNKNOWN'] }],
-    [{ eligibleCauses: [] }, { eligibleCauses: [] }],
-    [
-      { rules: [{ match: { causes: null, exitCodes: [1] }, action: 'FAIL', delay: null, avoid: null }] },
-      { rules: [{ match: { exitCodes: [1] }, action: 'FAIL' }] },
-    ],
-    [
-      { rules: [{ match: {}, action: 'RETRY', delay: 0, scaleResources: [{ slot: 'mem', factor: 1.3, max: '2g' }] }] },
-      {
-        rules: [
-          { match: {}, action: 'RETRY', delay: 0, scaleResources: [{ slot: 'mem', factor: 1.3, max: '2147483648' }] },
-        ],
-      },
-    ],
-  ])('%j', (input, policy) => {
-    expect(parseRetryPolicy(input)).toEqual({ policy })
-  })
-
-  it.each([
-    [null, ['']],
-    [[], ['']],
-    [{ maxRetries: -1 }, ['maxRetries']],
-    [{ maxRetries: 101 }, ['maxRetries']],
-    [{ maxRetries: 1.5 }, ['maxRetries']],
-    [{ maxRetries: '3' }, ['maxRetries']],
-    [{ retryDelay: 0 }, ['retryDelay']],
-    [{ retryDelay: Infinity }, ['retryDelay']],
-    [{ backoffMultiplier: NaN }, ['backoffMultiplier']],
-    [{ maxRetryDelay: 0 }, ['maxRetryDelay']],
-    [{ maxElapsed: -1 }, ['maxElapsed']],
-    [{ jitterRatio: 1.01 }, ['jitterRatio']],
-    [{ jitter: 'SOME', backoff: 'LINEAR' }, ['backoff', 'jitter']],
-    [{ eligibleCauses: ['USER_CANCELLED'] }, ['eligibleCauses.0']],
-    [{ eligibleCauses: [null] }, ['eligibleCauses.0']],
-    [{ max_retries: 3, retries: 1 }, ['max_retries', 'retries']],
-    [{ maxUncountedRetries: 101 }, ['maxUncountedRetries']],
-    [{ rules: Array.from({ length: 21 }, () => ({ match: {}, action: 'RETRY' })) }, ['rules']],
-    [{ rules: [{ action: 'RETRY' }, { match: {} }] }, ['rules.0.match', 'rules.1.action']],
-    [{ rules: [{ action: 'FAIL', delay: 1 }] }, ['rules.0.delay', 'rules.0.match']],
-    [{ rules: [{ match: { exitCode: 1 }, action: 'RETRY' }] }, ['rules.0.match.exitCode']],
-    [
-      { rules: [{ match: {}, action: 'FAIL', delay: -1, avoid: 'AGENT' }] },
-      ['rules.0.avoid', 'rules.0.delay', 'rules.0.delay'],
-    ],
-    [{ rules: [{ match: {}, action: 'RETRY', scaleTimeout: { factor: 0 } }] }, ['rules.0.scaleTimeout.factor']],
-    [
-      { rules: [{ match: {}, action: 'RETRY', scaleResources: [{ slot: 'cpu', factor: 2, max: '2g' }] }] },
-      ['rules.0.scaleResources.0.max'],
-    ],
-    [
-      {
-        rules: [
-          {
-            match: {},
-            action: 'RETRY',
-            scaleResources: [
-              { slot: 'cpu', factor: 2 },
-              { slot: 'cpu', factor: 3 },
-            ],
-          },
-        ],
-      },
-      ['rules.0.scaleResources'],
-    ],
-    [
-      { maxRetries: -1, retryDelay: -1, rules: [{ match: {}, action: 'NO' }] },
-      ['maxRetries', 'retryDelay', 'rules.0.action'],
-    ],
-  ])('tells every fault of %j', (input, paths) => {
-    const parsed = parseRetryPolicy(input)
-    expect('issues' in parsed && parsed.issues.map((issue) => issue.path).toSorted()).toEqual(paths)
-  })
-
-  it('what it gives, it takes again', () => {
-    checkProperty(
-      fc.property(anyPolicy, (policy) => {
-        const parsed = parseRetryPolicy(policy)
-        expect(parsed).toHaveProperty('policy')
-        expect(parseRetryPolicy(JSON.parse(JSON.stringify('policy' in parsed && parsed.policy)))).toEqual(parsed)
-      }),
-    )
-  })
-
-  it('has an answer to everything', () => {
-    const anything = fc.anything({ withNullPrototype: true })
-    const fields = Object.fromEntries(['preset', ...Object.keys(SHIPPED_POLICY)].map((field) => [field, anything]))
-    const rule = fc.record({ match: anything, action: anything, scaleResources: anything })
-    const input = fc.oneof(anything, fc.record({ ...fields, rules: fc.array(rule) }, { requiredKeys: [] }))
-    checkProperty(
-      fc.property(input, (given) => {
-        const parsed = parseRetryPolicy(given)
-        expect('policy' in parsed || parsed.issues.length > 0).toBe(true)
-      }),
-    )
-  })
-})
-
-describe('a preset', () => {
-  const preset = 'CMS_EXIT_CODES'
-  const fields = PRESETS[preset]
-
-  it('gives its fields, and not its name', () => {
-    expect(parseRetryPolicy({ preset })).toEqual({ policy: fields })
-    expect(parseRetryPolicy({ preset: null })).toEqual({ policy: {} })
-  })
-
-  it('is weaker than whatever stands beside it; rules are taken as a whole', () => {
-    const given = { maxRetries: 0, jitter: 'RANDOM', maxElapsed: null, rules: [] }
-    expect(parseRetryPolicy({ preset, ...given })).toEqual({ policy: { ...fields, ...given } })
-    expect(parseRetryPolicy({ preset, maxRetries: null })).toEqual({ policy: fields })
-  })
-
-  it('belongs to its own layer', () => {
-    const parsed = parseRetryPolicy({ preset })
-    const policy = 'policy' in parsed ? parsed.policy : null
-    const project = { source: 'PROJECT' as const, policy: { maxRetries: 2, backoffMultiplier: 3 } }
-    const overProject = resolvePolicy([project, { source: 'SESSION', policy }])
-    expect(overProject.policy).toMatchObject({ maxRetries: 9, backoffMultiplier: 3 })
-    expect(overProject.sources).toMatchObject({ maxRetries: 'SESSION', rules: 'SESSION', backoffMultiplier: 'PROJECT' })
-    const underProject = resolvePolicy([project, { source: 'CLUSTER', policy }])
-    expect(underProject.policy).toMatchObject({ maxRetries: 2, rules: fields.rules })
-  })
-
-  it('is known', () => {
-    expect(parseRetryPolicy({ preset: 'cms', maxRetries: -1 })).toMatchObject({
-      issues: [{ path: 'preset' }, { path: 'maxRetries' }],
+describe('policies', () => {
+  describe('parsing', () => {
+    it.each([
+      [{}, {}],
+      [
+        { maxRetries: 0, rules: [], emitRetryEvents: false },
+        { maxRetries: 0, rules: [], emitRetryEvents: false },
+      ],
+      [{ maxRetries: null, jitter: undefined, rules: null }, {}],
+      [
+        { maxRetryDelay: null, maxElapsed: null },
+        { maxRetryDelay: null, maxElapsed: null },
+      ],
+      [{ eligibleCauses: ['UNKNOWN', 'OOM_KILLED', 'UNKNOWN'] }, { eligibleCauses: ['OOM_KILLED', 'UNKNOWN'] }],
+      [{ eligibleCauses: [] }, { eligibleCauses: [] }],
+      [
+        { rules: [{ match: { causes: null, exitCodes: [1] }, action: 'FAIL', delay: null, avoid: null }] },
+        { rules: [{ match: { exitCodes: [1] }, action: 'FAIL' }] },
+      ],
+      [
+        {
+          rules: [{ match: {}, action: 'RETRY', delay: 0, scaleResources: [{ slot: 'mem', factor: 1.3, max: '2g' }] }],
+        },
+        {
+          rules: [
+            { match: {}, action: 'RETRY', delay: 0, scaleResources: [{ slot: 'mem', factor: 1.3, max: '2147483648' }] },
+          ],
+        },
+      ],
+    ])('%j', (input, policy) => {
+      expect(parseRetryPolicy(input)).toEqual({ policy })
     })
-    expect(parseRetryPolicy({ preset: 'toString' })).toMatchObject({ issues: [{ path: 'preset' }] })
-  })
 
-  it.each(Object.entries(PRESETS))('%s is a policy', (_name, policy) => {
-    expect(parseRetryPolicy(policy)).toEqual({ policy })
-  })
-})
-
-describe('resolving', () => {
-  it('ships no retries', () => {
-    const { policy, sources } = resolvePolicy([])
-    expect(policy).toEqual(SHIPPED_POLICY)
-    expect(new Set(Object.values(sources))).toEqual(new Set(['SHIPPED']))
-  })
-
-  it('takes each field from the strongest layer that gives it', () => {
-    const { policy, sources } = resolvePolicy([
-      { source: 'CLUSTER', policy: { maxRetries: 5, retryDelay: 1, jitter: 'NONE', maxElapsed: 9 } },
-      { source: 'SESSION', policy: { maxRetries: 0, maxElapsed: null, eligibleCauses: [], emitRetryEvents: false } },
-      { source: 'DOMAIN', policy: { retryDelay: 3, emitRetryEvents: true, backoff: undefined } },
-      { source: 'PROJECT', policy: null },
-    ])
-    expect(policy).toEqual({
-      ...SHIPPED_POLICY,
-      maxRetries: 0,
-      maxElapsed: null,
-      eligibleCauses: [],
-      emitRetryEvents: false,
-      retryDelay: 3,
-      jitter: 'NONE',
+    it.each([
+      [null, ['']],
+      [[], ['']],
+      [{ maxRetries: -1 }, ['maxRetries']],
+      [{ maxRetries: 101 }, ['maxRetries']],
+      [{ maxRetries: 1.5 }, ['maxRetries']],
+      [{ maxRetries: '3' }, ['maxRetries']],
+      [{ retryDelay: 0 }, ['retryDelay']],
+      [{ retryDelay: Infinity }, ['retryDelay']],
+      [{ backoffMultiplier: NaN }, ['backoffMultiplier']],
+      [{ maxRetryDelay: 0 }, ['maxRetryDelay']],
+      [{ maxElapsed: -1 }, ['maxElapsed']],
+      [{ jitterRatio: 1.01 }, ['jitterRatio']],
+      [{ jitter: 'SOME', backoff: 'LINEAR' }, ['backoff', 'jitter']],
+      [{ eligibleCauses: ['USER_CANCELLED'] }, ['eligibleCauses.0']],
+      [{ eligibleCauses: [null] }, ['eligibleCauses.0']],
+      [{ max_retries: 3, retries: 1 }, ['max_retries', 'retries']],
+      [{ maxUncountedRetries: 101 }, ['maxUncountedRetries']],
+      [{ rules: Array.from({ length: 21 }, () => ({ match: {}, action: 'RETRY' })) }, ['rules']],
+      [{ rules: [{ action: 'RETRY' }, { match: {} }] }, ['rules.0.match', 'rules.1.action']],
+      [{ rules: [{ action: 'FAIL', delay: 1 }] }, ['rules.0.delay', 'rules.0.match']],
+      [{ rules: [{ match: { exitCode: 1 }, action: 'RETRY' }] }, ['rules.0.match.exitCode']],
+      [
+        { rules: [{ match: {}, action: 'FAIL', delay: -1, avoid: 'AGENT' }] },
+        ['rules.0.avoid', 'rules.0.delay', 'rules.0.delay'],
+      ],
+      [{ rules: [{ match: {}, action: 'RETRY', scaleTimeout: { factor: 0 } }] }, ['rules.0.scaleTimeout.factor']],
+      [
+        { rules: [{ match: {}, action: 'RETRY', scaleResources: [{ slot: 'cpu', factor: 2, max: '2g' }] }] },
+        ['rules.0.scaleResources.0.max'],
+      ],
+      [
+        {
+          rules: [
+            {
+              match: {},
+              action: 'RETRY',
+              scaleResources: [
+                { slot: 'cpu', factor: 2 },
+                { slot: 'cpu', factor: 3 },
+              ],
+            },
+          ],
+        },
+        ['rules.0.scaleResources'],
+      ],
+      [
+        { maxRetries: -1, retryDelay: -1, rules: [{ match: {}, action: 'NO' }] },
+        ['maxRetries', 'retryDelay', 'rules.0.action'],
+      ],
+    ])('reports every fault of %j', (input, paths) => {
+      const parsed = parseRetryPolicy(input)
+      expect('issues' in parsed && parsed.issues.map((issue) => issue.path).toSorted()).toEqual(paths)
     })
-    expect(sources).toMatchObject({
-      maxRetries: 'SESSION',
-      maxElapsed: 'SESSION',
-      retryDelay: 'DOMAIN',
-      jitter: 'CLUSTER',
+
+    it('its output is valid input', () => {
+      checkProperty(
+        fc.property(anyPolicy, (policy) => {
+          const parsed = parseRetryPolicy(policy)
+          expect(parsed).toHaveProperty('policy')
+          expect(parseRetryPolicy(JSON.parse(JSON.stringify('policy' in parsed && parsed.policy)))).toEqual(parsed)
+        }),
+      )
     })
-    expect(sources.backoff).toBe('SHIPPED')
+
+    it('has an answer to everything', () => {
+      const anything = fc.anything({ withNullPrototype: true })
+      const fields = Object.fromEntries(['preset', ...Object.keys(SHIPPED_POLICY)].map((field) => [field, anything]))
+      const rule = fc.record({ match: anything, action: anything, scaleResources: anything })
+      const input = fc.oneof(anything, fc.record({ ...fields, rules: fc.array(rule) }, { requiredKeys: [] }))
+      checkProperty(
+        fc.property(input, (given) => {
+          const parsed = parseRetryPolicy(given)
+          expect('policy' in parsed || parsed.issues.length > 0).toBe(true)
+        }),
+      )
+    })
   })
 
-  it('takes rules as a whole', () => {
-    const project = [{ match: {}, action: 'FAIL' as const }]
-    const resolve = (rules: [] | undefined) =>
-      resolvePolicy([
-        { source: 'SESSION', policy: { rules } },
-        { source: 'PROJECT', policy: { rules: project } },
+  describe('a preset', () => {
+    const preset = 'CMS_EXIT_CODES'
+    const fields = PRESETS[preset]
+
+    it('gives its fields, and not its name', () => {
+      expect(parseRetryPolicy({ preset })).toEqual({ policy: fields })
+      expect(parseRetryPolicy({ preset: null })).toEqual({ policy: {} })
+    })
+
+    it('yields to explicit fields; rules are taken as a whole', () => {
+      const given = { maxRetries: 0, jitter: 'RANDOM', maxElapsed: null, rules: [] }
+      expect(parseRetryPolicy({ preset, ...given })).toEqual({ policy: { ...fields, ...given } })
+      expect(parseRetryPolicy({ preset, maxRetries: null })).toEqual({ policy: fields })
+    })
+
+    it('belongs to its own layer', () => {
+      const parsed = parseRetryPolicy({ preset })
+      const policy = 'policy' in parsed ? parsed.policy : null
+      const project = { source: 'PROJECT' as const, policy: { maxRetries: 2, backoffMultiplier: 3 } }
+      const overProject = resolvePolicy([project, { source: 'SESSION', policy }])
+      expect(overProject.policy).toMatchObject({ maxRetries: 9, backoffMultiplier: 3 })
+      expect(overProject.sources).toMatchObject({
+        maxRetries: 'SESSION',
+        rules: 'SESSION',
+        backoffMultiplier: 'PROJECT',
+      })
+      const underProject = resolvePolicy([project, { source: 'CLUSTER', policy }])
+      expect(underProject.policy).toMatchObject({ maxRetries: 2, rules: fields.rules })
+    })
+
+    it('is known', () => {
+      expect(parseRetryPolicy({ preset: 'cms', maxRetries: -1 })).toMatchObject({
+        issues: [{ path: 'preset' }, { path: 'maxRetries' }],
+      })
+      expect(parseRetryPolicy({ preset: 'toString' })).toMatchObject({ issues: [{ path: 'preset' }] })
+    })
+
+    it.each(Object.entries(PRESETS))('%s is a policy', (_name, policy) => {
+      expect(parseRetryPolicy(policy)).toEqual({ policy })
+    })
+  })
+
+  describe('resolving', () => {
+    it('ships no retries', () => {
+      const { policy, sources } = resolvePolicy([])
+      expect(policy).toEqual(SHIPPED_POLICY)
+      expect(new Set(Object.values(sources))).toEqual(new Set(['SHIPPED']))
+    })
+
+    it('takes each field from the strongest layer that gives it', () => {
+      const { policy, sources } = resolvePolicy([
+        { source: 'CLUSTER', policy: { maxRetries: 5, retryDelay: 1, jitter: 'NONE', maxElapsed: 9 } },
+        { source: 'SESSION', policy: { maxRetries: 0, maxElapsed: null, eligibleCauses: [], emitRetryEvents: false } },
+        { source: 'DOMAIN', policy: { retryDelay: 3, emitRetryEvents: true, backoff: undefined } },
+        { source: 'PROJECT', policy: null },
       ])
-    expect(resolve([]).policy.rules).toEqual([])
-    expect(resolve(undefined)).toMatchObject({ policy: { rules: project }, sources: { rules: 'PROJECT' } })
+      expect(policy).toEqual({
+        ...SHIPPED_POLICY,
+        maxRetries: 0,
+        maxElapsed: null,
+        eligibleCauses: [],
+        emitRetryEvents: false,
+        retryDelay: 3,
+        jitter: 'NONE',
+      })
+      expect(sources).toMatchObject({
+        maxRetries: 'SESSION',
+        maxElapsed: 'SESSION',
+        retryDelay: 'DOMAIN',
+        jitter: 'CLUSTER',
+      })
+      expect(sources.backoff).toBe('SHIPPED')
+    })
+
+    it('takes rules as a whole', () => {
+      const project = [{ match: {}, action: 'FAIL' as const }]
+      const resolve = (rules: [] | undefined) =>
+        resolvePolicy([
+          { source: 'SESSION', policy: { rules } },
+          { source: 'PROJECT', policy: { rules: project } },
+        ])
+      expect(resolve([]).policy.rules).toEqual([])
+      expect(resolve(undefined)).toMatchObject({ policy: { rules: project }, sources: { rules: 'PROJECT' } })
+    })
+  })
+
+  describe('a stored policy', () => {
+    it('has shipped values for fields that came later', () => {
+      expect(readStoredPolicy({ maxRetries: 2 })).toEqual({ ...SHIPPED_POLICY, maxRetries: 2 })
+    })
+
+    it('reports its faults', () => {
+      expect(readStoredPolicy({ jitterRatio: 2 })).toMatch(/not valid \(jitterRatio: /)
+    })
+  })
+
+  describe('a stored policy is shown', () => {
+    it('as it is, with the sources stored with it', () => {
+      const { policy, sources } = resolvePolicy([{ source: 'PROJECT', policy: { maxRetries: 0, rules: [] } }])
+      expect(showStoredPolicy(policy, sources)).toEqual({ policy, sources })
+    })
+
+    it('without its unreadable parts', () => {
+      const stored = { maxRetries: 2, jitter: 'SOME', tomorrow: true, maxElapsed: null }
+      const { policy, sources } = showStoredPolicy(stored, { maxRetries: 'DOMAIN', jitter: 'SESSION', maxElapsed: 'X' })
+      expect(policy).toEqual({ ...SHIPPED_POLICY, maxRetries: 2 })
+      expect(sources).toMatchObject({ maxRetries: 'DOMAIN', jitter: 'SHIPPED', maxElapsed: 'SHIPPED' })
+    })
+
+    it.each([[null], [[]], ['{}'], [7]])('as the shipped one where it is %j', (stored) => {
+      const shown = showStoredPolicy(stored, null)
+      expect(shown.policy).toEqual(SHIPPED_POLICY)
+      expect(new Set(Object.values(shown.sources))).toEqual(new Set(['SHIPPED']))
+    })
   })
 })
 
-describe('a stored policy', () => {
-  it('has shipped values for fields that came later', () => {
-    expect(readStoredPolicy({ maxRetries: 2 })).toEqual({ ...SHIPPED_POLICY, maxRetries: 2 })
+describe('rules', () => {
+  const FACTS: FailureFacts = {
+    cause: 'OOM_KILLED',
+    exitCode: 137,
+    reasons: ['kernel main1 ran out of memory', 'oom-killed'],
+  }
+  const PULL: FailureFacts = { cause: 'IMAGE_PULL_FAILURE', exitCode: null, reasons: ['no such image'] }
+
+  describe('one rule', () => {
+    it.each([
+      ['nothing given', {}, FACTS, true],
+      ['cause', { causes: ['OOM_KILLED', 'UNKNOWN'] }, FACTS, true],
+      ['another cause', { causes: ['UNKNOWN'] }, FACTS, false],
+      ['no cause at all', { causes: [] }, FACTS, false],
+      ['code', { exitCodes: [1, 137] }, FACTS, true],
+      ['another code', { exitCodes: [1] }, FACTS, false],
+      ['code not among', { exitCodesNotIn: [1] }, FACTS, true],
+      ['code among', { exitCodesNotIn: [137] }, FACTS, false],
+      ['range', { exitCodes: [1, '130-137'] }, FACTS, true],
+      ['range that ends before', { exitCodes: ['130-136'] }, FACTS, false],
+      ['range that begins after', { exitCodes: ['138-140'] }, FACTS, false],
+      ['range not among', { exitCodesNotIn: ['1-136', '138-255'] }, FACTS, true],
+      ['range among', { exitCodesNotIn: ['137-140'] }, FACTS, false],
+      ['range where there is none', { exitCodes: ['-9-255'] }, PULL, false],
+      ['code where there is none', { exitCodes: [0] }, PULL, false],
+      ['code not among where there is none', { exitCodesNotIn: [0] }, PULL, false],
+      ['reason', { reason: '*out of memory*' }, FACTS, true],
+      ["the error's name", { reason: 'oom-*' }, FACTS, true],
+      ['a part of the reason', { reason: 'memory' }, FACTS, false],
+      ['all of several', { causes: ['OOM_KILLED'], exitCodes: [137], reason: '*' }, FACTS, true],
+      ['all but one of several', { causes: ['OOM_KILLED'], exitCodes: [1], reason: '*' }, FACTS, false],
+    ] as const)('%s', (_, match, facts, expected) => {
+      expect(ruleMatches(match as Parameters<typeof ruleMatches>[0], facts)).toBe(expected)
+    })
   })
 
-  it('says what is wrong with it', () => {
-    expect(readStoredPolicy({ jitterRatio: 2 })).toMatch(/not valid \(jitterRatio: /)
-  })
-})
-
-describe('a stored policy is shown', () => {
-  it('as it is, with the sources stored with it', () => {
-    const { policy, sources } = resolvePolicy([{ source: 'PROJECT', policy: { maxRetries: 0, rules: [] } }])
-    expect(showStoredPolicy(policy, sources)).toEqual({ policy, sources })
+  it('the first match decides', () => {
+    checkProperty(
+      fc.property(fc.array(anyRule, { maxLength: 20 }), (rules) => {
+        const index = rules.findIndex((rule) => ruleMatches(rule.match, FACTS))
+        expect(firstMatch(rules, FACTS)).toEqual(index < 0 ? null : { index, rule: rules[index] })
+      }),
+    )
   })
 
-  it('without what cannot be read of it', () => {
-    const stored = { maxRetries: 2, jitter: 'SOME', tomorrow: true, maxElapsed: null }
-    const { policy, sources } = showStoredPolicy(stored, { maxRetries: 'DOMAIN', jitter: 'SESSION', maxElapsed: 'X' })
-    expect(policy).toEqual({ ...SHIPPED_POLICY, maxRetries: 2 })
-    expect(sources).toMatchObject({ maxRetries: 'DOMAIN', jitter: 'SHIPPED', maxElapsed: 'SHIPPED' })
-  })
+  describe('glob', () => {
+    it.each([
+      ['', '', true],
+      ['', 'a', false],
+      ['*', '', true],
+      ['?', '', false],
+      ['?', '😀', true],
+      ['a*b', 'ab', true],
+      ['a*b', 'a-b-b', true],
+      ['a*b', 'a-b-c', false],
+      ['*.*', 'a.b\nc', true],
+      ['[a]', 'a', false],
+      ['a.c', 'abc', false],
+      ['**a', 'ba', true],
+      ['a?c*', 'abcde', true],
+    ])('%j on %j: %s', (pattern, text, expected) => {
+      expect(globMatches(pattern, text)).toBe(expected)
+    })
 
-  it.each([[null], [[]], ['{}'], [7]])('as the shipped one where it is %j', (stored) => {
-    const shown = showStoredPolicy(stored, null)
-    expect(shown.policy).toEqual(SHIPPED_POLICY)
-    expect(new Set(Object.values(shown.sources))).toEqual(new Set(['SHIPPED']))
+    it('agrees with a regular expression', () => {
+      const letters = fc.string({ unit: fc.constantFrom('a', 'b', '*', '?'), maxLength: 8 })
+      const text = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 10 })
+      checkProperty(
+        fc.property(letters, text, (pattern, given) => {
+          const expression = new RegExp(`^${pattern.replaceAll('*', '.*').replaceAll('?', '.')}$`)
+          expect(globMatches(pattern, given)).toBe(expression.test(given))
+        }),
+        { numRuns: 1000 },
+      )
+    })
+
+    it('stays cheap where a regular expression would go astray', () => {
+      const before = process.threadCpuUsage()
+      expect(globMatches(`${'a*'.repeat(250)}b`, 'a'.repeat(1000))).toBe(false)
+      // In CPU time, which does not grow with what else the machine has to do.
+      expect(process.threadCpuUsage(before).user).toBeLessThan(1_000_000)
+    })
   })
 })

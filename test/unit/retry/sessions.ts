@@ -91,7 +91,7 @@ export const anyPolicy: fc.Arbitrary<RetryPolicy> = fc.record({
   rules: fc.array(anyRule, { maxLength: 4 }),
 })
 
-/** How an attempt ended badly. */
+/** The ways in which an attempt fails. */
 export const anyFailure: fc.Arbitrary<Partial<DecidedSession>> = fc
   .record({
     name: fc.constantFrom(...FAILURE_NAMES, 'something-new'),

@@ -186,17 +186,17 @@ describe.each<Sequencer>(['FIFO', 'LIFO', 'DRF'])('%s', (sequencer) => {
   it.each(SELECTORS)('%s starts large sessions while small ones flow', (selector) => {
     const seen = measure(simulate(sequencer, selector, 20, 80))
     expect(seen.allStarted).toBe(true)
-    // Where the youngest go first, one look may let many pass before its turn comes.
+    // If the youngest go first, one pass may let many go before its turn comes.
     const passedAtOnce = sequencer === 'LIFO' ? HEAD : 0
     expect(seen.skipsMost).toBeLessThanOrEqual(HEAD_OF_LINE_SKIPS_MAX + passedAtOnce)
-    // What runs where capacity is reserved has ended by then; others may be overdue before it.
+    // Sessions on the reserved capacity have ended by then; others may be overdue before it.
     expect(seen.overdueMost).toBeLessThanOrEqual(2 * RUNS_MAX_TICKS)
     expect(seen.smallWait).toBeLessThan(1)
   })
 })
 
 it.each(SELECTORS)(
-  '%s keeps the agents busy where there is more work than fits, and all of it comes to an end',
+  '%s keeps the agents busy under more work than fits, and finishes all of it',
   (selector) => {
     const seen = measure(simulate('FIFO', selector, 34, 60))
     expect(seen.allStarted).toBe(true)

@@ -1,28 +1,34 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { FENCED } from '../fenced.ts'
+import { FENCED } from '../executor.ts'
 import { messageOf } from '../../../observability/error-message.ts'
-import { hasEnded } from '../kernel-book/kernel-entry.ts'
-import * as directory from '../kernel-directory/kernel-directory.ts'
+import { hasEnded } from '../kernels/kernel-entry.ts'
+import * as directory from '../kernels/kernel-directory.ts'
 import { isAlive, parseProcStat, startedAtSeconds, uptimeSeconds } from '../process/proc-stat.ts'
 import { readClocks } from '../time-limit.ts'
 import { concludeKernel } from './conclude-kernel.ts'
 import type { ContainerHost } from './container-host.ts'
-import { containerName, type ContainerKernel } from './container-kernel.ts'
-import { AGENT_LABEL, ASSIGNMENT_LABEL, KERNEL_LABEL, type CreateBody } from './engine/create-body.ts'
-import { EngineError, EngineSilentError } from './engine/engine-client.ts'
-import type { ContainerDescription } from './engine/engine.ts'
+import { type ContainerKernel, containerName } from './container-kernel.ts'
+import {
+  AGENT_LABEL,
+  ASSIGNMENT_LABEL,
+  type CreateBody,
+  EngineError,
+  EngineSilentError,
+  KERNEL_LABEL,
+} from './engine/engine-client.ts'
+import type { ContainerDescription } from './engine/engine-answers.ts'
 import { cdiDevices } from './engine/podman-spec.ts'
 import { isOver, isUnstarted, refusedProgram, withAdvice } from './judge-container.ts'
-import { note } from './prepare-kernel.ts'
+import { note } from './launch-kernel.ts'
 
 const ASK_AGAIN_MS = 1_000
-/** So long a watcher may take to say how its container has ended. */
+/** How long Podman's monitor may take to report how its container has ended. */
 const LOST_AFTER_MS = 30_000
 
 /**
- * Brings a kernel from what its directory says to what the engine says, step by step. It is called again after whatever
- * may have changed either, and what it does depends on both alone: so it goes on where an earlier instance stopped.
+ * Moves a kernel on, step by step, until its directory agrees with what the engine reports. It is called again whenever
+ * either may have changed. Its actions depend only on these two, so it continues where an earlier instance stopped.
  */
 export async function advanceKernel(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
   kernel.askAt = Number.POSITIVE_INFINITY
@@ -32,7 +38,7 @@ export async function advanceKernel(host: ContainerHost, kernel: ContainerKernel
   } catch (error) {
     if (hasEnded(kernel)) return
     if (!(error instanceof EngineSilentError)) {
-      host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a container could not be looked after')
+      host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a container could not be handled')
     }
     kernel.askAt = performance.now() + ASK_AGAIN_MS
     if (kernel.phase === 'LAUNCHING') note(host, kernel, 'the container engine does not answer')
@@ -40,24 +46,24 @@ export async function advanceKernel(host: ContainerHost, kernel: ContainerKernel
 }
 
 async function launch(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
-  if (kernel.containerId === null) await host.turns(() => createAndClaim(host, kernel))
+  if (kernel.containerId === null) await host.limit(() => createAndClaim(host, kernel))
   const { containerId } = kernel
-  if (containerId === null || kernel.phase !== 'LAUNCHING' || host.book.closed) return
-  const found = await host.turns(() => startOnce(host, kernel, containerId))
-  if (found === null || kernel.phase !== 'LAUNCHING' || host.book.closed) return
+  if (containerId === null || kernel.phase !== 'LAUNCHING' || host.registry.closed) return
+  const found = await host.limit(() => startOnce(host, kernel, containerId))
+  if (found === null || kernel.phase !== 'LAUNCHING' || host.registry.closed) return
   if (!(await hasDevices(host, kernel, found))) return
-  // Without the line, a keeper knows the container by its id alone.
+  // Without this line, a keeper knows the container by its id alone.
   const stat = found.pid > 0 ? statLine(found.pid) : ''
   kernel.first = parseProcStat(stat)
   noteBeginning(kernel, found)
   appendStatus(kernel, `began ${stat}\nclocks ${kernel.clocks!.uptime} ${kernel.clocks!.wallMs}`)
   kernel.launchedAt = performance.now()
-  host.book.began(kernel, (found.startedAt ?? new Date()).toISOString())
+  host.registry.began(kernel, (found.startedAt ?? new Date()).toISOString())
   host.wake()
   if (isOver(found)) await concludeKernel(host, kernel, found)
 }
 
-/** Where its first process was not seen any more, by what the engine says. */
+/** Records the beginning as the engine reports it, if the first process was not seen. */
 function noteBeginning(kernel: ContainerKernel, { startedAt }: ContainerDescription): void {
   const now = readClocks()
   const agoSeconds = startedAt === null ? 0 : Math.max(0, now.wallMs - startedAt.getTime()) / 1000
@@ -66,31 +72,34 @@ function noteBeginning(kernel: ContainerKernel, { startedAt }: ContainerDescript
   kernel.beganAt = uptime
 }
 
-/** Podman has been seen to pass over devices, and the program would run without. It says what it has once it has begun. */
+/**
+ * Whether the container has the devices that it needs. Podman has been seen to omit devices, so that the program would
+ * run without them. It reports its devices once the container has begun.
+ */
 async function hasDevices(
-  { engine, book }: ContainerHost,
+  { engine, registry }: ContainerHost,
   kernel: ContainerKernel,
   { id, devices }: ContainerDescription,
 ) {
   const wanted = cdiDevices(kernel.body!).length
   if (devices >= wanted) return true
   await engine.remove(id)
-  book.fail(kernel, 'executor-failed', `it is to have ${wanted} GPUs, and its container has ${devices} devices`)
+  registry.fail(kernel, 'executor-failed', `it is to have ${wanted} GPUs, and its container has ${devices} devices`)
   return false
 }
 
-/** Sets its `containerId`, unless it has ended instead. */
+/** Creates the container and sets `containerId`, unless the kernel has ended instead. */
 async function createAndClaim(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
-  if (kernel.phase !== 'LAUNCHING' || host.book.closed) return
+  if (kernel.phase !== 'LAUNCHING' || host.registry.closed) return
   const containerId = await createContainer(host, kernel)
   if (containerId === null) return
-  // Whoever stops it before this has claimed it, and it never runs.
+  // A stop before this point has claimed the start itself, and the container never runs.
   if (!directory.claimStatus(kernel.path, `claimed ${containerId}`)) return host.engine.remove(containerId)
   kernel.containerId = containerId
 }
 
 async function createContainer(host: ContainerHost, kernel: ContainerKernel, hasImage = false): Promise<string | null> {
-  const { engine, book } = host
+  const { engine, registry } = host
   const body = { ...kernel.body!, HostConfig: { ...kernel.body!.HostConfig, Init: host.hasInit } } satisfies CreateBody
   try {
     return await engine.create(containerName(kernel), body)
@@ -100,20 +109,23 @@ async function createContainer(host: ContainerHost, kernel: ContainerKernel, has
     if (noInit(host, error)) return createContainer(host, kernel, hasImage)
     if (/no such image|image not known/i.test(error.message)) {
       if (!hasImage && (await fetchAgain(host, kernel))) return createContainer(host, kernel, true)
-      book.fail(kernel, 'image-not-found', `its image was removed before it began: ${error.message}`)
-    } else book.fail(kernel, 'executor-failed', `its container could not be created: ${withAdvice(error.message)}`)
+      registry.fail(kernel, 'image-not-found', `its image was removed before it began: ${error.message}`)
+    } else registry.fail(kernel, 'executor-failed', `its container could not be created: ${withAdvice(error.message)}`)
     return null
   }
 }
 
-/** Its image, which somebody has removed since, as a prune does. @returns whether the very same is there */
+/**
+ * Pulls its image again, which somebody has removed meanwhile, as a prune does. @returns whether the same image exists
+ * now
+ */
 async function fetchAgain({ images, options }: ContainerHost, { spec, image }: ContainerKernel): Promise<boolean> {
   const request = { name: spec.image ?? options.image!, digest: image!.digest, policy: options.pull }
   const found = await images.resolve(request, () => undefined)
   return 'id' in found && found.id === image!.id
 }
 
-/** Of an earlier call of this agent, whose answer was lost. */
+/** Finds the container of an earlier call whose answer was lost. */
 async function adopt(host: ContainerHost, kernel: ContainerKernel): Promise<string | null> {
   const found = await host.engine.inspect(containerName(kernel))
   if (found === null) throw new Error('its container is being removed')
@@ -122,7 +134,7 @@ async function adopt(host: ContainerHost, kernel: ContainerKernel): Promise<stri
     kernel.maybeStarted = true
     return found.id
   }
-  host.book.fail(kernel, 'executor-failed', `there is another container ${containerName(kernel)}`)
+  host.registry.fail(kernel, 'executor-failed', `there is another container ${containerName(kernel)}`)
   return null
 }
 
@@ -132,18 +144,18 @@ async function startOnce(
   kernel: ContainerKernel,
   containerId: string,
 ): Promise<ContainerDescription | null> {
-  if (kernel.phase !== 'LAUNCHING' || host.book.closed) return null
-  const { engine, book } = host
+  if (kernel.phase !== 'LAUNCHING' || host.registry.closed) return null
+  const { engine, registry } = host
   let found = kernel.maybeStarted ? await engine.inspect(containerId) : null
   if (kernel.maybeStarted && found === null) {
     await concludeKernel(host, kernel, null)
     return null
   }
   if (found === null || isUnstarted(found)) {
-    if (isFenced(host)) book.stop(kernel, 0, FENCED)
+    if (isFenced(host)) registry.stop(kernel, 0, FENCED)
     if (kernel.killAt !== null) {
       await engine.remove(containerId)
-      book.endBeforeRunning(kernel, kernel.stopError)
+      registry.endBeforeRunning(kernel, kernel.stopError)
       return null
     }
     const refused = await start(host, kernel, containerId)
@@ -159,7 +171,8 @@ async function startOnce(
 }
 
 async function start(host: ContainerHost, kernel: ContainerKernel, containerId: string): Promise<EngineError | null> {
-  // If no answer comes to this or to the next question, it is not started again before it is known that it was not.
+  // If neither this nor the next request is answered, it is not started again before it is certain that it never
+  // started.
   kernel.maybeStarted = true
   try {
     await host.engine.start(containerId)
@@ -175,21 +188,21 @@ async function refuse(host: ContainerHost, kernel: ContainerKernel, error: Engin
   const missing = refusedProgram(error.message)
   if (noInit(host, error)) {
     await host.engine.remove(kernel.containerId!)
-    // It cannot have run, and nobody else starts it: it is created and claimed anew.
+    // It cannot have run, and nobody else starts it, so it is created and claimed again.
     directory.dropClaim(kernel.path)
     kernel.containerId = null
     host.advance(kernel)
-  } else if (missing !== null) host.book.fail(kernel, 'command-not-found', missing)
-  else host.book.fail(kernel, 'executor-failed', `its container could not be started: ${withAdvice(error.message)}`)
+  } else if (missing !== null) host.registry.fail(kernel, 'command-not-found', missing)
+  else host.registry.fail(kernel, 'executor-failed', `its container could not be started: ${withAdvice(error.message)}`)
 }
 
-/** @returns whether the engine lacks the program, which is not asked for again */
+/** @returns whether the engine lacks the init program, which is then no longer requested */
 function noInit(host: ContainerHost, { message }: EngineError): boolean {
   if (!host.hasInit || !/docker-init|container-init binary|catatonit/.test(message)) return false
   host.hasInit = false
   host.log.warn(
     { error: message },
-    'the container engine has no init program (packages tini, catatonit): programs that do not heed SIGTERM themselves are killed after the grace',
+    'the container engine has no init program (packages tini, catatonit): programs that do not handle SIGTERM themselves are killed after the grace period',
   )
   return true
 }
@@ -197,12 +210,12 @@ function noInit(host: ContainerHost, { message }: EngineError): boolean {
 async function look(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
   if (kernel.ending !== null || kernel.containerId === null) return
   const found = await host.engine.inspect(kernel.containerId)
-  if (hasEnded(kernel) || host.book.closed) return
+  if (hasEnded(kernel) || host.registry.closed) return
   if (found === null || isOver(found)) return concludeKernel(host, kernel, found)
   if (await isLost(host, kernel, found)) await concludeKernel(host, kernel, { ...found, exitCode: null })
 }
 
-/** Podman calls one running for ever whose watcher was killed. */
+/** Whether Podman reports the container as running for ever because its monitor was killed. */
 async function isLost({ engine }: ContainerHost, kernel: ContainerKernel, { id }: ContainerDescription) {
   if (kernel.first === null || isAlive(kernel.first)) return false
   kernel.goneAt ??= performance.now()
@@ -214,7 +227,7 @@ function appendStatus({ path }: ContainerKernel, line: string): void {
   appendFileSync(join(path, 'status'), `${line}\n`)
 }
 
-/** Empty if it is gone. */
+/** Returns an empty text if the process is gone. */
 function statLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'latin1').trim()
@@ -223,7 +236,7 @@ function statLine(pid: number): string {
   }
 }
 
-/** The agent may have stood still behind its last word with the server. */
+/** Whether the fence has passed: the agent may have been suspended since the last answer of the server. */
 function isFenced({ agentDir, bootId }: ContainerHost): boolean {
   try {
     const [until, boot] = readFileSync(join(agentDir, 'fence'), 'latin1').trim().split(' ')

@@ -1,20 +1,20 @@
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, lstatSync, statSync } from 'node:fs'
 import type { AgentIsolation, AgentVolume } from '../../../domain/agent/protocol.ts'
 import type { Warning } from '../../../domain/warning.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
 import type { Retention } from '../../../domain/retention.ts'
-import type { Executor, ExecutorHooks } from '../executor.ts'
+import { type Executor, type ExecutorHooks, ExecutorSetupError } from '../executor.ts'
 import type { UidRange } from '../process/isolation/project-uids.ts'
-import { ExecutorSetupError } from '../setup-error.ts'
 import { createContainerExecutor } from './container-executor.ts'
-import type { ContainerOptions } from './container-options.ts'
-import { type ContainerVolume, volumeFault } from './container-volumes.ts'
-import { type Engine, type EngineDescription, openEngine } from './engine/engine.ts'
-import { missingLimits } from './engine/engine-limits.ts'
-import { allowsAnyRegistry } from './engine/registry-policy.ts'
-import { engineSockets, socketFault } from './engine/find-engine.ts'
+import type { ContainerOptions, ContainerVolume } from './container-kernel.ts'
+import { volumeFault } from './container-volumes.ts'
+import { type Engine, openEngine } from './engine/engine.ts'
+import type { EngineDescription } from './engine/engine-answers.ts'
+import { missingLimits } from './engine/engine-client.ts'
+import { allowsAnyRegistry } from './engine/registry.ts'
 import type { PullPolicy } from './engine/pull-image.ts'
+import { join } from 'node:path'
 
 export interface ContainerConfig {
   containerEngine?: string | undefined
@@ -38,7 +38,7 @@ export interface ContainerConfig {
 }
 
 /**
- * Finds the engine and checks at the start what no container could have.
+ * Finds the engine, and checks at the start everything without which no container could run.
  *
  * @throws ExecutorSetupError
  */
@@ -139,7 +139,7 @@ function ofMissingLimits({ name, cgroupVersion, limits }: EngineDescription): Wa
 function ofRegistries({ allow }: ContainerOptions): Warning[] {
   if (!allowsAnyRegistry(allow)) return []
   const text =
-    'sessions of every project may name images of any registry (REPRISE_CONTAINER_ALLOW has a * where a host stands), and a registry can send the container engine to addresses of its own network: name the registries'
+    'sessions of every project may name images of any registry (REPRISE_CONTAINER_ALLOW has a * in place of a host), and a registry can send the container engine to addresses of its own network: name the registries'
   return [{ kind: 'registries', text }]
 }
 
@@ -148,7 +148,8 @@ function assertUsable({ name, rootless, remapsUsers }: EngineDescription): void 
   if (remapsUsers) {
     throw new ExecutorSetupError(`${name} remaps users (userns-remap): the files of kernels would belong to others`)
   }
-  // Who may use the socket of root's engine is root; yet the fence has to end what this process may not signal.
+  // A user who may use the socket of root's engine is as powerful as root. Yet the fence has to end processes that this
+  // process may not signal.
   if (!rootless && process.getuid?.() !== 0) {
     throw new ExecutorSetupError(
       `the engine is root's, and this agent is not root: run it as root, or use an engine of its own user (rootless)`,
@@ -161,5 +162,27 @@ async function assertThere(engine: Engine, { name }: EngineDescription, options:
   const { network } = options
   if (!['default', 'none', 'host'].includes(network) && !(await engine.hasNetwork(network))) {
     throw new ExecutorSetupError(`REPRISE_CONTAINER_NETWORK: ${name} has no network ${network}`)
+  }
+}
+
+const SCHEME = 'unix://'
+const DOCKER = '/var/run/docker.sock'
+const PODMAN = 'podman/podman.sock'
+
+/** Lists the paths of sockets at which an engine may listen, the first to try first. */
+function engineSockets(configured: string | undefined, environment: NodeJS.ProcessEnv): string[] {
+  if (configured !== undefined) return [configured.slice(SCHEME.length)]
+  const runtimeDir = environment['XDG_RUNTIME_DIR']
+  const own = runtimeDir === undefined ? [] : [join(runtimeDir, PODMAN)]
+  return [DOCKER, ...own, join('/run', PODMAN)]
+}
+
+/** Returns why nothing can listen there; null if something may. */
+function socketFault(path: string): string | null {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return `there is no ${path}`
+  try {
+    return statSync(path).isSocket() ? null : `${path} is no socket`
+  } catch (error) {
+    return `${path}: ${(error as NodeJS.ErrnoException).code}`
   }
 }

@@ -2,36 +2,36 @@ import { appendFileSync, closeSync, constants, fstatSync, openSync, readSync } f
 import { join } from 'node:path'
 import type { KernelUsage } from '../../../domain/agent/kernel-report.ts'
 import { messageOf } from '../../../observability/error-message.ts'
-import { SIGKILLED } from '../exit-codes.ts'
-import { hasEnded } from '../kernel-book/kernel-entry.ts'
-import * as directory from '../kernel-directory/kernel-directory.ts'
-import { parseStatus } from '../kernel-directory/shim-status.ts'
+import { SIGKILLED } from '../executor.ts'
+import { hasEnded } from '../kernels/kernel-entry.ts'
+import * as directory from '../kernels/kernel-directory.ts'
+import { parseStatus } from '../kernels/shim-status.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
-import type { ContainerDescription } from './engine/engine.ts'
+import type { ContainerDescription } from './engine/engine-answers.ts'
 import { completeLogs, type LogFollower } from './follow-logs.ts'
 import { endedUnseen, judgeContainer, missingProgram } from './judge-container.ts'
 import { endedBeforeStop, readClocks, uptimeAt } from '../time-limit.ts'
 import { wait, within } from '../../../waiting/wait.ts'
 
-/** Of more output than this, the copy that runs is waited for rather than begun again. */
+/** If there is more output than this, a running copy is waited for, and not started again. */
 const COPIED_ANEW_BYTES_MAX = 8 * 1024 * 1024
-/** A copy that gets nothing more for so long is not waited for. */
+/** A copy that receives nothing for this long is no longer waited for. */
 const LAST_OUTPUT_WITHIN_MS = 5_000
 const COMPLETE_WITHIN_MS = 60_000
-/** Who removes a container that runs kills it first, and removes it then. */
+/** Time in which a removal, which first kills the container, must follow the kill. */
 const REMOVED_WITHIN_MS = 2_000
 const REMOVED_CHECK_MS = 200
 const FIRST_LINE_BYTES = 512
-/** An end that its engine tells by the wall clock may be taken for so much earlier. */
+/** Uncertainty of an end that the engine reports by the wall clock: it may be taken for this much earlier. */
 const CLOCKS_APART_SECONDS = 0.05
 const MAY_BE_MISSING = '[reprise: the container engine was down; output may be missing]\n'
 
 /**
- * Takes what is missing of its output, writes its end down, and reports it.
+ * Fetches the missing output of an ended container, records its end, and reports it.
  *
- * @param last null if it was removed by somebody else
- * @throws EngineSilentError, and then it is to be called again
+ * @param last null if somebody else removed the container
+ * @throws EngineSilentError, and then it has to be called again
  */
 export async function concludeKernel(
   host: ContainerHost,
@@ -51,7 +51,7 @@ export async function concludeKernel(
     kernel.ending = null
     throw error
   }
-  if (hasEnded(kernel) || host.book.closed) return
+  if (hasEnded(kernel) || host.registry.closed) return
   const { path, memoryLimitBytes, group, spec } = kernel
   const noted = parseStatus(directory.readStatus(path)).exitCode
   const exitCode = noted ?? container?.exitCode ?? null
@@ -69,7 +69,7 @@ export async function concludeKernel(
     stopOrdered,
     stopError,
     ranOutOfMemory:
-      isOutgrown(kernel) ||
+      hasExceededMemory(kernel) ||
       (!stopOrdered &&
         group !== null &&
         memoryLimitBytes !== null &&
@@ -82,9 +82,9 @@ export async function concludeKernel(
   })
   writeDown(host, kernel, { exitCode, noted, oomKilled: verdict.oomKilled, usage })
   const endedAt = (container?.finishedAt ?? new Date()).toISOString()
-  host.book.exited(kernel, {
+  host.registry.exited(kernel, {
     ...verdict,
-    // Clocks of engines have been seen to end a container a millisecond before it began.
+    // Engines have been seen to report an end a millisecond before the beginning.
     endedAt: kernel.startedAt !== null && endedAt < kernel.startedAt ? kernel.startedAt : endedAt,
     stopOrdered,
     stopError,
@@ -93,25 +93,25 @@ export async function concludeKernel(
   })
 }
 
-/** Whether somebody else removes it, as far as that can be meant by its end. */
+/** Whether somebody else is removing the container, if its end may have come from that. */
 async function isRemoved(
-  { engine, book }: ContainerHost,
+  { engine, registry }: ContainerHost,
   kernel: ContainerKernel,
   { id, exitCode, oomKilled }: ContainerDescription,
 ): Promise<boolean> {
   const { path, killAt, removing } = kernel
-  const isOwn = killAt !== null || removing || directory.readStopMark(path) !== null || isOutgrown(kernel)
+  const isOwn = killAt !== null || removing || directory.readStopMark(path) !== null || hasExceededMemory(kernel)
   if (exitCode !== SIGKILLED || oomKilled || isOwn) return false
-  for (let waitedMs = 0; waitedMs < REMOVED_WITHIN_MS && !book.closed; waitedMs += REMOVED_CHECK_MS) {
+  for (let waitedMs = 0; waitedMs < REMOVED_WITHIN_MS && !registry.closed; waitedMs += REMOVED_CHECK_MS) {
     if ((await engine.inspect(id)) === null) return true
     await wait(REMOVED_CHECK_MS)
   }
   return false
 }
 
-/** It was killed for its memory, by this instance or an earlier one. */
-function isOutgrown({ path, outgrew }: ContainerKernel): boolean {
-  return outgrew !== null || directory.readOomMark(path) !== null
+/** Whether this or an earlier instance killed it for its use of memory. */
+function hasExceededMemory({ path, exceededMemory }: ContainerKernel): boolean {
+  return exceededMemory !== null || directory.readOomMark(path) !== null
 }
 
 async function takeOutput(
@@ -128,19 +128,19 @@ async function takeOutput(
   try {
     const signal = AbortSignal.timeout(COMPLETE_WITHIN_MS)
     await completeLogs({ engine: host.engine, containerId, path }, signal)
-    // Podman's containers have somebody else who takes their output.
+    // The output of Podman's containers does not pass through the engine.
     if (host.description.name === 'docker' && endedUnseen(container, host.contact.outages)) {
       noteGap(directory.logPath(path, 'STDOUT'))
     }
   } catch (error) {
-    // Without the engine there is no end to report either; a full disk is none.
+    // Without the engine the end cannot be reported yet. A full disk does not delay it.
     if ((error as NodeJS.ErrnoException).code === undefined) throw error
     host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'output of a kernel could not be taken')
   }
   kernel.logsComplete = true
 }
 
-/** Once, also where an earlier instance was killed behind it. */
+/** Adds a note to the output. An earlier instance that was killed may already have added it. */
 function noteGap(file: string): void {
   const tail = Buffer.alloc(MAY_BE_MISSING.length)
   const fd = openSync(file, constants.O_RDWR | constants.O_APPEND | constants.O_NOFOLLOW)
@@ -152,7 +152,7 @@ function noteGap(file: string): void {
   }
 }
 
-/** Until it has ended, or stands still. */
+/** Waits until the copy has ended, or makes no progress. */
 async function awaitOutput({ ended }: LogFollower, path: string): Promise<void> {
   const end = ended.then(
     () => true,
@@ -168,7 +168,7 @@ function outputBytes(path: string): number {
   return directory.logSize(path, 'STDOUT') + directory.logSize(path, 'STDERR')
 }
 
-/** What a later instance must know although engine and cgroup may have forgotten it. */
+/** Writes to the directory what a later instance must know, since engine and cgroup may have forgotten it. */
 function writeDown(
   host: ContainerHost,
   { id, path, memoryLimitBytes }: ContainerKernel,
@@ -182,7 +182,7 @@ function writeDown(
     if (end.usage !== null) directory.writeMark(path, 'usage', end.usage)
     if (end.noted === null && end.exitCode !== null) appendFileSync(join(path, 'status'), `exit ${end.exitCode}\n`)
   } catch (error) {
-    host.log.warn({ kernelId: id, error: messageOf(error) }, 'the end of a kernel could not be written down')
+    host.log.warn({ kernelId: id, error: messageOf(error) }, 'the end of a kernel could not be recorded')
   }
 }
 
@@ -201,7 +201,7 @@ function usageOf(
   return { ...metered, wallSeconds, source: 'CGROUP' }
 }
 
-/** By the machine's uptime; after a restart of the machine, by the wall clock. */
+/** Measured by the machine's uptime or, after a restart of the machine, by the wall clock. */
 function wallSecondsOf({ clocks, noticed, startedAt }: ContainerKernel, endedMs: number | undefined): number | null {
   if (endedMs === undefined) return null
   if (clocks !== null && noticed !== null) return uptimeAt(endedMs, clocks, noticed) - clocks.uptime

@@ -1,57 +1,52 @@
-import { mkdirSync, realpathSync, chmodSync } from 'node:fs'
+import { chmodSync, mkdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ObservedKernel } from '../../../domain/agent/protocol.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
-import { openChainStore } from '../../chain-store.ts'
+import { openChainStore } from '../chain/chain-store.ts'
 import { readControlFile } from '../../control-file.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
-import { createKernelBook } from '../kernel-book/kernel-book.ts'
-import { observeKernel } from '../kernel-book/kernel-entry.ts'
-import * as directory from '../kernel-directory/kernel-directory.ts'
-import { parseStatus } from '../kernel-directory/shim-status.ts'
-import { spreadDirectories } from '../kernel-directory/spread-directories.ts'
-import { overfull } from '../process/chain/chain-bound.ts'
-import { foundBefore, leaveChain } from '../process/chain/chain-directory.ts'
-import type { ChainLimits } from '../process/chain/chain-host.ts'
-import { createChainWatch } from '../process/chain/chain-watch.ts'
-import { createChainDrops } from '../process/chain/drop-chains.ts'
-import { createPublisher } from '../process/chain/publish-checkpoint.ts'
-import { relayAtEnd } from '../process/chain/relay-checkpoint.ts'
-import { leftCheckpoint } from '../process/chain/look-at-checkpoint.ts'
-import { runningKernel } from '../process/exec/running-kernel.ts'
+import { createKernelRegistry } from '../kernels/kernel-registry.ts'
+import { observeKernel } from '../kernels/kernel-entry.ts'
+import * as directory from '../kernels/kernel-directory.ts'
+import { spreadDirectories } from '../kernels/kernel-directory.ts'
+import { parseStatus } from '../kernels/shim-status.ts'
+import { createChainWatch, overfull } from '../chain/chain-watch.ts'
+import { foundBefore, leaveChain } from '../chain/chain-directory.ts'
+import type { ChainLimits } from '../chain/chain-host.ts'
+import { createChainDrops } from '../chain/drop-chains.ts'
+import { createPublisher } from '../chain/publish-checkpoint.ts'
+import { relayAtEnd } from '../chain/relay-checkpoint.ts'
+import { leftCheckpoint } from '../chain/look-at-checkpoint.ts'
+import { runningKernel } from '../process/exec/enter-kernel.ts'
 import { createKeeper } from '../process/fence/keeper.ts'
 import type { UidRange } from '../process/isolation/project-uids.ts'
 import { readBootId } from '../process/proc-stat.ts'
 import { advanceKernel } from './advance-kernel.ts'
-import { openContainerGroups } from './limits/container-groups.ts'
-import type { ContainerHost } from './container-host.ts'
-import { containerName, type ContainerKernel, newContainerKernel } from './container-kernel.ts'
-import { AGENT_LABEL } from './engine/create-body.ts'
-import type { ContainerOptions } from './container-options.ts'
-import { openContainerUsers } from './container-users.ts'
+import { openContainerGroups } from './container-groups.ts'
+import { type ContainerHost, openContainerUsers } from './container-host.ts'
+import { type ContainerKernel, containerName, type ContainerOptions, newContainerKernel } from './container-kernel.ts'
+import { AGENT_LABEL } from './engine/engine-client.ts'
 import { createContainerWatch } from './container-watch.ts'
 import { openEngineContact } from './engine-contact.ts'
-import type { Engine, EngineDescription } from './engine/engine.ts'
-import { connectToContainer } from './exec/connect-to-container.ts'
-import { execInContainer } from './exec/exec-in-container.ts'
-import { launchKernel, type RunScript } from './launch-kernel.ts'
-import { prepareKernel } from './prepare-kernel.ts'
+import type { Engine } from './engine/engine.ts'
+import type { EngineDescription } from './engine/engine-answers.ts'
+import { connectToContainer, execInContainer } from './exec-in-container.ts'
+import { launchKernel, prepareKernel, type RunScript } from './launch-kernel.ts'
 import { createImagePuller } from './engine/pull-image.ts'
-import { createMemoryWatch } from './limits/memory-watch.ts'
+import { createMemoryWatch, stopKernel } from './stop-kernel.ts'
 import { createSessionNetworks } from './session-networks.ts'
 import { openPulledImages } from './engine/pulled-images.ts'
-import { stopKernel } from './stop-kernel.ts'
-import { createTurns } from './turns.ts'
+import pLimit from 'p-limit'
 
 export interface ContainerExecutorOptions {
   agentDir: string
   agentId: string
-  /** With the directories that attempts share, if somebody named it. */
+  /** Contains the directories that attempts share, if configured. */
   chainsDir?: string | undefined
   log: Logger
   limits: ChainLimits
-  /** Of a kernel's uploaded code. */
+  /** Largest archive of a kernel's uploaded code. */
   codeBytesMax: number
   uids?: UidRange | undefined
   engine: Engine
@@ -60,8 +55,8 @@ export interface ContainerExecutorOptions {
 }
 
 /**
- * Runs kernels as containers of Docker or Podman. What a kernel's directory says decides what becomes of it, and the
- * engine adds how it ended; the headers of launchKernel and of the kernel directory describe what a crash leaves.
+ * Runs kernels as containers of Docker or Podman. A kernel's directory decides what happens to it, and the engine
+ * reports how it ended. The headers of launchKernel and of the kernel directory describe what a crash leaves.
  */
 export function createContainerExecutor(options: ContainerExecutorOptions, hooks: ExecutorHooks): Executor {
   const { agentId, log, limits, codeBytesMax, engine, description, container } = options
@@ -73,7 +68,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
   chmodSync(wanted, users.areOthers ? 0o711 : 0o700)
   const chainsDir = realpathSync(wanted)
   spreadDirectories([chainsDir])
-  const { book, port } = createKernelBook<ContainerKernel>(
+  const { registry, port } = createKernelRegistry<ContainerKernel>(
     { kernelsDir, shared: users.areOthers, log },
     {
       create: newContainerKernel,
@@ -99,7 +94,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
     file: join(agentDir, 'images.json'),
     keep: container.imageKeep,
     rootDir: description.rootDir,
-    inUse: () => new Set([...book.kernels.values()].flatMap(({ image }) => image?.id ?? [])),
+    inUse: () => new Set([...registry.kernels.values()].flatMap(({ image }) => image?.id ?? [])),
     log,
   })
   const host: ContainerHost = {
@@ -125,7 +120,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       description,
       network: container.network,
       log,
-      sessionIds: () => new Set([...book.kernels.values()].map(({ spec }) => spec.sessionId)),
+      sessionIds: () => new Set([...registry.kernels.values()].map(({ spec }) => spec.sessionId)),
     }),
     images: createImagePuller(engine, {
       authFile: container.authFile,
@@ -133,9 +128,9 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       log,
       pulled,
     }),
-    turns: createTurns(container.parallel),
+    limit: pLimit(container.parallel),
     keeper: createKeeper(kernelsDir, log),
-    book,
+    registry,
     log,
     hasInit: true,
     contact: openEngineContact({
@@ -165,13 +160,13 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       host.keeper.open()
       await port.recover()
       await chains.resume()
-      host.groups?.removeOthers(new Set(book.kernels.keys()))
+      host.groups?.removeOthers(new Set(registry.kernels.keys()))
       watch.open()
       pulled.open()
       host.wake()
     },
     observe: () =>
-      [...book.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map((kernel) => observe(host, kernel)),
+      [...registry.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map((kernel) => observe(host, kernel)),
     async exec(kernelId, assignment, request) {
       return execInContainer(host, runningKernel(host, kernelId, assignment), request)
     },
@@ -190,7 +185,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       await closed
       await publisher.close()
       await settleDown(host)
-      host.keeper.close(book.kernels.size > 0)
+      host.keeper.close(registry.kernels.size > 0)
       host.groups?.close()
       await engine.close()
     },
@@ -215,13 +210,13 @@ function observe(host: ContainerHost, kernel: ContainerKernel): ObservedKernel {
   }
 }
 
-/** One step of a kernel at a time; what comes meanwhile leads to another. */
+/** Takes one step of a kernel at a time. A call during a step leads to another step. */
 function advance(host: ContainerHost, kernel: ContainerKernel): void {
-  if (host.book.closed) return
+  if (host.registry.closed) return
   kernel.again = true
   if (kernel.advancing !== null) return
   kernel.advancing = (async () => {
-    while (kernel.again && !host.book.closed) {
+    while (kernel.again && !host.registry.closed) {
       kernel.again = false
       await advanceKernel(host, kernel)
     }
@@ -229,12 +224,12 @@ function advance(host: ContainerHost, kernel: ContainerKernel): void {
   })()
 }
 
-/** No step of an executor that is closed is left half done. */
-async function settleDown({ book }: ContainerHost): Promise<void> {
-  await Promise.all([...book.kernels.values()].map(async ({ advancing }) => advancing))
+/** Waits until no kernel of a closed executor is in the middle of a step. */
+async function settleDown({ registry }: ContainerHost): Promise<void> {
+  await Promise.all([...registry.kernels.values()].map(async ({ advancing }) => advancing))
 }
 
-/** What cannot be removed now is, when the engine answers: it has no kernel any more. */
+/** Removes the container. If that fails now, it is removed once the engine answers, because its kernel is gone. */
 async function remove(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
   await kernel.advancing
   await kernel.follower?.stop()
@@ -247,13 +242,16 @@ async function remove(host: ContainerHost, kernel: ContainerKernel): Promise<voi
   if (kernel.group !== null) host.groups?.remove(kernel.group)
 }
 
-/** That was created for it, maybe by an earlier instance; never one of somebody else that only has its name. */
+/**
+ * Returns a container that this or an earlier instance created for the kernel, but never one of somebody else with that
+ * name.
+ */
 async function unclaimedContainer({ engine, agentId }: ContainerHost, kernel: ContainerKernel): Promise<string | null> {
   const found = await engine.inspect(containerName(kernel))
   return found?.labels[AGENT_LABEL] === agentId ? found.id : null
 }
 
-/** Goes on where the directory says that an earlier instance stopped; the engine is asked when it answers. */
+/** Continues where an earlier instance stopped, according to the directory. The engine is asked once it answers. */
 function recover(host: ContainerHost, kernel: ContainerKernel, record: directory.KernelRecord): void {
   const { path } = kernel
   const script = readScript(join(path, `run.${kernel.token}`))
@@ -261,9 +259,9 @@ function recover(host: ContainerHost, kernel: ContainerKernel, record: directory
   const status = parseStatus(text)
   const mark = directory.readStopMark(path)
   kernel.uid = host.users.of(record.spec.projectId ?? null).uid
-  if (status.never) return host.book.endBeforeRunning(kernel, mark?.error ?? null)
-  if (script === null) return host.book.beginAnew(kernel, false)
-  // Nobody acts on a claim before it is whole: one that was cut off is none.
+  if (status.never) return host.registry.endBeforeRunning(kernel, mark?.error ?? null)
+  if (script === null) return host.registry.beginAnew(kernel, false)
+  // Nobody acts on an incomplete claim, so it can be dropped.
   if (!text.includes('\n')) directory.dropClaim(path)
   const { digest, body } = script
   kernel.body = body
@@ -284,11 +282,11 @@ function recover(host: ContainerHost, kernel: ContainerKernel, record: directory
   kernel.logsComplete = status.exitCode !== null
   kernel.phase = /^began /m.test(text) ? 'RUNNING' : 'LAUNCHING'
   if (kernel.phase === 'RUNNING') kernel.startedAt = directory.statusTimes(path).startedAt
-  if (mark !== null) host.book.applyStop(kernel)
+  if (mark !== null) host.registry.applyStop(kernel)
   host.advance(kernel)
 }
 
-/** One that is torn counts as none: no container is made before it is whole. */
+/** Returns null for an incomplete script, since no container is created before it is complete. */
 function readScript(path: string): RunScript | null {
   const text = readControlFile(path)
   try {

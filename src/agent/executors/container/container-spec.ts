@@ -1,57 +1,56 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
-import { homeVariables, kernelVariables } from '../process/kernel-environment.ts'
-import type { ContainerGroup } from './limits/container-groups.ts'
-import type { ContainerKernel } from './container-kernel.ts'
-import type { ContainerOptions } from './container-options.ts'
+import { homeVariables, kernelVariables } from '../process/image-preset.ts'
+import type { ContainerGroup } from './container-groups.ts'
+import type { ContainerKernel, ContainerOptions } from './container-kernel.ts'
 import type { VolumeBind } from './container-volumes.ts'
-import { AGENT_LABEL, ASSIGNMENT_LABEL, type CreateBody, KERNEL_LABEL, SESSION_LABEL } from './engine/create-body.ts'
-import type { EngineDescription } from './engine/engine.ts'
+import { AGENT_LABEL, ASSIGNMENT_LABEL, type CreateBody, KERNEL_LABEL, SESSION_LABEL } from './engine/engine-client.ts'
+import type { EngineDescription } from './engine/engine-answers.ts'
 import { cdiDevices } from './engine/podman-spec.ts'
 
-/** Where a kernel finds its own files. */
+/** Paths at which a kernel finds its own files. */
 export const WORK = '/work'
 const CHAIN = '/chain'
 const VERDICT = `${WORK}/.reprise-verdict.json`
 
-/** The container cannot be what the session asks for. The message is for people. */
+/** No container can have what the session asks for. The message is for people. */
 export class ContainerSpecError extends Error {}
 
-/** Given out to the program of a container, device by device: by Docker, or by Podman under this name. */
+/** Slot whose devices are assigned to containers one by one, by Docker, or by Podman under this name. */
 const GPU_SLOT = 'cuda.device'
 const CDI_GPU = 'nvidia.com/gpu='
-/** What of it the engine's own limit leaves to the group around it, which is to be the first that is reached. */
+/** Difference between the engine's limit and the limit of the group around it, which has to be reached first. */
 const GROUP_SLACK_BYTES = 4 * 1024 * 1024
 const NANO = 1e9
 const CPU_MIN = 0.01
 
-/** Where a kernel of several stands in its session's network. */
+/** The place of a kernel in the network of its session, which has several kernels. */
 export interface ClusterPlace {
-  /** Of the network; null if an administrator has configured that of the machine. */
+  /** Name of the network; null if an administrator has configured that of the machine. */
   network: string | null
-  /** Its own, and all names with their addresses, its own among them. */
+  /** The kernel's own address, and the names of all kernels with their addresses. */
   address: string
   hosts: { name: string; address: string }[]
 }
 
 export interface ContainerPlaces {
   agentId: string
-  /** The kernel's working directory and its chain's, outside. */
+  /** Paths outside of the container: the kernel's working directory, and its chain's directory. */
   work: string
   chain: string
-  /** As whom it runs inside. */
+  /** The user inside. */
   user: string
   group: ContainerGroup | null
   volumes: readonly VolumeBind[]
-  /** Numbers of the devices that it gets. */
+  /** Numbers of its GPUs. */
   gpus: readonly number[]
-  /** Among the kernels of its session, if they are all here. */
+  /** Its place among the session's kernels, if all of them are here. */
   cluster: ClusterPlace | null
 }
 
 /**
- * No session has a say in rights, devices, host directories, labels or names: it chooses the image, the command, the
- * variables.
+ * Builds the request that creates a container. A session chooses only image, command and variables, and has no
+ * influence on rights, devices, host directories, labels or names.
  *
  * @throws ContainerSpecError
  */
@@ -124,7 +123,7 @@ function membershipOf(cluster: ClusterPlace | null): object {
   return { NetworkingConfig: { EndpointsConfig: { [cluster.network]: endpoint } } }
 }
 
-/** Whether it has no network of its own. */
+/** Whether it uses the machine's network. */
 export function isOnHostNetwork(body: CreateBody | null): boolean {
   return body?.HostConfig['NetworkMode'] === 'host'
 }
@@ -144,7 +143,7 @@ function environmentOf(kernel: ContainerKernel, cluster: ClusterPlace | null): s
   return Array.from(environ, ([name, value]) => `${name}=${value}`)
 }
 
-/** An engine refuses to start what it is to bound and cannot. */
+/** Returns the memory limits. An engine refuses to start a container with a limit that it cannot enforce. */
 function memoryOf(bytes: number | null, { limits }: EngineDescription, group: ContainerGroup | null): object {
   if (bytes === null || !limits.memory) return {}
   const limit = group === null ? bytes : bytes + GROUP_SLACK_BYTES
@@ -158,15 +157,15 @@ function cpusOf({ resourceSlots }: KernelSpec, { cpus, limits }: EngineDescripti
 }
 
 /**
- * Both keep every byte; Docker's usual driver does not. What a program writes beyond the size takes no more of the
- * engine's disk: Docker keeps as much as that beside what it writes to, Podman begins anew.
+ * Chooses a log driver that keeps every byte, which Docker's usual one does not. Output beyond the size takes no
+ * further space on the engine's disk: Docker keeps one more file of that size, and Podman starts over.
  */
 function logsOf({ name }: EngineDescription): object {
   if (name === 'podman') return { Type: 'k8s-file', Config: { 'max-size': '64m' } }
   return { Type: 'local', Config: { 'max-size': '64m', 'max-file': '2', compress: 'false' } }
 }
 
-/** What is mounted below the source would be writable in a read-only one. */
+/** Builds a bind mount. A read-only one is not recursive, because mounts below the source would stay writable. */
 function bind({ source, target, readOnly }: VolumeBind): object {
   const options = readOnly ? { BindOptions: { NonRecursive: true } } : {}
   return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly, ...options }
@@ -183,12 +182,12 @@ function gpusOf(gpus: readonly number[], { name }: EngineDescription): object {
   return { DeviceRequests: [{ Driver: 'nvidia', DeviceIDs: gpus.map(String), Capabilities: [['gpu']] }] }
 }
 
-/** How many it asks for. */
+/** Returns how many GPUs it asks for. */
 export function gpuCount({ resourceSlots }: KernelSpec): number {
   return Math.ceil(Number(resourceSlots[GPU_SLOT] ?? 0)) || 0
 }
 
-/** The devices of a container that was created, or is to be. */
+/** Returns the GPUs of a container that was created, or will be. */
 export function gpusOfBody(body: CreateBody | null): number[] {
   if (body === null) return []
   const requests = (body.HostConfig['DeviceRequests'] ?? []) as { DeviceIDs?: string[] }[]

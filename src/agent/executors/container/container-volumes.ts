@@ -4,21 +4,12 @@ import { v7 as uuidv7 } from 'uuid'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { mountAbove, mountPathFault } from '../../../domain/session/mounts.ts'
 import { messageOf } from '../../../observability/error-message.ts'
-import type { ContainerKernel } from './container-kernel.ts'
-import { AGENT_LABEL, ASSIGNMENT_LABEL, KERNEL_LABEL } from './engine/create-body.ts'
+import type { ContainerKernel, ContainerVolume } from './container-kernel.ts'
+import { AGENT_LABEL, ASSIGNMENT_LABEL, KERNEL_LABEL } from './engine/engine-client.ts'
 import type { Engine } from './engine/engine.ts'
 
-/** As many as Linux follows in one path. */
+/** Largest number of links that Linux follows in one path. */
 const LINKS_MAX = 40
-
-/** A directory that sessions may ask for by name. */
-export interface ContainerVolume {
-  name: string
-  source: string
-  readOnly: boolean
-  /** Names of the projects that may use it; null: all. */
-  projects: string[] | null
-}
 
 /** A directory of this machine in a container. */
 export interface VolumeBind {
@@ -28,10 +19,10 @@ export interface VolumeBind {
 }
 
 /**
- * What a session asks for, as far as this agent lets its project have it: whatever the server has made of what the agent
- * told it, or of what a member of the project asked.
+ * Returns the volumes that a session asks for, as far as this agent allows them to its project. They are checked again
+ * here, whatever the server did with the agent's list or a member's request.
  *
- * @returns why it cannot have them, in words
+ * @returns why it cannot have them, as text for people
  */
 export function volumeBinds(volumes: readonly ContainerVolume[], spec: KernelSpec): VolumeBind[] | string {
   const binds: VolumeBind[] = []
@@ -51,7 +42,8 @@ export function volumeBinds(volumes: readonly ContainerVolume[], spec: KernelSpe
 }
 
 /**
- * Why it cannot be given to a container; null if it can. Engines follow links, and make what is missing or pass over it.
+ * Returns why it cannot be mounted in a container; null if it can. Engines would follow links, and create a missing
+ * directory or ignore it.
  */
 export function volumeFault({ source }: Pick<VolumeBind, 'source'>): string | null {
   try {
@@ -63,9 +55,9 @@ export function volumeFault({ source }: Pick<VolumeBind, 'source'>): string | nu
 }
 
 /**
- * Why the kernel's volumes cannot be mounted in its image; null if they can. Engines follow the links of an image when
- * they mount: where /data is a link to /etc, a volume at /data would get the files that an engine mounts there. Links
- * are looked up in a container that is never started and has no volumes.
+ * Returns why the kernel's volumes cannot be mounted in its image; null if they can. Engines follow the links of an
+ * image when they mount: if /data is a link to /etc, a volume at /data would receive the files that an engine mounts
+ * there. Links are looked up in a container that is never started and has no volumes.
  *
  * @throws EngineError, EngineSilentError
  */
@@ -76,7 +68,7 @@ export async function linkFault(engine: Engine, agentId: string, kernel: Contain
     Image: kernel.image!.id,
     Cmd: ['true'],
     Env: [],
-    // With these it is removed with the other leftovers of this agent if the agent crashes here.
+    // These labels let this agent remove the container with its other leftovers if it crashes here.
     Labels: {
       [AGENT_LABEL]: agentId,
       [KERNEL_LABEL]: kernel.id,
@@ -112,7 +104,7 @@ async function followLinks(engine: Engine, containerId: string, path: string): P
     if (target === '') followed = next
     else {
       if (++links > LINKS_MAX) return null
-      // An engine resolves the whole target, or gives it as it is written.
+      // An engine returns either the resolved target, or the target as it is written.
       rest = [
         ...join(target.startsWith('/') ? '/' : followed, target)
           .split('/')

@@ -1,41 +1,39 @@
 import { messageOf } from '../../../observability/error-message.ts'
-import { guarded } from '../../../waiting/guarded.ts'
-import { wait } from '../../../waiting/wait.ts'
-import { hasEnded } from '../kernel-book/kernel-entry.ts'
-import { hasLogGrown } from '../kernel-directory/log-growth.ts'
+import { guarded, wait } from '../../../waiting/wait.ts'
+import { hasEnded } from '../kernels/kernel-entry.ts'
+import { hasLogGrown } from '../kernels/kernel-logs.ts'
 import { isAlive } from '../process/proc-stat.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
-import { AGENT_LABEL, ASSIGNMENT_LABEL, KERNEL_LABEL } from './engine/create-body.ts'
-import { EngineError, EngineSilentError } from './engine/engine-client.ts'
-import type { ListedContainer } from './engine/engine.ts'
+import { AGENT_LABEL, ASSIGNMENT_LABEL, EngineError, EngineSilentError, KERNEL_LABEL } from './engine/engine-client.ts'
+import type { ListedContainer } from './engine/engine-answers.ts'
 import { followLogs } from './follow-logs.ts'
 import { killKernel } from './stop-kernel.ts'
 
 const TICK_MS = 100
-/** Events get lost. */
+/** Interval of lists, since events can get lost. */
 const LIST_INTERVAL_MS = 10_000
-/** With the interval, so long after it stands still it is known that it does not answer. */
+/** Time limit of an answer. Together with the interval, it determines how soon a suspended engine is noticed. */
 const ANSWER_WITHIN_MS = 15_000
-/** What ends before that needs no copy of its output beside its end's. */
+/** The output of a container that ends earlier is fetched only once, at its end. */
 const FOLLOW_AFTER_MS = 300
 const FOLLOW_AGAIN_MS = 1_000
 const RECONNECT_MIN_MS = 100
 const RECONNECT_MAX_MS = 5_000
-/** Events since then may have been missed. */
+/** Events of this time before the interruption are requested again, since they may have been missed. */
 const EVENTS_OVERLAP_MS = 5_000
 
 export interface ContainerWatch {
   wake(): void
-  /** Listens to the engine from here on. */
+  /** Starts listening to the engine. */
   open(): void
   close(): Promise<void>
 }
 
 /**
- * Learns of ends by the engine's events, and now and then and after each interruption by a list of all containers and
- * by a look at their processes. The engine's silence is never an end, and the end of a process is one when the engine
- * says so.
+ * Notices that containers have ended: by the engine's events and, regularly and after each interruption, by a list of
+ * all containers and a check of their processes. Silence of the engine never counts as an end. A process that has gone
+ * counts as an end only once the engine reports it.
  */
 export function createContainerWatch(host: ContainerHost): ContainerWatch {
   const closing = new AbortController()
@@ -45,13 +43,13 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
   let listening = Promise.resolve()
   let listing: Promise<void> = Promise.resolve()
 
-  const failed = (error: unknown) => host.log.warn({ error: messageOf(error) }, 'a look at containers met a fault')
+  const failed = (error: unknown) => host.log.warn({ error: messageOf(error) }, 'a check of containers failed')
 
   function tick(): void {
     timer = null
     const now = performance.now()
     let grown = false
-    for (const kernel of host.book.kernels.values()) {
+    for (const kernel of host.registry.kernels.values()) {
       try {
         checkLife(host, kernel, now)
         grown = hasLogGrown(kernel, now) || grown
@@ -59,12 +57,12 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
         failed(error)
       }
     }
-    if (grown) host.book.changed()
+    if (grown) host.registry.changed()
     wake()
   }
 
   function wake(): void {
-    if (host.book.closed || timer !== null || !hasWork(host)) return
+    if (host.registry.closed || timer !== null || !hasWork(host)) return
     timer = setTimeout(guarded(tick, failed), TICK_MS).unref()
   }
 
@@ -84,7 +82,7 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
         host.log.debug({ error: messageOf(error) }, 'events of the container engine were interrupted')
       }
       if (closing.signal.aborted) return
-      // Known before anybody asks how a container has ended meanwhile.
+      // This must be known before anybody asks how a container has ended meanwhile.
       host.contact.cutOff()
       pauseMs =
         performance.now() - openedAt > RECONNECT_MAX_MS ? RECONNECT_MIN_MS : Math.min(pauseMs * 2, RECONNECT_MAX_MS)
@@ -93,7 +91,7 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
     }
   }
 
-  /** One at a time. Never rejects. */
+  /** Lists the containers, one list at a time. Never rejects. */
   function list(): Promise<void> {
     listing = listing.then(listOnce).catch(failed)
     return listing
@@ -102,11 +100,11 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
   async function listOnce(): Promise<void> {
     if (closing.signal.aborted) return
     try {
-      const known = new Set([...host.book.kernels.values()].map(({ id }) => id))
+      const known = new Set([...host.registry.kernels.values()].map(({ id }) => id))
       const listed = await host.engine.list(label, ANSWER_WITHIN_MS)
       const wasSilent = host.contact.silence !== null
       host.contact.answered()
-      if (wasSilent) host.book.changed()
+      if (wasSilent) host.registry.changed()
       compare(listed)
       void host.networks.collect()
       for (const container of listed) if (isLeftover(host, known, container)) await removeLeftover(host, container)
@@ -114,16 +112,16 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
       if (closing.signal.aborted) return
       const wasSilent = host.contact.silence !== null
       host.contact.silent(messageOf(error))
-      if (!wasSilent) host.book.changed()
-      // One that stands still takes no output along, and ends nothing.
+      if (!wasSilent) host.registry.changed()
+      // A suspended engine loses no output, and ends nothing.
       if (!(error instanceof EngineSilentError) || !error.timedOut) host.contact.cutOff()
     }
   }
 
   function compare(listed: readonly ListedContainer[]): void {
     const running = new Set(listed.filter(({ state }) => state === 'running').map(({ id }) => id))
-    for (const kernel of host.book.kernels.values()) {
-      // Podman goes on to list one as running whose watcher was killed.
+    for (const kernel of host.registry.kernels.values()) {
+      // Podman still lists a container as running when its monitor was killed.
       const runs = running.has(kernel.containerId ?? '') && kernel.first !== null && isAlive(kernel.first)
       if (kernel.phase === 'RUNNING' && !runs) host.advance(kernel)
       if (kernel.phase === 'LAUNCHING' && kernel.handedOver) host.advance(kernel)
@@ -149,20 +147,20 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
       clearTimeout(timer ?? undefined)
       clearTimeout(listTimer ?? undefined)
       await Promise.all([listening, listing])
-      await Promise.all([...host.book.kernels.values()].map(async ({ follower }) => follower?.stop()))
+      await Promise.all([...host.registry.kernels.values()].map(async ({ follower }) => follower?.stop()))
     },
   }
 }
 
 function find(host: ContainerHost, containerId: string): ContainerKernel | undefined {
-  return [...host.book.kernels.values()].find((kernel) => kernel.containerId === containerId)
+  return [...host.registry.kernels.values()].find((kernel) => kernel.containerId === containerId)
 }
 
 function hasWork(host: ContainerHost): boolean {
-  return [...host.book.kernels.values()].some(({ phase }) => phase === 'RUNNING' || phase === 'LAUNCHING')
+  return [...host.registry.kernels.values()].some(({ phase }) => phase === 'RUNNING' || phase === 'LAUNCHING')
 }
 
-/** Handles what no event announces: expired grace periods, output, and questions that the engine has not answered. */
+/** Handles what no event announces: expired grace periods, output, and requests that the engine has not answered. */
 function checkLife(host: ContainerHost, kernel: ContainerKernel, now: number): void {
   if (hasEnded(kernel)) return
   if (now >= kernel.askAt) host.advance(kernel)
@@ -182,7 +180,7 @@ function follow(host: ContainerHost, kernel: ContainerKernel): void {
     }, FOLLOW_AGAIN_MS).unref()
   follower.ended.then(
     () => {
-      // It ends with its container; if that runs, the engine has been stopped.
+      // The stream ends with its container. If that still runs, the engine has been stopped.
       host.advance(kernel)
       void kernel.advancing?.then(again)
     },
@@ -193,10 +191,10 @@ function follow(host: ContainerHost, kernel: ContainerKernel): void {
   )
 }
 
-/** One of this agent's whose kernel it does not have, nor had when the list was asked for. */
+/** Whether the container belongs to this agent, but its kernel was unknown both now and when the list was requested. */
 function isLeftover(host: ContainerHost, known: ReadonlySet<string>, { labels }: ListedContainer): boolean {
   const kernelId = labels[KERNEL_LABEL] ?? ''
-  const kernel = host.book.kernels.get(kernelId)
+  const kernel = host.registry.kernels.get(kernelId)
   if (kernel === undefined) return !known.has(kernelId)
   return Number(labels[ASSIGNMENT_LABEL]) < kernel.assignment
 }

@@ -5,25 +5,25 @@ import type { Logger } from '../../../observability/log.ts'
 import { readControlFile, writeControlFile } from '../../control-file.ts'
 import type { Outage } from './judge-container.ts'
 
-/** A restart of the engine takes less. */
+/** A restart of the engine takes less than this. */
 const UNREACHABLE_AFTER_MS = 5_000
 const OUTAGES_MAX = 20
 
-/** What the agent's labels say of an engine that does not answer. */
+/** Label of an agent whose engine does not answer. */
 export const UNREACHABLE = { engine: 'unreachable' }
 
 /**
- * Whether the engine answers, and when it was down. How a container has ended, and whether its output is whole, is
- * asked of that later, maybe by another instance of the agent: so it stands in a file, whose own time says when the
- * engine was last heard.
+ * Whether the engine answers, and when it was down. Later, perhaps in another instance of the agent, this decides how a
+ * container has ended and whether its output is complete. So it is kept in a file, whose modification time shows when
+ * the engine last answered.
  */
 export interface EngineContact {
   readonly outages: readonly Outage[]
   /** Why the engine cannot be asked at present; null if it answers. */
   readonly silence: string | null
-  /** It may have ended: what listened to it was cut off. */
+  /** Called when a stream from the engine was cut off: it may have ended. */
   cutOff(): void
-  /** It does not answer. */
+  /** Called when it does not answer. */
   silent(why: string): void
   answered(): void
   close(): void
@@ -31,9 +31,9 @@ export interface EngineContact {
 
 interface ContactOptions {
   file: string
-  /** Of the engine, which makes it anew when it is started. */
+  /** Path of the engine's socket, which it creates again when it starts. */
   socket: string
-  /** It answers no more, for some time, or does again. */
+  /** Called when the engine has been silent for some time, and when it answers again. */
   changed(labels: Record<string, string>): void
   log: Logger
 }
@@ -61,7 +61,7 @@ export function openEngineContact({ file, socket, changed, log }: ContactOptions
     try {
       writeControlFile(file, `${JSON.stringify({ outages })}\n`)
     } catch (error) {
-      log.warn({ error: messageOf(error) }, 'when the container engine was down could not be written down')
+      log.warn({ error: messageOf(error) }, 'outages of the container engine could not be recorded')
     }
   }
 
@@ -79,7 +79,7 @@ export function openEngineContact({ file, socket, changed, log }: ContactOptions
       return silence
     },
     cutOff() {
-      // It may have been down for as long as it was not heard.
+      // It may have been down since its last answer.
       if (outages.at(-1)?.to !== null) add({ from: heardAt, to: null })
     },
     silent(why) {
@@ -109,19 +109,22 @@ function readOutages(file: string, log: Logger): Outage[] {
   try {
     return schema.parse(JSON.parse(text)).outages
   } catch (error) {
-    log.warn({ error: messageOf(error) }, `${file} is unreadable: when the container engine was down is not known`)
+    log.warn({ error: messageOf(error) }, `${file} is unreadable: past outages of the container engine are unknown`)
     return []
   }
 }
 
-/** Nobody was there to hear that it ended; null if it has not been started since it was last heard. */
+/**
+ * Returns the outage that no agent noticed, because none was running. Returns null if the engine has not restarted
+ * since its last answer.
+ */
 function missedOutage(file: string, socket: string): Outage | null {
   const heard = statSync(file, { throwIfNoEntry: false })?.mtime
   const started = statSync(socket, { throwIfNoEntry: false })?.mtime
   return heard === undefined || started === undefined || started <= heard ? null : { from: heard, to: started }
 }
 
-/** @returns false if it is not there */
+/** @returns false if the file does not exist */
 function touch(file: string): boolean {
   try {
     utimesSync(file, new Date(), new Date())

@@ -1,17 +1,19 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { LogStreamName } from '../../../domain/agent/protocol.ts'
-import { logPath } from '../kernel-directory/kernel-directory.ts'
+import { logPath } from '../kernels/kernel-directory.ts'
 import type { Engine } from './engine/engine.ts'
-import { readFrames } from './engine/read-frames.ts'
+import { readFrames } from './engine/engine-client.ts'
 
 /**
  * Copies a container's output from the engine to the kernel's files. Both engines keep the order of each stream, so the
- * bytes that a file has already are skipped, and nothing but the files says how far a copy has come. Only one copy of a
+ * bytes that a file already has are skipped, and the files alone show how far a copy has come. Only one copy of a
  * kernel's output runs at a time.
  */
 export interface LogFollower {
-  /** When the engine has ended the stream, or the copy was stopped. Rejects if the engine or a file has failed. */
+  /**
+   * Resolves when the engine has ended the stream, or the copy was stopped. Rejects if the engine or a file has failed.
+   */
   readonly ended: Promise<void>
   stop(): Promise<void>
 }
@@ -23,8 +25,8 @@ interface LogSource {
 }
 
 /**
- * What a file may have to be continued by counting: well below what engines keep. Beyond it, only the end of the output
- * is kept anyway, and time tells where to go on, which may repeat or omit some of it.
+ * Largest file that is continued by counting bytes, well below what engines keep. From a larger log only the end is
+ * kept anyway, so a copy continues by time, which may repeat or omit some output.
  */
 const COUNTED_BYTES_MAX = 48 * 1024 * 1024
 const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW
@@ -42,7 +44,7 @@ export function followLogs(source: LogSource): LogFollower {
   }
 }
 
-/** All that is missing of a container that has ended. @throws EngineError, EngineSilentError */
+/** Copies all missing output of an ended container. @throws EngineError, EngineSilentError */
 export function completeLogs(source: LogSource, signal: AbortSignal): Promise<void> {
   return copy(source, false, signal)
 }
@@ -59,7 +61,7 @@ async function copy({ engine, containerId, path }: LogSource, follow: boolean, s
 interface Sink extends AsyncDisposable {
   readonly bytes: number
   readonly changedAt: Date
-  /** Of large ones, everything that comes is new. */
+  /** Called for large files: everything that comes is then taken as new. */
   countNothing(): void
   take(bytes: Uint8Array): Promise<void>
 }

@@ -1,21 +1,21 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
-import { type ExitVerdict, judgeExit } from '../kernel-directory/exit-verdict.ts'
-import type { ContainerDescription } from './engine/engine.ts'
+import { type ExitVerdict, judgeExit } from '../kernels/exit-verdict.ts'
+import type { ContainerDescription } from './engine/engine-answers.ts'
 
-/** What is known of a container that began. */
+/** What is known about a container that began. */
 export interface ContainerEvidence {
-  /** Null: the engine does not have it any more. */
+  /** Null if the engine no longer has it. */
   container: Pick<ContainerDescription, 'status' | 'exitCode' | 'oomKilled' | 'finishedAt'> | null
-  /** Noted before by this agent; null if it has not seen the end. */
+  /** Exit code that this agent has recorded before; null if it has not seen the end. */
   notedExitCode: number | null
   stopOrdered: boolean
   stopError: FailureError | null
-  /** From the cgroup around it, or as an earlier instance has noted. */
+  /** From the cgroup around it, or recorded by an earlier instance. */
   ranOutOfMemory: boolean
   memoryLimitBytes: number | null
-  /** Its program could not be run; null if it was. */
+  /** Why its program could not be run; null if it was. */
   missing: string | null
-  /** The machine has been started since it began. */
+  /** The machine has restarted since the container began. */
   otherBoot: boolean
   /** Times when the engine was down, as far as this agent knows. */
   outages: readonly Outage[]
@@ -23,25 +23,25 @@ export interface ContainerEvidence {
 
 export interface Outage {
   from: Date
-  /** Null while it lasts, as far as this agent knows. */
+  /** Null while the outage lasts, as far as this agent knows. */
   to: Date | null
 }
 
-/** Codes of a container that its engine took along, or could not say more of. */
+/** Codes of a container that ended with its engine, or for which the engine knows no better one. */
 const TAKEN_ALONG = new Set([137, 143, 255])
-/** An engine that starts again looks at its containers for so long. */
+/** After a restart, an engine checks its containers for this long. */
 const OUTAGE_SLACK_MS = 10_000
 
 export function isOver({ status }: Pick<ContainerDescription, 'status'>): boolean {
   return status === 'exited' || status === 'dead' || status === 'stopped' || status === 'removing'
 }
 
-/** Docker calls it so, Podman in several ways. */
+/** Whether it was never started. Docker and Podman have different names for this status. */
 export function isUnstarted({ status }: Pick<ContainerDescription, 'status'>): boolean {
   return status === 'created' || status === 'configured' || status === 'initialized'
 }
 
-/** How the end of a container that began is reported. */
+/** Decides how the end of a container that began is reported. */
 export function judgeContainer(evidence: ContainerEvidence): ExitVerdict {
   const { container, notedExitCode, stopOrdered, stopError, ranOutOfMemory, memoryLimitBytes, missing } = evidence
   const exitCode = notedExitCode ?? container?.exitCode ?? null
@@ -53,7 +53,7 @@ export function judgeContainer(evidence: ContainerEvidence): ExitVerdict {
   }
   const ofMemory = ranOutOfMemory || container?.oomKilled === true
   if (!stopOrdered && !ofMemory && TAKEN_ALONG.has(exitCode) && wasTakenAlong(evidence)) {
-    const what = evidence.otherBoot ? 'its machine was started again' : 'the container engine was started again'
+    const what = evidence.otherBoot ? 'its machine was restarted' : 'the container engine was started again'
     return { exitCode, oomKilled: false, error: { name: 'node-failed', message: `${what} while it ran` } }
   }
   const oomKills = ofMemory ? 1 : 0
@@ -62,7 +62,7 @@ export function judgeContainer(evidence: ContainerEvidence): ExitVerdict {
 
 const LOST: FailureError = {
   name: 'kernel-vanished',
-  message: 'what the engine has watch its container was killed, so nobody knows how it ended',
+  message: "the engine's monitor of its container was killed, so nobody knows how it ended",
 }
 const NOTHING = { oomKills: 0, oomMark: null, memoryLimitBytes: null, missing: null }
 
@@ -73,7 +73,7 @@ function wasTakenAlong({ container, otherBoot, outages }: ContainerEvidence): bo
   return isWithin(outages, at, OUTAGE_SLACK_MS)
 }
 
-/** Whether the engine was down when a container ended, and may not have had all of its output. */
+/** Whether the engine was down when a container ended, and may have missed output. */
 export function endedUnseen({ finishedAt }: Pick<ContainerDescription, 'finishedAt'>, outages: readonly Outage[]) {
   return finishedAt !== null && isWithin(outages, finishedAt.getTime(), 0)
 }
@@ -84,7 +84,7 @@ function isWithin(outages: readonly Outage[], at: number, slackMs: number): bool
 
 /** `catatonit` ends with 1, whatever the reason. */
 const REFUSED = new Set([1, 126, 127])
-/** What the program that waits for another in the container says if it cannot run it. */
+/** Messages of init programs that could not run the container's program. */
 const INIT_WORDS = [/^\[FATAL tini \(\d+\)\] exec (.*) failed: /, /^ERROR \(catatonit:\d+\): failed to exec pid1: /]
 
 /** @param stderr its first line */
@@ -96,7 +96,7 @@ export function missingProgram(exitCode: number | null, stderr: string, command:
     : `${program} is no program: it is not executable`
 }
 
-/** The same of an engine that has refused to start it. */
+/** Finds the same in the message of an engine that has refused to start the program. */
 export function refusedProgram(message: string): string | null {
   const found = /executable file|no such file or directory|not found in \$PATH|command that was not found/i.test(
     message,
@@ -118,7 +118,7 @@ const ADVICE: [RegExp, string][] = [
   ],
 ]
 
-/** What an engine says, and what to do about it. */
+/** Returns the engine's message, followed by advice where there is some. */
 export function withAdvice(message: string): string {
   const [, advice] = ADVICE.find(([words]) => words.test(message)) ?? []
   return advice === undefined ? message : `${advice} (${message})`

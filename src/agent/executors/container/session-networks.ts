@@ -4,17 +4,20 @@ import type { KernelVariable } from '../../../domain/session/kernel-environment.
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
 import type { ClusterPlace } from './container-spec.ts'
-import { AGENT_LABEL, SESSION_LABEL } from './engine/create-body.ts'
-import { EngineError, EngineSilentError } from './engine/engine-client.ts'
-import type { Engine, EngineDescription, NetworkDescription } from './engine/engine.ts'
+import { AGENT_LABEL, EngineError, EngineSilentError, SESSION_LABEL } from './engine/engine-client.ts'
+import type { Engine } from './engine/engine.ts'
+import type { EngineDescription, NetworkDescription } from './engine/engine-answers.ts'
 
 /**
- * Kernels of a session that are all here get a network of their own, in which they know each other by name. Addresses
- * are given out by rank and stand in each container's `/etc/hosts`: so a name means the same before its kernel runs,
- * and no engine needs a name server. It goes with the last kernel.
+ * Networks for sessions whose kernels are all here. In it, kernels know each other by name. Addresses are assigned by
+ * rank and are written in each container's `/etc/hosts`. So a name has the same meaning even before its kernel runs,
+ * and no engine needs a name server. The network is removed with the last kernel.
  */
 export interface SessionNetworks {
-  /** Null for a kernel that has none. @throws EngineError if the engine makes none now, EngineSilentError */
+  /**
+   * Returns null for a kernel that needs none. @throws EngineError if the engine cannot create one now,
+   * EngineSilentError
+   */
   join(spec: KernelSpec): Promise<ClusterPlace | null>
   /** Removes networks of sessions that have no kernel here. Never rejects. */
   collect(): Promise<void>
@@ -23,17 +26,17 @@ export interface SessionNetworks {
 const HOSTS = 'REPRISE_CLUSTER_HOSTS' satisfies KernelVariable
 const EXISTS = /already (exists|used|being used)|overlaps/i
 const CREATE_AGAIN_MS = 200
-/** Of a network its first address, the gateway's and the last. */
+/** Addresses that no kernel gets: the network's first, the gateway's and the last. */
 const RESERVED_ADDRESSES = 3
 
 interface NetworkHost {
   agentId: string
   engine: Engine
   description: EngineDescription
-  /** As it is configured; all but the default one are the administrator's choice. */
+  /** The configured network. Any other than `default` is the administrator's choice. */
   network: string
   log: Logger
-  /** Of sessions that have kernels here. */
+  /** Sessions that have kernels here. */
   sessionIds(): ReadonlySet<string>
 }
 
@@ -41,7 +44,7 @@ export function createSessionNetworks(host: NetworkHost): SessionNetworks {
   const { agentId, engine, description, log } = host
   const joining = new Map<string, Promise<NetworkDescription | null>>()
   let collecting = Promise.resolve()
-  /** Whether there may be some: what is made while they are listed may not be in the list. */
+  /** Whether there may be unused networks. One that is created during a listing may be missing in it. */
   let left = true
 
   async function find(sessionId: string): Promise<NetworkDescription | null> {
@@ -60,7 +63,7 @@ export function createSessionNetworks(host: NetworkHost): SessionNetworks {
     }
   }
 
-  /** For all kernels of the session that ask meanwhile. */
+  /** Finds or creates the network, once for all kernels of the session that ask meanwhile. */
   function findOnce(sessionId: string): Promise<NetworkDescription | null> {
     const asked = joining.get(sessionId)
     if (asked !== undefined) return asked
@@ -103,7 +106,8 @@ export function createSessionNetworks(host: NetworkHost): SessionNetworks {
     async join(spec) {
       const names = clusterNames(spec)
       if (names.length < 2 || spec.gang?.size !== names.length) return null
-      // Only where an administrator has said so: in the machine's network, kernels reach what listens to it alone.
+      // This requires an administrator's choice: on the machine's network, kernels reach programs that listen only to
+      // it.
       if (host.network === 'host') {
         const address = '127.0.0.1'
         return { network: null, address, hosts: names.map((name) => ({ name, address })) }
@@ -119,7 +123,10 @@ export function createSessionNetworks(host: NetworkHost): SessionNetworks {
   }
 }
 
-/** Docker gives addresses out only in networks whose subnet it was told. It knows which one is free. */
+/**
+ * Chooses a subnet, since Docker assigns fixed addresses only in networks with a given subnet. Docker knows which are
+ * free.
+ */
 async function freeSubnet(engine: Engine, draft: string, labels: Record<string, string>): Promise<string | null> {
   await engine.removeNetwork(draft)
   await engine.createNetwork(draft, labels, null)
@@ -128,7 +135,7 @@ async function freeSubnet(engine: Engine, draft: string, labels: Record<string, 
   return found?.subnet ?? null
 }
 
-/** `main1`, `sub1`, …, in the order of their ranks. */
+/** Lists the names `main1`, `sub1`, … in the order of their ranks. */
 function clusterNames({ environ }: KernelSpec): string[] {
   const value = environ.find(({ name }) => name === HOSTS)?.value ?? ''
   return value.split(',').flatMap((member) => member.split('=', 1).filter((name) => name !== ''))
@@ -138,7 +145,7 @@ function ownName({ role, index }: KernelSpec): string {
   return `${role}${index}`
 }
 
-/** The first so many behind the gateway's; null if there are not as many. @param subnet like `172.18.0.0/16` */
+/** Lists the first addresses after the gateway's; null if there are too few. @param subnet like `172.18.0.0/16` */
 export function addressesOf(subnet: string, count: number): string[] | null {
   const [, network = '', bits = ''] = /^((?:\d+\.){3}\d+)\/(\d+)$/.exec(subnet) ?? []
   if (network === '' || count > 2 ** (32 - Number(bits)) - RESERVED_ADDRESSES) return null

@@ -1,13 +1,17 @@
 import { endedBeforeStop } from '../time-limit.ts'
-import { judgeExit } from '../kernel-directory/exit-verdict.ts'
-import { hasEnded } from '../kernel-book/kernel-entry.ts'
-import { readOomMark, readStopMark } from '../kernel-directory/kernel-directory.ts'
-import { isEmptied } from './emptied.ts'
+import { judgeExit } from '../kernels/exit-verdict.ts'
+import { hasEnded } from '../kernels/kernel-entry.ts'
+import { readOomMark, readStatus, readStopMark, type UsageMark, writeMark } from '../kernels/kernel-directory.ts'
 import type { KernelCgroup } from './limits/kernel-cgroups.ts'
-import { measureUsage } from './measure-usage.ts'
-import { isNotRun, missingProgram } from './missing-program.ts'
-import type { ProcessHost } from './process-host.ts'
-import type { ProcessKernel } from './process-kernel.ts'
+import type { ProcessHost, ProcessKernel } from './process-host.ts'
+import { existsSync, readlinkSync } from 'node:fs'
+import { readProcStat, signalProcess, uptimeSeconds } from './proc-stat.ts'
+import { parseStatus } from '../kernels/shim-status.ts'
+import { isAbsolute, join } from 'node:path'
+import { findProgram, pullImage, withInterpreter } from './image-preset.ts'
+import type { KernelUsage } from '../../../domain/agent/kernel-report.ts'
+import { messageOf } from '../../../observability/error-message.ts'
+import { readMeters } from './limits/cgroup-limits.ts'
 
 /** @param exitCode from the shim; null if it left none */
 export function endKernel(host: ProcessHost, kernel: ProcessKernel, exitCode: number | null, endedAt: string): void {
@@ -16,10 +20,10 @@ export function endKernel(host: ProcessHost, kernel: ProcessKernel, exitCode: nu
   concludeEnd(host, kernel)
 }
 
-/** Reports the end, unless something that the command started is still there: then that is killed first. */
+/** Reports the end once nothing that the command started is left. Until then, kills what is left. */
 export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
   if (hasEnded(kernel) || kernel.ending === null) return
-  if (!isEmptied(host, kernel)) return host.wakeTicker()
+  if (!killLeftovers(host, kernel)) return host.wake()
   const { exitCode, endedAt } = kernel.ending
   const mark = exitCode === null ? readStopMark(kernel.path) : null
   const cameFirst = exitCode !== null && endedBeforeStop(kernel, kernel.used?.commandEndedAtSeconds ?? null)
@@ -30,12 +34,12 @@ export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
     stopOrdered,
     stopError,
     oomKills: kernel.cgroup === null ? 0 : (host.cgroups?.oomKills(kernel.cgroup) ?? 0),
-    oomMark: exitCode === null ? (kernel.outgrew ?? readOomMark(kernel.path)) : null,
+    oomMark: exitCode === null ? (kernel.exceededMemory ?? readOomMark(kernel.path)) : null,
     memoryLimitBytes: kernel.memoryLimitBytes,
     missing: isNotRun(exitCode) ? missingProgram(host, kernel) : null,
   })
   const usage = measureUsage(host, kernel)
-  host.book.exited(kernel, { ...verdict, endedAt, stopOrdered, stopError, usage, ranSeconds: ranSeconds(kernel) })
+  host.registry.exited(kernel, { ...verdict, endedAt, stopOrdered, stopError, usage, ranSeconds: ranSeconds(kernel) })
 }
 
 function ranSeconds({ beganAt, used }: ProcessKernel): number | null {
@@ -44,4 +48,114 @@ function ranSeconds({ beganAt, used }: ProcessKernel): number | null {
 
 export function leaveCgroup(host: ProcessHost, group: KernelCgroup): void {
   if (host.cgroups?.remove(group) === false) host.cgroupsToRemove.add(group)
+}
+
+/**
+ * Kills what an ended shim has left, however it detached itself: everything in the kernel's cgroup or PID namespace. If
+ * the kernel has neither, everything in its process session, and every process with its id in the environment.
+ *
+ * @returns whether nothing is left
+ */
+function killLeftovers(host: ProcessHost, kernel: ProcessKernel): boolean {
+  const { cgroup, shim } = kernel
+  if (cgroup !== null && host.cgroups !== null) return host.cgroups.empty(cgroup)
+  // Nothing ran, or the machine has restarted since.
+  if (shim === null) return true
+  if (!kernel.namespaced) return kernel.swept
+  const { innerPid, innerNamespace } = parseStatus(readStatus(kernel.path))
+  if (innerPid === null) return kernel.swept
+  if (!isStillThere(innerPid, innerNamespace, shim)) return true
+  signalProcess(innerPid, 'SIGKILL')
+  return false
+}
+
+function isStillThere(pid: number, namespace: number | null, shim: { startTicks: number }): boolean {
+  const stat = readProcStat(pid)
+  // The last process of a namespace is a zombie only when all others are gone.
+  if (stat === null || 'ZX'.includes(stat.state)) return false
+  if (namespace === null) return stat.session === pid && stat.startTicks >= shim.startTicks
+  try {
+    return readlinkSync(`/proc/${pid}/ns/pid`) === `pid:[${namespace}]`
+  } catch {
+    return false
+  }
+}
+
+/** Whether a shell ends with this status if it cannot run a command. Programs may end with it as well. */
+function isNotRun(exitCode: number | null): boolean {
+  return exitCode === 126 || exitCode === 127
+}
+
+/** Returns why the kernel's program could not be run, as text for people; null if the program exists. */
+function missingProgram(
+  { presets, path: agentPath }: Pick<ProcessHost, 'path' | 'presets'>,
+  { spec, path: directory }: Pick<ProcessKernel, 'spec' | 'path'>,
+): string | null {
+  const image = pullImage(presets, spec.image, agentPath)
+  if (typeof image === 'string') return null
+  const path = spec.environ.findLast(({ name }) => name === 'PATH')?.value ?? image.environ['PATH'] ?? agentPath
+  const [program] = withInterpreter(image, spec.command, path)
+  if (program === undefined) return null
+  if (!program.includes('/')) {
+    return findProgram(program, path) === null ? `command not found: ${program} is not on the agent’s PATH` : null
+  }
+  const file = isAbsolute(program) ? program : join(directory, 'work', program)
+  if (findProgram(file, path) !== null) return null
+  return existsSync(file) ? `${program} is no program: it is not executable` : notThere(program)
+}
+
+function notThere(program: string): string {
+  const where = isAbsolute(program) ? 'on the agent’s machine' : 'in the directory of its own in which it runs'
+  return `command not found: there is no ${program} ${where}`
+}
+
+/**
+ * Returns what an ended kernel has used. The figures come from its cgroup's meters. The shim reads these; if the shim
+ * was killed too, they are read here, and written to the directory for a later instance. If no cgroup counts the
+ * kernel, the figures are what its shim has waited for, or what the agent saw while it ran.
+ *
+ * @returns null if nothing is known
+ */
+function measureUsage(host: ProcessHost, kernel: ProcessKernel): KernelUsage | null {
+  const { shim, used, seen } = kernel
+  if (shim === null && seen === null) return null
+  const metered = meteredUsage(kernel)
+  const waited = highest(used?.waitedCpuSeconds, seen?.cpuSeconds)
+  const usage = {
+    peakMemoryBytes: metered.peakMemoryBytes ?? seen?.peakMemoryBytes ?? null,
+    cpuSeconds: metered.cpuSeconds ?? waited,
+    wallSeconds: wallSeconds(kernel),
+  }
+  const whole = metered.peakMemoryBytes !== null && metered.cpuSeconds !== null
+  const source = whole ? 'CGROUP' : 'PROCESSES'
+  // An earlier instance recorded these figures at the end. The meters may since have counted how the processes died.
+  if (used === null && seen?.wallSeconds != null) return { ...seen, source }
+  if (used === null && shim !== null) noteUsage(host, kernel, usage)
+  return { ...usage, source }
+}
+
+function meteredUsage({ outside, used, cgroup }: ProcessKernel) {
+  const { peakMemoryBytes = null, cpuSeconds = null } = outside
+    ? {}
+    : (used ?? (cgroup && readMeters(cgroup.meters)) ?? {})
+  return { peakMemoryBytes, cpuSeconds }
+}
+
+function wallSeconds({ shim, beganAt, used, seen, watched }: ProcessKernel): number | null {
+  if (shim === null || beganAt === null || (used === null && !watched)) return seen?.wallSeconds ?? null
+  return Math.max(0, (used?.endedAtSeconds ?? uptimeSeconds()) - beganAt)
+}
+
+/** Records usage for a later instance, which knows less if that fails. */
+export function noteUsage({ log }: ProcessHost, { id, path }: ProcessKernel, usage: UsageMark): void {
+  try {
+    writeMark(path, 'usage', usage)
+  } catch (error) {
+    log.debug({ kernelId: id, error: messageOf(error) }, 'the usage of a kernel could not be recorded')
+  }
+}
+
+function highest(...values: (number | null | undefined)[]): number | null {
+  const known = values.filter((value) => typeof value === 'number')
+  return known.length === 0 ? null : Math.max(...known)
 }

@@ -1,12 +1,17 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import type { FoundCheckpoint } from '../../../domain/agent/checkpoint.ts'
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
 
 /**
  * What `image` means to the process executor: an environment, and an interpreter for commands that are not programs.
  */
 export interface ImagePreset {
   environ: Record<string, string>
-  /** Prepended to a command whose first word is neither on the PATH nor an executable file: `-c`, `train.py`. */
+  /**
+   * Prepended to a command whose first word is neither on the PATH nor an executable file, such as `-c` or `train.py`.
+   */
   interpreter?: readonly string[]
 }
 
@@ -57,4 +62,55 @@ function isExecutableFile(path: string): boolean {
   } catch {
     return false
   }
+}
+
+/** Identifies processes that left the kernel's session. */
+export const KERNEL_ID_VARIABLE = 'REPRISE_KERNEL_ID' satisfies KernelVariable
+
+/**
+ * Only PATH and LANG come from the agent's own environment. The session's variables override all others except those
+ * of kernelVariables.
+ */
+export function kernelEnvironment(
+  spec: KernelSpec,
+  image: PulledImage,
+  places: { work: string; chain: string; verdict: string; path: string },
+  kernel: { port: number | null; found: FoundCheckpoint | null },
+): Map<string, string> {
+  return new Map([
+    ['PATH', places.path],
+    ['LANG', process.env['LANG'] ?? 'C.UTF-8'],
+    ...homeVariables(places.work),
+    ...Object.entries(image.environ),
+    ...spec.environ.map(({ name, value }): [string, string] => [name, value]),
+    ...kernelVariables(spec, places, kernel),
+  ])
+}
+
+export function homeVariables(work: string): [string, string][] {
+  return [
+    ['HOME', work],
+    ['TMPDIR', work],
+    // Python otherwise buffers its output, so that its log could not be read while it runs.
+    ['PYTHONUNBUFFERED', '1'],
+  ]
+}
+
+/**
+ * Returns the variables that no session can change: the kernel's id, the chain directory and its checkpoint, the
+ * verdict file and the port.
+ */
+export function kernelVariables(
+  spec: KernelSpec,
+  places: { chain: string; verdict: string },
+  { port, found }: { port: number | null; found: FoundCheckpoint | null },
+): [string, string][] {
+  return [
+    [KERNEL_ID_VARIABLE, spec.kernelId],
+    ['REPRISE_CHAIN_DIR' satisfies KernelVariable, places.chain],
+    ['REPRISE_CHECKPOINT' satisfies KernelVariable, found?.state.toLowerCase() ?? 'none'],
+    ['REPRISE_CHECKPOINT_ATTEMPT' satisfies KernelVariable, String(found?.attempt ?? '')],
+    ['REPRISE_VERDICT_FILE' satisfies KernelVariable, places.verdict],
+    ...(spec.portVariable && port !== null ? [[spec.portVariable, String(port)] as [string, string]] : []),
+  ]
 }

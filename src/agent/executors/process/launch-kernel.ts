@@ -1,18 +1,17 @@
 import { join } from 'node:path'
 import { messageOf } from '../../../observability/error-message.ts'
-import { chainDirectory, openChainDirectory } from './chain/chain-directory.ts'
-import { execFault } from './shell/exec-fault.ts'
-import { type PulledImage, withInterpreter } from './image-preset.ts'
+import { chainDirectory, openChainDirectory } from '../chain/chain-directory.ts'
+import { execFault } from './shell.ts'
+import { kernelEnvironment, type PulledImage, pullImage, withInterpreter } from './image-preset.ts'
 import { isBelow } from './isolation/hidden-paths.ts'
-import { devicesFor } from './isolation/devices.ts'
-import type { Launch } from './isolation/kernel-places.ts'
-import { claimStatus, writeRunScript } from '../kernel-directory/kernel-directory.ts'
-import { ownerOf } from '../kernel-directory/owner-of.ts'
-import { kernelEnvironment } from './kernel-environment.ts'
-import type { ProcessHost } from './process-host.ts'
-import { cpus, type ProcessKernel } from './process-kernel.ts'
+import { devicesFor, type Launch } from './isolation/isolation.ts'
+import { claimStatus, createKernelDirectory, ownerOf, writeRunScript } from '../kernels/kernel-directory.ts'
+import { cpus, type ProcessHost, type ProcessKernel } from './process-host.ts'
 import { shimScript } from './shim.ts'
-import { verdictPath } from '../kernel-directory/verdict-file.ts'
+import { verdictPath } from '../kernels/exit-verdict.ts'
+import { choosePort } from '../kernels/choose-port.ts'
+import { pullCheckpoint } from '../chain/pull-checkpoint.ts'
+import { pullCode } from '../kernels/kernel-code.ts'
 
 /** How long a shim may take to begin before the agent claims the start itself. */
 export const LAUNCH_TIMEOUT_MS = 30_000
@@ -33,17 +32,17 @@ export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Pr
     await host.keeper.ready()
     await orderStart(host, kernel)
   } catch (error) {
-    if (error instanceof TooLargeError) return host.book.fail(kernel, 'environment-too-large', error.message)
-    return host.book.fail(kernel, 'executor-failed', `could not be started: ${messageOf(error)}`)
+    if (error instanceof TooLargeError) return host.registry.fail(kernel, 'environment-too-large', error.message)
+    return host.registry.fail(kernel, 'executor-failed', `could not be started: ${messageOf(error)}`)
   }
-  if (host.book.closed) return
+  if (host.registry.closed) return
   kernel.handedOver = true
   kernel.launchedAt = performance.now()
   host.forkServer.launch(kernel.id, kernel.token)
-  host.wakeTicker()
+  host.wake()
 }
 
-/** What a program of the kernel finds. */
+/** Returns the environment that programs of the kernel get. */
 export function environmentOf(host: ProcessHost, kernel: ProcessKernel): Map<string, string> {
   const { spec, path } = kernel
   const [work, chain] = [join(path, 'work'), chainDirectory(host, spec)]
@@ -86,7 +85,10 @@ function launchOf(
   return { isolation, places: { work, tmp, chain, chains, uid, shmBytes: memoryLimitBytes, devices, deviceGroups } }
 }
 
-/** If the group cannot be created, the watcher enforces the limit, and what the kernel leaves is sought at its end. */
+/**
+ * Creates the kernel's cgroup. If that fails, the memory watch enforces the limit, and leftovers are searched for at
+ * the end.
+ */
 function enterCgroup(host: ProcessHost, kernel: ProcessKernel): void {
   if (host.cgroups === null) return
   const { processes } = host.limits
@@ -98,8 +100,37 @@ function enterCgroup(host: ProcessHost, kernel: ProcessKernel): void {
   }
 }
 
-/** For a shim that has not reported. Claiming the start in its place ensures that the command will not run later. */
+/**
+ * Gives up a shim that has not reported. Claiming the start in its place ensures that the command will not run later.
+ */
 export function giveUpLaunch(host: ProcessHost, kernel: ProcessKernel, reason: string): void {
   if (kernel.phase !== 'LAUNCHING' || !kernel.handedOver) return
-  if (claimStatus(kernel.path, 'failed')) host.book.fail(kernel, 'executor-failed', reason)
+  if (claimStatus(kernel.path, 'failed')) host.registry.fail(kernel, 'executor-failed', reason)
+}
+
+export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
+  const { assignment, spec } = kernel
+  try {
+    if (spec.portVariable) await choosePort(host.registry, kernel)
+    const { port } = kernel
+    const { namespaces, uids } = host.isolation
+    kernel.uid = uids?.of(spec.projectId ?? null) ?? null
+    const places = { owner: ownerOf(kernel.uid), more: namespaces !== null ? ['tmp'] : [] }
+    const record = { version: 1, assignment, bootId: host.bootId, spec, port } as const
+    await createKernelDirectory(kernel.path, record, places, host.registry.removals)
+  } catch (error) {
+    return host.registry.fail(
+      kernel,
+      'executor-failed',
+      `the kernel's directory could not be prepared: ${messageOf(error)}`,
+    )
+  }
+  // A stop or a removal may have happened meanwhile.
+  if (kernel.phase !== 'PREPARING' || host.registry.closed) return
+  const image = pullImage(host.presets, spec.image, host.path)
+  if (typeof image === 'string') return host.registry.fail(kernel, 'image-pull-failed', image)
+  kernel.image = image
+  const owner = ownerOf(kernel.uid)
+  if ((await pullCode(host, kernel, owner)) && (await pullCheckpoint(host, kernel, owner)))
+    await host.registry.prepared(kernel)
 }

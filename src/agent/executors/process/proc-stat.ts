@@ -9,7 +9,7 @@ export interface ProcStat {
   /** Clock ticks since boot. Together with pid and boot id this identifies a process uniquely. */
   startTicks: number
   residentPages: number
-  /** CPU time in clock ticks: its own, and that of the descendants that were waited for. */
+  /** CPU time in clock ticks: the process's own, and that of descendants that it has waited for. */
   ownTicks: number
   waitedTicks: number
 }
@@ -17,22 +17,22 @@ export interface ProcStat {
 let pageBytes: number | undefined
 let ticks: number | undefined
 
-/** 4 KiB, on some arm64 kernels 16 or 64. */
+/** Returns the size of a memory page: 4 KiB, on some arm64 machines 16 or 64 KiB. */
 export function readPageBytes(): number {
   return (pageBytes ??= readAuxiliary(6n) ?? 4096)
 }
 
-/** Of the clock by which /proc counts CPU time and start times. */
+/** Returns the resolution in which /proc counts CPU time and start times. */
 export function ticksPerSecond(): number {
   return (ticks ??= readAuxiliary(17n) ?? 100)
 }
 
-/** When a process started, in seconds of `uptimeSeconds`. */
+/** Returns when a process started, in seconds of `uptimeSeconds`. */
 export function startedAtSeconds({ startTicks }: Pick<ProcStat, 'startTicks'>): number {
   return startTicks / ticksPerSecond()
 }
 
-/** From the auxiliary vector, a list of word pairs (type, value). */
+/** Reads an entry of the auxiliary vector, a list of word pairs (type, value). */
 function readAuxiliary(type: bigint): number | null {
   const words = new BigUint64Array(new Uint8Array(readFileSync('/proc/self/auxv')).buffer)
   const at = words.findIndex((word, index) => index % 2 === 0 && word === type)
@@ -64,7 +64,7 @@ export function readProcStat(pid: number): ProcStat | null {
   }
 }
 
-/** The most that it has ever had resident; 0 if it has ended. */
+/** Returns the largest resident memory that the process ever had; 0 if it has ended. */
 export function peakResidentBytes(pid: number): number {
   try {
     const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]
@@ -80,7 +80,7 @@ export function isAlive(process: { pid: number; startTicks: number }): boolean {
   return stat !== null && stat.startTicks === process.startTicks && !'ZX'.includes(stat.state)
 }
 
-/** All processes of the machine; about 15 microseconds each. */
+/** Lists all processes of the machine; takes about 15 microseconds for each. */
 export function scanProcesses(): ProcStat[] {
   return readdirSync('/proc')
     .filter((name) => name.charCodeAt(0) <= 57)
@@ -95,4 +95,13 @@ export function readBootId(): string {
 /** Seconds since boot: a clock that survives the process and that nobody can set. */
 export function uptimeSeconds(): number {
   return Number.parseFloat(readFileSync('/proc/uptime', 'latin1'))
+}
+
+/** @returns false if there is no such process or group */
+export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, signal)
+  } catch {
+    return false
+  }
 }

@@ -1,15 +1,18 @@
 import type { Logger } from '../../../observability/log.ts'
 import type { ExecutorHooks } from '../executor.ts'
-import type { ImagePresets } from './image-preset.ts'
+import type { ImagePresets, PulledImage } from './image-preset.ts'
 import type { Isolation } from './isolation/isolation.ts'
 import type { Keeper } from './fence/keeper.ts'
 import type { KernelCgroup, KernelCgroups } from './limits/kernel-cgroups.ts'
 import type { ForkServer } from './fence/fork-server.ts'
-import type { ChainHost, ChainLimits } from './chain/chain-host.ts'
-import type { KernelBook } from '../kernel-book/kernel-book.ts'
-import type { ProcessKernel } from './process-kernel.ts'
+import type { ChainHost, ChainLimits } from '../chain/chain-host.ts'
+import type { KernelRegistry } from '../kernels/kernel-steps.ts'
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import { type KernelEntry, newKernelEntry } from '../kernels/kernel-entry.ts'
+import type { UsageMark } from '../kernels/kernel-directory.ts'
+import type { ShimUsage } from '../kernels/shim-status.ts'
 
-/** Bounds of each kernel. */
+/** Limits of each kernel. */
 export interface ProcessLimits extends ChainLimits {
   processes: number
   openFiles: number
@@ -17,7 +20,7 @@ export interface ProcessLimits extends ChainLimits {
 
 /** The state that all steps of a kernel's life share. */
 export interface ProcessHost {
-  readonly book: KernelBook<ProcessKernel>
+  readonly registry: KernelRegistry<ProcessKernel>
   readonly chainsDir: string
   /** Identifies that directory. */
   readonly chainStore: string
@@ -30,10 +33,10 @@ export interface ProcessHost {
   /** Unique to this instance, so that a late launch of an earlier one finds no script to run. */
   readonly tokenPrefix: string
   readonly isolation: Isolation
-  /** Null if none is writable. What a kernel leaves behind is then sought among all processes. */
+  /** Null if none is writable. Leftovers of kernels are then searched for among all processes. */
   readonly cgroups: KernelCgroups | null
   readonly limits: ProcessLimits
-  /** Of a kernel's uploaded code. */
+  /** Largest archive of a kernel's uploaded code. */
   readonly codeBytesMax: number
   readonly fetchCode: ExecutorHooks['fetchCode']
   readonly relay: ExecutorHooks['relay']
@@ -42,6 +45,74 @@ export interface ProcessHost {
   readonly log: Logger
   /** Cgroups of ended kernels that could not be removed yet because a process was still dying. */
   readonly cgroupsToRemove: Set<KernelCgroup>
-  /** Schedules a tick. */
-  wakeTicker(): void
+  /** Schedules the next pass of each watch. */
+  wake(): void
+}
+
+export interface ProcessKernel extends KernelEntry {
+  shim: { pid: number; startTicks: number } | null
+  /** True if the shim writes to this instance's pipe. Otherwise the agent polls for its end. */
+  heard: boolean
+  image: PulledImage | null
+  /** The user that its command runs as; null for the agent's own. */
+  uid: number | null
+  /** Its processes have a PID namespace, whose first process is not in the shim's group. */
+  namespaced: boolean
+  cgroup: KernelCgroup | null
+  memoryLimitBytes: number | null
+  /** Its command may have run outside its cgroup, whose meters are then meaningless. */
+  outside: boolean
+  /** Usage that its shim read at the end. */
+  used: ShimUsage | null
+  /** Usage that this or an earlier instance saw while it ran. */
+  seen: UsageMark | null
+  /** Memory usage that was last written to its directory. */
+  notedBytes: number
+  /** This instance has seen it run, so that it knows when it ended. */
+  watched: boolean
+  /** The command could not take signals yet, so the stop has still to reach it. */
+  signalPending: boolean
+  killed: boolean
+  /** The shim has ended. The end is reported only once nothing that the command started is left. */
+  ending: { exitCode: number | null; endedAt: string } | null
+  /** A scan of all processes after the end of the shim has found no leftovers. */
+  swept: boolean
+  launchedAt: number
+  nextLifeCheckAt: number
+}
+
+export function newProcessKernel(spec: KernelSpec, assignment: number, path: string): ProcessKernel {
+  return {
+    ...newKernelEntry(spec, assignment, path),
+    shim: null,
+    heard: true,
+    image: null,
+    uid: null,
+    namespaced: false,
+    cgroup: null,
+    memoryLimitBytes: memoryLimit(spec),
+    outside: false,
+    used: null,
+    seen: null,
+    notedBytes: 0,
+    watched: false,
+    signalPending: false,
+    killed: false,
+    ending: null,
+    swept: false,
+    launchedAt: 0,
+    nextLifeCheckAt: 0,
+  }
+}
+
+/** Returns the memory limit in bytes; null if the kernel asks for no memory. */
+export function memoryLimit(spec: KernelSpec): number | null {
+  const bytes = Math.floor(Number(spec.resourceSlots['mem'] ?? 0))
+  return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : null
+}
+
+/** Returns the requested CPUs; null if the kernel asks for none. */
+export function cpus(spec: KernelSpec): number | null {
+  const amount = Number(spec.resourceSlots['cpu'] ?? 0)
+  return Number.isFinite(amount) && amount > 0 ? amount : null
 }

@@ -1,19 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { foundBefore } from './chain/chain-directory.ts'
+import { foundBefore } from '../chain/chain-directory.ts'
 import { endKernel } from './end-kernel.ts'
-import * as directory from '../kernel-directory/kernel-directory.ts'
-import { isAlive } from './proc-stat.ts'
-import type { ProcessHost } from './process-host.ts'
-import type { ProcessKernel } from './process-kernel.ts'
-import { parseStatus, type ShimStatus } from '../kernel-directory/shim-status.ts'
-import { signalProcess } from './signal-process.ts'
+import * as directory from '../kernels/kernel-directory.ts'
+import { isAlive, signalProcess } from './proc-stat.ts'
+import type { ProcessHost, ProcessKernel } from './process-host.ts'
+import { parseStatus, type ShimStatus } from '../kernels/shim-status.ts'
 
 /** A shim writes its first line within microseconds after its claim, unless it is killed in between. */
 const FIRST_LINE_WAIT_MS = 500
 
 /**
- * A kernel without a `status` never ran. Claiming its start keeps a late shim from running it; it is then prepared, or
- * started, again.
+ * Recovers a kernel. Without a `status` it never ran: claiming its start keeps a late shim from running it, and it is
+ * then prepared or started again.
  */
 export async function recoverKernel(
   host: ProcessHost,
@@ -23,8 +21,8 @@ export async function recoverKernel(
   const { path } = kernel
   if (!directory.claimStatus(path, 'never') && !parseStatus(directory.readStatus(path)).never)
     return takeOver(host, kernel, record)
-  // No fence covers an order from before the machine started; the server repeats it.
-  host.book.beginAnew(kernel, record.bootId === host.bootId && directory.wasStartOrdered(path))
+  // An order from before the machine started is not covered by a fence. The server repeats it.
+  host.registry.beginAnew(kernel, record.bootId === host.bootId && directory.wasStartOrdered(path))
 }
 
 async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: directory.KernelRecord): Promise<void> {
@@ -59,8 +57,8 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
 
 function resume(host: ProcessHost, kernel: ProcessKernel): void {
   kernel.watched = true
-  if (kernel.killAt !== null) host.book.applyStop(kernel)
-  host.wakeTicker()
+  if (kernel.killAt !== null) host.registry.applyStop(kernel)
+  host.wake()
 }
 
 async function readBegunStatus(path: string): Promise<ShimStatus> {

@@ -1,50 +1,53 @@
-import { FENCED_MARK } from './fence/fenced-mark.ts'
+import { FENCED_MARK } from './fence/keeper-script.ts'
 import type { KernelCgroup } from './limits/kernel-cgroups.ts'
-import type { UsageMeters } from './limits/usage-meters.ts'
-import type { Launch } from './isolation/kernel-places.ts'
+import type { UsageMeters } from './limits/cgroup-limits.ts'
+import type { Launch } from './isolation/isolation.ts'
 import { launchCommand } from './isolation/launch-command.ts'
-import { exportsOf, programOf } from './shell/environment.ts'
-import { quote } from './shell/quote.ts'
+import { exportsOf, programOf, quote } from './shell.ts'
 
 /**
  * The shim: one `sh` per kernel, which leads the kernel's session and process group and runs in the kernel's directory.
  * Unless the command leaves something behind, it uses only builtins, so it starts no process but the command's.
  *
- * - `status` is created exclusively: whichever of shim and agent creates it decides whether the command ever runs.
- * - A removal deletes `spec.json` before `status`. A shim launched by an earlier instance may reach its claim only
+ * - `status` is created exclusively: whether shim or agent creates it decides whether the command ever runs.
+ * - A removal deletes `spec.json` before `status`. A shim that an earlier instance launched may reach its claim only
  *   while the kernel, which another shim has run, is being removed; it then finds no `spec.json` and runs nothing.
- * - Files for the output are there before the claim: on a full disk, the command would not run, and count as failed.
- * - A line in `status` counts once its newline is written. The file is opened before the command starts, so a full disk
- *   rarely loses the exit line. One `write` per line is atomic without a rename.
- * - A fence that has passed, or is one of an earlier boot, keeps the command from running: the launch may have waited
- *   in a machine or a fork server that stood still. It is looked at after the line `began`, for the keeper's sake.
- * - Signals to the group are caught, not ignored: the command gets the default action back, and the shim keeps waiting.
+ * - Output files are created before the claim. Otherwise, on a full disk, the command would not run but count as
+ *   failed.
+ * - A line in `status` counts once its newline is written. The file is opened before the command starts, so a full
+ *   disk rarely loses the exit line. One `write` per line is atomic without a rename.
+ * - An expired fence, or one of an earlier boot, keeps the command from running: the launch may have waited on a
+ *   suspended machine or in a suspended fork server. The fence is read after the line `began`, so that the keeper knows
+ *   this process.
+ * - Signals to the group are caught, not ignored: the command gets the default action back, and the shim keeps
+ *   waiting.
  * - The command misses a signal that arrives between its fork and the reset of its traps. The mark `stop` is written
  *   before any signal of a stop, and is checked after the reset.
- * - The command enters the kernel's cgroup, the shim does not. So the shim can kill all that the command has left
- *   there, and writes `exit` only once nothing of it is left. In a PID namespace the operating system does the same.
- * - When it begins and when the command has ended is read from one clock. The start time in its stat line is by another
- *   one where a container has an uptime of its own (LXC): a difference of the two says nothing about a time limit.
- * - When the command has ended is read at once: what it leaves behind does not count against its time limit.
- * - What the command has used is read once nothing of it is left, and stands before `exit`: in the cgroup's meters, which
- *   count all of it, and in the shim's own stat line, which counts what was waited for. In a PID namespace that is all
- *   of it, too: the first process waits for what has lost its parent.
- * - The way into the isolation begins with the agent's rights, so it gets nothing of the session: an inner shell, which
- *   has no rights to lose any more, reads environment and command from its input.
- * - In a PID namespace that shell is the first process, and leads a session of its own. It sets no traps: the operating
- *   system spares the first process, and the command has the default actions from its fork on, so no signal is lost once
- *   the fork is seen. It writes `inside` when it will fork nothing but the command.
+ * - The command enters the kernel's cgroup, the shim does not. So the shim can kill everything that the command has
+ *   left there, and writes `exit` only once nothing is left. In a PID namespace the operating system does the same.
+ * - The times of the command's begin and end are read from the same clock. The start time in the stat line comes from
+ *   another clock in containers with their own uptime (LXC), so it cannot be compared with them for a time limit.
+ * - The time of the command's end is read at once: its leftovers do not count against its time limit.
+ * - Usage is read once nothing of the command is left, and is written before `exit`. It comes from the cgroup's
+ *   meters, which count everything, and from the shim's own stat line, which counts processes that were waited for. In
+ *   a PID namespace that is everything, too, since the first process waits for orphans.
+ * - The command that enters the isolation starts with the agent's rights, so it must not get data of the session. An
+ *   inner shell, which has already given up these rights, reads environment and command from its input.
+ * - In a PID namespace that shell is the first process, and leads its own session. It sets no traps: the operating
+ *   system does not send the first process signals that it has no handler for. The command has the default actions from
+ *   its fork on, so no signal is lost once the fork is seen. The shell writes `inside` when it will fork only the
+ *   command.
  * - The pipe (fd 8) informs the running agent; the file informs a later one.
  * - The last line kills what the command left in the group, and the shim itself.
  */
 export interface ShimOptions {
-  /** Starts each line on the pipe: kernel id and token. */
+  /** Starts each line on the pipe. It consists of kernel id and token. */
   tag: string
   argv: readonly string[]
   environ: ReadonlyMap<string, string>
-  /** What the command enters. If it cannot, this is reported and it runs nevertheless. */
+  /** The cgroup that the command enters. If it cannot, this is reported, and the command runs nevertheless. */
   cgroup: KernelCgroup | null
-  /** Null: none. */
+  /** Null if the kernel is not isolated. */
   launch: Launch | null
   limits: { openFiles: number; processes: number }
 }
@@ -81,13 +84,15 @@ kill -KILL 0
 `
 }
 
-/** 0 is whoever writes it: the subshell that becomes the command. */
+/** Writes 0, which stands for the writing process: the subshell that becomes the command. */
 function enterGroup({ paths }: KernelCgroup): string {
   const entries = paths.map((path) => `echo 0 >>${quote(`${path}/cgroup.procs`)}`)
   return `{ ${entries.join(' && ')}; } 2>/dev/null || say outside\n`
 }
 
-/** Forbids forks first, for the sake of version 1, where each process is killed by itself. */
+/**
+ * Kills everything in the group. Forbids forks first, since with cgroups of version 1 processes are killed one by one.
+ */
 function emptyGroup({ path }: KernelCgroup): string {
   const [members, most, kill] = ['cgroup.procs', 'pids.max', 'cgroup.kill'].map((name) => quote(`${path}/${name}`))
   return `while read -r pid <${members}; do
@@ -98,7 +103,10 @@ done
 `
 }
 
-/** A meter that cannot be read leaves its place empty. `at` is when the command ended, `up` when nothing of it was left. */
+/**
+ * Reads the meters. The field of an unreadable meter stays empty. `at` is the time of the command's end, `up` the time
+ * when nothing of it was left.
+ */
 function readUsage({ memory, cpu }: UsageMeters): string {
   const read = (name: string, path: string | null) => (path === null ? '' : `read -r ${name} <${quote(path)}\n`)
   return `peak='' cpu=''
@@ -122,7 +130,10 @@ ${end}
 `
 }
 
-/** The first process of the namespace waits for the command. In its own user namespace it has a count of its own. */
+/**
+ * Runs the command under the namespace's first process, which waits for it. In a user namespace of its own, processes
+ * are counted separately.
+ */
 function asFirstProcess({ places }: Launch, bounds: string, command: string, processes: number): string {
   const count = places.uid === null ? `ulimit -u ${processes} 2>/dev/null || ulimit -p ${processes} 2>/dev/null; ` : ''
   return `exec 7>&-

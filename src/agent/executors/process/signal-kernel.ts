@@ -1,19 +1,18 @@
 import { readFileSync } from 'node:fs'
-import { readStatus } from '../kernel-directory/kernel-directory.ts'
-import { isAlive, readProcStat, scanProcesses } from './proc-stat.ts'
-import type { ProcessHost } from './process-host.ts'
-import type { ProcessKernel } from './process-kernel.ts'
-import { parseStatus } from '../kernel-directory/shim-status.ts'
-import { signalProcess } from './signal-process.ts'
+import { readStatus } from '../kernels/kernel-directory.ts'
+import { isAlive, readProcStat, scanProcesses, signalProcess } from './proc-stat.ts'
+import type { ProcessHost, ProcessKernel } from './process-host.ts'
+import { parseStatus } from '../kernels/shim-status.ts'
 
-/** Checks the leader first: while the shim that we know is alive, the group cannot belong to anything else. */
+/** Signals the shim's group. Checks the shim first: while it is alive, the group cannot belong to anything else. */
 function signalGroup(kernel: ProcessKernel, signal: NodeJS.Signals): void {
   if (kernel.shim !== null && isAlive(kernel.shim)) signalProcess(-kernel.shim.pid, signal)
 }
 
 /**
- * To the command and its process group. What makes the namespaces does not pass signals on, but dies of them: there the
- * group of the namespace's first process is meant, which is found by its way down from the shim.
+ * Signals the command and its process group. The process that creates the namespaces does not pass signals on, but
+ * would die of them. So in a namespace the signal goes to the group of the namespace's first process, which is a
+ * descendant of the shim.
  *
  * @returns false if the command cannot take signals yet
  */
@@ -31,22 +30,25 @@ export function signalCommand(kernel: ProcessKernel, signal: NodeJS.Signals): bo
   return true
 }
 
-/** After `inside`, the first process has no child but the command, which takes signals from its fork on. */
+/**
+ * Whether the first process has a child. After `inside`, that can only be the command, which takes signals from its
+ * fork on.
+ */
 function hasChild(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1') !== ''
   } catch {
-    // It has ended, or this system does not list children.
+    // The process has ended, or this system does not list children.
     return readProcStat(pid) === null || scanProcesses().some(({ parent }) => parent === pid)
   }
 }
 
-/** A shim that has yet to begin finds the mark of the stop, and does not run the command. */
+/** Stops the command. A shim that has not begun yet finds the stop mark, and does not run the command. */
 export function stopCommand(host: ProcessHost, kernel: ProcessKernel, first: boolean): void {
   if (kernel.phase !== 'RUNNING') return
   if (kernel.killAt === null || kernel.killAt <= Date.now()) return killKernel(host, kernel)
   if (first) kernel.signalPending = !signalCommand(kernel, 'SIGTERM')
-  host.wakeTicker()
+  host.wake()
 }
 
 /** Sends SIGKILL. The stop must be on disk before: the shim dies as well and leaves no exit line. */
@@ -55,5 +57,5 @@ export function killKernel(host: ProcessHost, kernel: ProcessKernel): void {
   kernel.killed = true
   kernel.nextLifeCheckAt = 0
   signalGroup(kernel, 'SIGKILL')
-  host.wakeTicker()
+  host.wake()
 }

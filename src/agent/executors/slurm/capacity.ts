@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** What a partition offers. Amounts are exact decimals as text; `mem` in bytes. */
+/** Resources that a partition offers. Amounts are exact decimals as text, with `mem` in bytes. */
 export interface Capacity {
-  /** All usable nodes together, whoever's jobs are on them. */
+  /** Sum over all usable nodes, including what other jobs use. */
   slots: Record<string, string>
-  /** Component by component of the largest node, also of one that is away: it may be back at any time. */
+  /** Largest amount of each resource on a single node, including nodes that are down, which may return at any time. */
   slotsPerKernelMax: Record<string, string>
   nodes: readonly Node[]
 }
@@ -16,9 +16,9 @@ const UNUSABLE = /^(down|drain|fail|maint|planned|reboot|power|inval|unk|no_resp
 
 export interface Node {
   name: string
-  /** It takes jobs, now or behind those that it has. */
+  /** The node takes jobs, at once or after those that it has. */
   usable: boolean
-  /** All that it has, whoever uses it. */
+  /** Everything that the node has, including what is in use. */
   amounts: Map<string, number>
 }
 
@@ -45,10 +45,10 @@ export function parseCapacity(text: string, gres: Readonly<Record<string, string
   }
 }
 
-/** Less than that is not worth another registration: nodes of large clusters come and go all the time. */
+/** A smaller change causes no new registration, since nodes of large clusters come and go all the time. */
 const CHANGE_MIN = 0.05
 
-/** Whether what is offered has changed so much that the server should know. */
+/** Whether the offer has changed enough to tell the server. */
 export function hasChanged(offered: Capacity, now: Capacity): boolean {
   const slots = new Set([offered, now].flatMap((each) => Object.keys(each.slots)))
   const moved = [...slots].some((slot) => {
@@ -58,7 +58,7 @@ export function hasChanged(offered: Capacity, now: Capacity): boolean {
   return moved || !isDeepStrictEqual(offered.slotsPerKernelMax, now.slotsPerKernelMax)
 }
 
-/** A node is listed once for each partition that has it, and here once in all. */
+/** Parses the list of nodes. A node is listed once for each partition, and is returned once. */
 function parseNodes(text: string, gres: Readonly<Record<string, string>>): Node[] {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   return [...new Map(lines.map((line) => parseNode(line, gres)).map((node) => [node.name, node])).values()]
@@ -82,7 +82,7 @@ function parseNode(line: string, gres: Readonly<Record<string, string>>): Node {
   }
 }
 
-/** `gpu:a100:4(S:0-1),gpu:2` has six. */
+/** Counts a resource in such a list: `gpu:a100:4(S:0-1),gpu:2` has six GPUs. */
 function countOf(resources: string, wanted: string): number {
   return resources
     .replaceAll(/\([^)]*\)/g, '')

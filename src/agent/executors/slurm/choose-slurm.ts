@@ -7,15 +7,14 @@ import type { Warning } from '../../../domain/warning.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
 import type { AgentIsolation } from '../../../domain/agent/protocol.ts'
-import type { Executor, ExecutorHooks } from '../executor.ts'
+import { type Executor, type ExecutorHooks, ExecutorSetupError } from '../executor.ts'
 import { within } from '../../../waiting/wait.ts'
-import { ExecutorSetupError } from '../setup-error.ts'
 import { type JobUsers, resolveUsers, whoCannotEnter } from './job-users.ts'
 import { ANSWER_WITHIN_MS } from './presence.ts'
 import { createSlurmCommands } from './slurm-commands.ts'
 import { createSlurmExecutor } from './slurm-executor.ts'
 import { systemPath } from '../../../machine/system-programs.ts'
-import type { SlurmImage, SlurmOptions } from './slurm-options.ts'
+import type { SlurmImage, SlurmOptions } from './slurm-host.ts'
 
 export interface SlurmConfig {
   slurmDir?: string | undefined
@@ -46,7 +45,7 @@ interface ChosenCluster {
 }
 
 /**
- * Asks the cluster what the partition has, which is what the agent offers.
+ * Asks the cluster what the partition has, and offers that.
  *
  * @throws ExecutorSetupError
  */
@@ -71,7 +70,7 @@ export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Lo
     isolation: { name: users === null ? 'none' : 'slurm-user', byHand: true },
     slots,
     slotsPerKernelMax,
-    // They would be those of whichever node has the job.
+    // They would be ports of whichever node runs the job.
     ports: false,
     warnings: projects.length === 0 ? [] : [{ kind: 'directory', text: cannotEnter(projects.length) }],
     create: (hooks, agentId) =>
@@ -85,8 +84,8 @@ function cannotEnter(projects: number): string {
 }
 
 /**
- * A directory whose file server is away holds whoever looks at it: so that is another process. It writes, as such a
- * directory may still show what it had.
+ * Waits until the directory answers. If its file server is down, every process that accesses it hangs, so another
+ * process does. It also writes, because such a directory may still show its old content.
  */
 async function whenItAnswers(directory: string | undefined, log: Logger): Promise<void> {
   if (directory === undefined) return
@@ -95,7 +94,7 @@ async function whenItAnswers(directory: string | undefined, log: Logger): Promis
     env: { PATH: systemPath() },
     stdio: 'ignore',
   })
-  // One that cannot be started says nothing of the directory.
+  // If the process cannot be started, that says nothing about the directory.
   const looked = once(look, 'exit').catch(() => null)
   if ((await within(ANSWER_WITHIN_MS, looked)) !== undefined) return
   log.warn({ directory }, 'REPRISE_SLURM_DIR does not answer: is its file server up? The agent starts once it does')

@@ -3,12 +3,12 @@ import { promisify } from 'node:util'
 import type { Owner } from '../../../archive/extract-archive.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { systemProgram } from '../../../machine/system-programs.ts'
-import { ExecutorSetupError } from '../setup-error.ts'
+import { ExecutorSetupError } from '../executor.ts'
 
 /**
- * As whom the jobs of projects run, by the project's name. The agent is root then. What it trusts later on, as a
- * kernel's record and how it was submitted, lies in directories that are root's; a job's user has those within that the
- * job writes, and can make of them what it likes.
+ * The Unix users of jobs, by project name. The agent is then root. What it relies on later, such as a kernel's record
+ * and its submission, is in directories that belong to root. The directories that the job writes belong to the job's
+ * user, who can put anything there.
  */
 export type JobUsers = Readonly<Record<string, Owner>>
 
@@ -17,7 +17,7 @@ const NAME = /^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,255}$/
 
 /**
  * @param names project → Unix user
- * @returns null if there are none: all jobs are the agent's
+ * @returns null if there are none: all jobs then belong to the agent
  * @throws ExecutorSetupError
  */
 export async function resolveUsers(names: Readonly<Record<string, string>>): Promise<JobUsers | null> {
@@ -37,14 +37,16 @@ async function resolve(project: string, name: string): Promise<Owner> {
   return { uid, gid }
 }
 
-/** Asks the system, which may have its users from anywhere. */
+/** Asks the system, whose users may come from any source. */
 async function idOf(option: string, name: string): Promise<number | null> {
   if (!NAME.test(name)) return null
   const { stdout } = await execute(systemProgram('id'), [option, name], { env: {} }).catch(() => ({ stdout: '' }))
   return /^\d+\n$/.test(stdout) ? Number(stdout) : null
 }
 
-/** Groups of theirs may let them in all the same, so this is no reason not to start. */
+/**
+ * Lists users that seem to have no access. Their groups may nevertheless allow it, so this is no reason not to start.
+ */
 export async function whoCannotEnter(directory: string, users: JobUsers | null): Promise<string[]> {
   const projects = Object.entries(users ?? {})
   const entries = await Promise.allSettled(
@@ -57,13 +59,13 @@ function fault(message: string): never {
   throw new ExecutorSetupError(`REPRISE_SLURM_USERS: ${message}`)
 }
 
-/** @returns undefined if its project is not named */
+/** @returns undefined if its project has no user configured */
 export function userOf(users: JobUsers | null, { projectName = '' }: KernelSpec): Owner | null | undefined {
   if (users === null) return null
   return Object.hasOwn(users, projectName) ? users[projectName] : undefined
 }
 
-/** Whose job it is; null: the agent's own. */
+/** Returns the id of the user who owns the job; null stands for the agent's own user. */
 export function uidOf(user: Owner | null): number {
   return user?.uid ?? process.getuid?.() ?? 0
 }

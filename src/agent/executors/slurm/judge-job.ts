@@ -1,45 +1,46 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
-import { SIGKILLED } from '../exit-codes.ts'
-import { FENCED } from '../fenced.ts'
-import type { JobRow } from './parse-squeue.ts'
-import type { JobStatus } from './slurm-status.ts'
+import { FENCED, SIGKILLED } from '../executor.ts'
+import type { JobRow, JobStatus } from './slurm-status.ts'
 
 /**
- * What a kernel's `status` and Slurm's row of it mean together. `status` decides whether and how the command ran; Slurm
- * adds only the cause. That Slurm says nothing is never an end by itself.
+ * The evidence about a kernel: its `status`, and Slurm's row of its job. `status` decides whether and how the command
+ * ran, and Slurm only adds the cause. A missing answer of Slurm is never an end by itself.
  */
 export interface JobEvidence {
   status: JobStatus
-  /** null: squeue answered, twice in a row, and did not list it. unknown: not asked since, or Slurm does not answer. */
+  /** null: squeue answered twice in a row and did not list it. 'unknown': not asked since, or Slurm does not answer. */
   row: JobRow | null | 'unknown'
-  /** Whether Slurm has started the job that began another time; that start found the claim, and said so. */
+  /** Whether Slurm has started the job another time after it began. That start found the claim, and left a mark. */
   startedAgain: () => boolean
   /** How long the row has been in its state, or has been missing. */
   rowAgeMs: number
-  /** Since `status` had its last line; null if it has none. */
+  /** Time since the last line of `status` was written; null if it has no last line. */
   endedForMs: number | null
   /** A stop was ordered, by the server or by the agent itself. */
   stopOrdered: boolean
-  /** The reason of the agent's own. */
+  /** Reason of the stop, if the agent itself ordered it. */
   stopError: FailureError | null
   memoryLimitBytes: number | null
-  /** The last line of what Slurm itself wrote for the job. */
+  /** Returns the last line that Slurm itself wrote for the job. */
   slurmOutput: () => string
 }
 
 export type JobVerdict =
-  /** Not begun: goes on waiting, for this reason. */
+  /** It has not begun, and continues to wait for this reason. */
   | { kind: 'waits'; reason: string | null }
   | { kind: 'runs' }
-  /** It ended without having begun. The caller claims it first, and judges again if the claim is lost. */
+  /** It ended without having begun. The caller claims it first, and judges again if somebody else has claimed it. */
   | { kind: 'not-run'; again: boolean; error: FailureError }
   | { kind: 'ended'; exitCode: number | null; oomKilled: boolean; error: FailureError | null; gone: boolean }
 
-/** How long Slurm may call a job running or completing before its `status` has to be there: files of others come late. */
+/**
+ * How long Slurm may report a job as running or completing before its `status` must exist: files of other nodes come
+ * late.
+ */
 export const BEGIN_WAIT_MS = 60_000
-/** How long the cause of a failure is waited for, once the exit code is there. */
+/** How long to wait for the cause of a failure once the exit code is known. */
 export const CAUSE_WAIT_MS = 10_000
-/** Before a job that ended without an exit line is judged: network file systems show another node's line late. */
+/** How long to wait for the exit line of an ended job: network file systems show another node's line late. */
 export const EXIT_LINE_WAIT_MS = 10_000
 
 export const WAITING: ReadonlySet<string> = new Set([
@@ -92,7 +93,7 @@ function judgeExit(evidence: JobEvidence, exitCode: number): JobVerdict {
   if (stopOrdered || status.fenced) return ended(exitCode, ownStop(evidence))
   if (exitCode === 0 && !status.signalled) return ended(0, stopError)
   if (status.signalled && row !== 'unknown' && row !== null && (WAITING.has(row.state) || row.restarts > 0)) {
-    return ended(exitCode, cancelled('somebody had Slurm start its job again'))
+    return ended(exitCode, cancelled('somebody made Slurm start its job again'))
   }
   const final = row !== 'unknown' && row !== null && !LIVE.has(row.state) && !WAITING.has(row.state)
   if (!final) return (endedForMs ?? 0) < CAUSE_WAIT_MS ? { kind: 'runs' } : ended(exitCode, null)
@@ -103,14 +104,14 @@ function judgeExit(evidence: JobEvidence, exitCode: number): JobVerdict {
   return ended(exitCode, null)
 }
 
-/** It began, and no line says how it ended. */
+/** Judges a job that began, and whose end no line reports. */
 function judgeSilent(evidence: JobEvidence, row: JobRow | null): JobVerdict {
   const { status, startedAgain, stopOrdered, rowAgeMs } = evidence
   const waits = row !== null && WAITING.has(row.state)
   if (startedAgain() || (status.began !== null && (waits || (row !== null && row.restarts > 0)))) {
     return lost({ name: 'node-failed', message: 'Slurm has started its job another time' })
   }
-  // It is about to begin, and the row is of another job of its name.
+  // The job is about to begin; the row belongs to another job of its name.
   if (waits) return { kind: 'runs' }
   if (row !== null && LIVE.has(row.state)) return { kind: 'runs' }
   if (rowAgeMs < EXIT_LINE_WAIT_MS) return { kind: 'runs' }
@@ -139,7 +140,7 @@ function ended(exitCode: number | null, error: FailureError | null): JobVerdict 
   return { kind: 'ended', exitCode, oomKilled: false, error, gone: true }
 }
 
-/** Its processes may live on at a node that nobody hears of. */
+/** Its processes may still live on a node that is out of reach. */
 function lost(error: FailureError): JobVerdict {
   return { kind: 'ended', exitCode: null, oomKilled: false, error, gone: false }
 }

@@ -6,36 +6,37 @@ import { uptimeSeconds } from '../process/proc-stat.ts'
 import { readControlFile } from '../../control-file.ts'
 
 /**
- * How long jobs may run on without a word of the agent: `<counter> <written, epoch s> <ttl s>`, replaced in one step.
- * The server treats the agent's kernels as gone a while after its fence. The slack before that is for the keeper: the
- * lease may be written 5 s late, it looks every 2 s at a copy that is at most 2 s old, and gives 5 s of grace.
+ * Limits how long jobs may run without a sign of the agent. The file has `<counter> <written, epoch s> <ttl s>`, and is
+ * replaced in one step. The server treats the agent's kernels as gone some time after its fence. This slack is the time
+ * that the keeper needs before that: the lease may be written 5 s late, the keeper looks every 2 s at a copy that is at
+ * most 2 s old, and gives 5 s of grace.
  */
 const LEASE_SLACK_S = 20
 const WRITE_INTERVAL_S = 5
-/** Shorter ones would run out while a job waits for its first sight of them. */
+/** A shorter lease could expire before a job has seen it for the first time. */
 const TTL_MIN_S = 10
-/** The shortest fence of a resource group with which jobs are started. */
+/** Shortest fence of a resource group with which jobs are started. */
 const FENCE_MIN_S = LEASE_SLACK_S + TTL_MIN_S
 
 export interface Lease {
-  /** For how long the fence has been renewed. */
+  /** Called when the fence has been renewed for this long. */
   renew(leftMs: number): void
   readonly ttlSeconds: number | null
-  /** Why no job may be started; null if they may. */
+  /** Returns why no job may be started; null if jobs may start. */
   refusal(): string | null
-  /** Resolves once nothing is being written. */
+  /** Resolves once no write is in progress. */
   close(): Promise<void>
 }
 
-/** What the server has last said, as of then: one that waits for its turn to be written lasts no longer for it. */
+/** The last answer of the server, with its time: waiting for an earlier write does not make the lease last longer. */
 interface Renewal {
   ttl: number
-  /** Of this machine's uptime, in seconds. */
+  /** Machine uptime in seconds. */
   at: number
   epochSeconds: number
 }
 
-/** A directory that hangs holds what is being written, and not who has ordered it. */
+/** Opens the lease. If the directory hangs, only the write hangs, not the caller. */
 export function openLease(root: string, log: Logger): Lease {
   const path = join(root, 'lease')
   let counter = Number.parseInt(readControlFile(path) ?? '', 10) || 0
@@ -49,7 +50,7 @@ export function openLease(root: string, log: Logger): Lease {
     return at - writtenAt < WRITE_INTERVAL_S && ttl !== null && wanted >= ttl - 1
   }
 
-  /** However long the directory takes, the last one that comes meanwhile is written, too. */
+  /** Writes the lease until the last renewal is written, however long the directory takes. */
   async function writeAll(): Promise<void> {
     for (let renewal = next; renewal !== null; renewal = next) {
       next = null

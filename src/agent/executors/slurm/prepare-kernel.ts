@@ -1,22 +1,17 @@
 import { join } from 'node:path'
 import type { Owner } from '../../../archive/extract-archive.ts'
 import { messageOf } from '../../../observability/error-message.ts'
-import { pullCheckpoint } from '../process/chain/pull-checkpoint.ts'
-import { type CodeHost, pullCode } from '../kernel-book/pull-code.ts'
-import { verdictPath } from '../kernel-directory/verdict-file.ts'
-import { createKernelDirectory, writeRunScript } from '../kernel-directory/kernel-directory.ts'
-import { kernelEnvironment } from '../process/kernel-environment.ts'
-import { pullImage, withInterpreter } from '../process/image-preset.ts'
-import { chainDirectory, openChainDirectory } from '../process/chain/chain-directory.ts'
-import type { ChainHost } from '../process/chain/chain-host.ts'
-import { execFault } from '../process/shell/exec-fault.ts'
-import { quote } from '../process/shell/quote.ts'
-import { exportsOf, programOf } from '../process/shell/environment.ts'
+import { pullCheckpoint } from '../chain/pull-checkpoint.ts'
+import { type CodeHost, pullCode } from '../kernels/kernel-code.ts'
+import { verdictPath } from '../kernels/exit-verdict.ts'
+import { createKernelDirectory, writeRunScript } from '../kernels/kernel-directory.ts'
+import { kernelEnvironment, pullImage, withInterpreter } from '../process/image-preset.ts'
+import { chainDirectory, openChainDirectory } from '../chain/chain-directory.ts'
+import type { ChainHost } from '../chain/chain-host.ts'
+import { execFault, exportsOf, programOf, quote } from '../process/shell.ts'
 import { exclusion, JobArgumentsError, requestArguments } from './submit/job-arguments.ts'
-import type { SlurmHost } from './slurm-host.ts'
-import type { SlurmImage } from './slurm-options.ts'
+import { giveTo, type SlurmHost, type SlurmImage, type SlurmKernel } from './slurm-host.ts'
 import { userOf } from './job-users.ts'
-import { giveTo, type SlurmKernel } from './slurm-kernel.ts'
 
 class RefusedError extends Error {
   override readonly name: string
@@ -32,7 +27,7 @@ export async function prepareKernel(
   kernel: SlurmKernel,
 ): Promise<void> {
   const { assignment, spec, path } = kernel
-  const isWanted = () => kernel.phase === 'PREPARING' && !host.book.closed
+  const isWanted = () => kernel.phase === 'PREPARING' && !host.registry.closed
   try {
     if (spec.portVariable !== null)
       throw new RefusedError(
@@ -41,12 +36,15 @@ export async function prepareKernel(
       )
     giveTo(kernel, userFor(host, kernel))
     setRequest(host, kernel)
-    // Slurm jobs outlive a restart of the agent's machine, so its boot says nothing.
+    // Slurm jobs outlive a restart of the agent's machine, so its boot id does not matter.
     const { user } = kernel
     const record = { version: 1, assignment, bootId: '', spec, port: null, user } as const
     const places = { owner: user, more: user === null ? [] : ['job'] }
     if (
-      !(await host.presence.whenThere(() => createKernelDirectory(path, record, places, host.book.removals), isWanted))
+      !(await host.presence.whenThere(
+        () => createKernelDirectory(path, record, places, host.registry.removals),
+        isWanted,
+      ))
     )
       return
   } catch (error) {
@@ -55,7 +53,7 @@ export async function prepareKernel(
   // A stop or a removal may have happened meanwhile.
   if (!isWanted()) return
   if ((await pullCode(host, kernel, kernel.user)) && (await pullCheckpoint(host, kernel, kernel.user)))
-    await host.book.prepared(kernel)
+    await host.registry.prepared(kernel)
 }
 
 function userFor({ options }: SlurmHost, { spec }: SlurmKernel): Owner | null {
@@ -65,7 +63,10 @@ function userFor({ options }: SlurmHost, { spec }: SlurmKernel): Owner | null {
   throw new RefusedError('submit-refused', message)
 }
 
-/** For one that is submitted another time. @returns false if it cannot be: then it has failed */
+/**
+ * Renews the request of a kernel that is submitted another time. @returns false if that is impossible: the kernel has
+ * then failed
+ */
 export function makeRequest(host: SlurmHost, kernel: SlurmKernel): boolean {
   try {
     setRequest(host, kernel)
@@ -79,14 +80,14 @@ export function makeRequest(host: SlurmHost, kernel: SlurmKernel): boolean {
 function setRequest(host: SlurmHost, kernel: SlurmKernel): void {
   kernel.image = imageOf(host, kernel.spec.image)
   kernel.request = [...requestArguments(kernel.spec, host.options), ...kernel.image.sbatch]
-  // Nodes come and go, so it is found out each time.
+  // Nodes come and go, so this is determined each time.
   kernel.exclusion = exclusion(kernel.spec, host.options, host.nodes)
 }
 
-/** Writes what the job runs. From here on a later instance goes on. */
+/** Writes what the job runs. From here on a later instance can continue. */
 export async function launchKernel(host: SlurmHost & ChainHost, kernel: SlurmKernel): Promise<void> {
   const { spec, path } = kernel
-  const isWanted = () => kernel.phase === 'LAUNCHING' && kernel.killAt === null && !host.book.closed
+  const isWanted = () => kernel.phase === 'LAUNCHING' && kernel.killAt === null && !host.registry.closed
   const write = async () => {
     kernel.found = await openChainDirectory(host, spec, kernel.user)
     setRequest(host, kernel)
@@ -98,12 +99,12 @@ export async function launchKernel(host: SlurmHost & ChainHost, kernel: SlurmKer
   } catch (error) {
     return refuse(host, kernel, error, 'could not be started')
   }
-  if (!host.book.closed) host.enqueue(kernel)
+  if (!host.registry.closed) host.enqueue(kernel)
 }
 
-/** Its stop came first. */
-function endUnstarted({ book }: SlurmHost, kernel: SlurmKernel): void {
-  if (kernel.phase === 'LAUNCHING' && !book.closed) book.endBeforeRunning(kernel, kernel.stopError)
+/** Ends a kernel whose stop came before its start. */
+function endUnstarted({ registry }: SlurmHost, kernel: SlurmKernel): void {
+  if (kernel.phase === 'LAUNCHING' && !registry.closed) registry.endBeforeRunning(kernel, kernel.stopError)
 }
 
 function scriptOf(host: SlurmHost, kernel: SlurmKernel, chain: string): string {
@@ -137,9 +138,9 @@ function imageOf({ options, presets, path }: SlurmHost, name: string | null): Sl
 }
 
 function refuse(host: SlurmHost, kernel: SlurmKernel, error: unknown, what: string): void {
-  if (error instanceof RefusedError) return host.book.fail(kernel, error.name, error.message)
+  if (error instanceof RefusedError) return host.registry.fail(kernel, error.name, error.message)
   if (error instanceof JobArgumentsError) {
-    return host.book.fail(kernel, 'submit-refused', error.message)
+    return host.registry.fail(kernel, 'submit-refused', error.message)
   }
-  host.book.fail(kernel, 'executor-failed', `${what}: ${messageOf(error)}`)
+  host.registry.fail(kernel, 'executor-failed', `${what}: ${messageOf(error)}`)
 }

@@ -1,35 +1,38 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
-import { withPipes } from '../process/shell/with-pipes.ts'
+import { withPipes } from '../process/shell.ts'
 import { systemPath } from '../../../machine/system-programs.ts'
 import { wait, within } from '../../../waiting/wait.ts'
 
-/** A network file system that is well answers within milliseconds. */
+/** A healthy network file system answers within milliseconds. */
 export const ANSWER_WITHIN_MS = 3_000
 const LOOK_AGAIN_MS = 1_000
 const SILENT = 'the shared directory does not answer'
 
 /**
- * Whether the shared directory is there, as its helper sees it: whoever looks at a directory that hangs is held until it
- * answers, and cannot be ended before.
+ * Whether the shared directory is available, as a helper process sees it. A process that accesses a hanging directory
+ * is blocked until it answers, and cannot be killed before.
  */
 export interface Presence {
-  /** Why it is away, in words; null while it is there. */
+  /** Why the directory is unavailable, as text for people; null while it is available. */
   readonly fault: string | null
-  /** Takes a bounded time. @returns the same, as of now, or as it was seen so long ago at most */
+  /**
+   * Checks the directory, in limited time. An answer that is at most `ageMaxMs` old is used again. @returns the fault
+   */
   look(ageMaxMs?: number): Promise<string | null>
   /**
-   * Does something in there. If that fails because the directory is away, it is done again once it is back.
+   * Does some work in the directory. If it fails because the directory is unavailable, it is repeated once that is
+   * back.
    *
-   * @returns false if it was not wanted any more
-   * @throws what the work throws while the directory is there
+   * @returns false if the work was no longer wanted
+   * @throws errors of the work while the directory is available
    */
   whenThere(work: () => Promise<void>, isWanted: () => boolean): Promise<boolean>
   close(): void
 }
 
-/** @param changed called whenever the fault is another one */
+/** @param changed called whenever the fault changes */
 export function watchPresence(root: string, log: Logger, changed: () => void): Presence {
   const helper = createHelper(root)
   let fault: string | null = null
@@ -43,7 +46,7 @@ export function watchPresence(root: string, log: Logger, changed: () => void): P
       askedAt = now
       question = helper.ask().finally(() => (question = null))
     }
-    // One that is held stays the only one.
+    // While a question hangs, no further one is asked.
     const answer = await within(Math.max(0, askedAt + ANSWER_WITHIN_MS - now), question)
     note(answer === undefined ? SILENT : answer)
     return fault
@@ -52,7 +55,7 @@ export function watchPresence(root: string, log: Logger, changed: () => void): P
   function note(found: string | null): void {
     if (found === fault) return
     if (found === null) log.info('the shared directory is there again')
-    else log.warn({ fault: found }, 'the shared directory is away: what should start waits for it')
+    else log.warn({ fault: found }, 'the shared directory is unavailable: new kernels wait for it')
     fault = found
     changed()
   }
@@ -79,7 +82,7 @@ export function watchPresence(root: string, log: Logger, changed: () => void): P
   }
 }
 
-/** Answers each line with one. It writes, too: a directory that hangs may still show what it had. */
+/** Answers each line with a line. It also writes, because a directory that hangs may still show its old content. */
 const HELPER = `while read -r line; do
   if ! [ -d "$1/kernels" ]; then echo 'the shared directory is not there'
   elif { true >>"$1/presence"; } 2>/dev/null; then echo
@@ -87,7 +90,7 @@ const HELPER = `while read -r line; do
   fi
 done`
 
-/** A shell that ends with this process, unless the directory holds it: then once it is let go. */
+/** Starts a shell that ends with this process. If the directory blocks it, it ends once it is released. */
 function createHelper(root: string): { ask(): Promise<string | null>; close(): void } {
   let child: ChildProcess | null = null
 
@@ -113,10 +116,10 @@ function createHelper(root: string): { ask(): Promise<string | null>; close(): v
       try {
         asked = child ??= start()
       } catch (error) {
-        resolve(`it is not known whether the shared directory is there: ${messageOf(error)}`)
+        resolve(`it is unknown whether the shared directory is available: ${messageOf(error)}`)
         return promise
       }
-      const failed = () => answer('it is not known whether the shared directory is there: its helper has ended')
+      const failed = () => answer('it is unknown whether the shared directory is available: its helper has ended')
       const answer = (text: string | null) => {
         asked.off('exit', failed).off('error', failed)
         asked.stdout!.off('data', heard)

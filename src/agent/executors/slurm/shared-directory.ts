@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, realpathSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readControlFile } from '../../control-file.ts'
-import { JOB_SCRIPT } from './script/job-script.ts'
+import { JOB_SCRIPT } from './job-script.ts'
 
 /**
- * What the agent and all nodes see under the same path, `<directory>/<agent id>/`:
+ * The files that the agent and all nodes see under the same path, `<directory>/<agent id>/`:
  *
  *   lease                        see openLease
  *   presence                     empty: the agent opens it to see that it can write
  *   bin/<hash>/job.sh            never changed, since running jobs read it
- *   kernels/<kernel id>/         as of any kernel; besides:
+ *   kernels/<kernel id>/         as for any kernel, and also:
  *     submit      { name, task, at } written before it is submitted
- *     slurm.out   what Slurm itself says of the job
+ *     slurm.out   what Slurm itself writes about the job
  *     again       left by a job that Slurm has started another time
- *     job/        of the job's user, where that is not the agent's: has `status`, output, `slurm.out` and `again` then
+ *     job/        directory of the job's user, if that is not the agent's: `status`, output, `slurm.out` and `again`
  *   batches/<batch id>           kernels of an array or a gang, a line for each
  *   chains/<chain id>/
  */
@@ -26,10 +26,10 @@ export interface SharedDirectory {
   readonly jobScript: string
 }
 
-/** Others pass through, to what is theirs. */
+/** Mode that lets other users pass through to their own directories. */
 const PASSABLE = 0o711
 
-/** @throws if it cannot be written, or has a name that cannot stand in a batch script */
+/** @throws if it cannot be written, or its path cannot be used in a batch script */
 export function openSharedDirectory(directory: string, agentId: string): SharedDirectory {
   const root = join(realpathSync(directory), agentId)
   if (/[\n\0]/.test(root)) throw new Error('the path of the directory has a line break')

@@ -1,16 +1,20 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { messageOf } from '../../../observability/error-message.ts'
-import { withPipes } from '../process/shell/with-pipes.ts'
+import { withPipes } from '../process/shell.ts'
 import { systemPath, systemProgram } from '../../../machine/system-programs.ts'
 import { type Capacity, parseCapacity, SINFO_FORMAT } from './capacity.ts'
-import { type JobRow, parseSqueue, SQUEUE_FORMAT } from './parse-squeue.ts'
+import { type JobRow, parseSqueue, SQUEUE_FORMAT } from './slurm-status.ts'
+import type { Logger } from '../../../observability/log.ts'
 
-/** A program takes 9 s to give up a controller that is down. */
+/** Time limit of a command. Slurm's programs give up a controller that is down after 9 s. */
 const COMMAND_LIMIT_MS = 30_000
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
-/** What no repetition mends: the job asks for what the cluster does not have. Anything else is tried again. */
+/**
+ * Refusals that no repetition solves, because the job asks for what the cluster does not have. Anything else is tried
+ * again.
+ */
 const REFUSALS = [
   /Requested node configuration is not available/i,
   /Invalid partition name/i,
@@ -31,30 +35,31 @@ const REFUSALS = [
 /** `MaxArraySize` is a setting of the cluster; with 0 or 1 it has no arrays. */
 const ARRAY_REFUSAL = /Invalid job array specification/i
 
-/** `too-many`: the array has more tasks than the cluster takes. */
+/** 'too-many': the array has more tasks than the cluster accepts. */
 export type Submission =
   | { kind: 'submitted'; jobId: string }
   | { kind: 'refused' | 'later' | 'too-many'; message: string }
 
-/** Slurm did not answer, or not with what was asked for: nothing may be concluded. */
+/** Slurm did not answer, or gave an unexpected answer. Nothing may be concluded from that. */
 export class SlurmSilentError extends Error {}
 
-/** Slurm's own programs. */
+/** Runs Slurm's own programs. */
 export interface SlurmCommands {
   /** Never rejects. */
   submit(args: readonly string[], script: string): Promise<Submission>
-  /** All jobs of these users, ended ones too, as long as Slurm remembers them. @throws SlurmSilentError */
+  /** Lists all jobs of these users, also ended ones as long as Slurm remembers them. @throws SlurmSilentError */
   list(users: readonly number[]): Promise<JobRow[]>
   /**
-   * Ends all of this user's jobs of this name, or one of them: ids alone may have been given to another job.
+   * Ends all of this user's jobs of this name, or one of them. The name is always given, because Slurm may have given
+   * an id to another job.
    *
-   * @param signal only sends this one, to the job's own script
+   * @param signal if given, only sends this signal to the job's own script
    * @throws SlurmSilentError
    */
   cancel(job: { name: string; uid: number; jobId?: string | undefined; signal?: 'TERM' | undefined }): Promise<void>
   /** @throws SlurmSilentError */
   capacity(partition: string | undefined, gres: Readonly<Record<string, string>>, factor: number): Promise<Capacity>
-  /** Whether the node is there and answers. @throws SlurmSilentError */
+  /** Whether the node is up and answers. @throws SlurmSilentError */
   isNodeUp(node: string): Promise<boolean>
 }
 
@@ -62,7 +67,7 @@ export function createSlurmCommands(): SlurmCommands {
   return {
     async submit(args, script) {
       const { status, output, errors } = await run('sbatch', args, script).catch(silent)
-      // It may say that it has had trouble, and have succeeded.
+      // `sbatch` may report trouble and have succeeded nevertheless.
       const jobId = /^(\d+)(;\S+)?$/m.exec(output)?.[1]
       if (status === 0 && jobId !== undefined) return { kind: 'submitted', jobId }
       const message = lastLine(errors) || lastLine(output) || 'sbatch failed'
@@ -127,8 +132,8 @@ function silent(error: unknown): Answer {
 }
 
 /**
- * With nothing of the agent's environment but what finds the cluster: `sbatch` hands its own on to the job, and reads
- * options from it.
+ * Runs a program with only those variables of the agent's environment that find the cluster: `sbatch` passes its
+ * environment on to the job, and reads options from it.
  */
 async function run(program: string, args: readonly string[], input = ''): Promise<Answer> {
   const { SLURM_CONF } = process.env
@@ -139,7 +144,7 @@ async function run(program: string, args: readonly string[], input = ''): Promis
   // An answer that is cut off would hide jobs.
   const tooLong = () => child.kill('SIGKILL')
   const [output, errors] = [collect(child.stdout, tooLong), collect(child.stderr, tooLong)]
-  // A program that reads none of it may be gone before it is written.
+  // A program that reads no input may have ended before it is written.
   child.stdin.on('error', () => undefined).end(input)
   const [status] = (await closed) as [number | null]
   return { status, output: output(), errors: status === null ? `${program} did not answer` : errors() }
@@ -158,4 +163,31 @@ function collect(stream: NodeJS.ReadableStream, tooLong: () => void): () => stri
 
 function lastLine(text: string): string {
   return text.trim().split('\n').at(-1)?.trim() ?? ''
+}
+
+/** Label of an agent whose controller does not answer. */
+export const UNREACHABLE = { slurm: 'unreachable' }
+
+/** Whether Slurm answers. Each change is logged, and changes a label of the agent. */
+export interface SlurmContact {
+  silent(why: string): void
+  answered(): void
+}
+
+export function createSlurmContact(log: Logger, labelled: (labels: Record<string, string>) => void): SlurmContact {
+  let isSilent = false
+  return {
+    silent(why) {
+      if (isSilent) return
+      isSilent = true
+      log.warn({ error: why }, 'Slurm does not answer')
+      labelled(UNREACHABLE)
+    },
+    answered() {
+      if (!isSilent) return
+      isSilent = false
+      log.info('Slurm answers again')
+      labelled({})
+    },
+  }
 }

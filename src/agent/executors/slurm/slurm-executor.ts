@@ -3,61 +3,68 @@ import { join } from 'node:path'
 import type { ObservedKernel } from '../../../domain/agent/protocol.ts'
 import type { Logger } from '../../../observability/log.ts'
 import { readControlFile } from '../../control-file.ts'
-import { isDropped } from '../../removal/removals.ts'
-import type { Executor, ExecutorHooks } from '../executor.ts'
-import { type CodeHost } from '../kernel-book/pull-code.ts'
-import { openChainStore } from '../../chain-store.ts'
-import { createKernelBook } from '../kernel-book/kernel-book.ts'
-import { observeKernel } from '../kernel-book/kernel-entry.ts'
-import * as directory from '../kernel-directory/kernel-directory.ts'
-import { leaveChain } from '../process/chain/chain-directory.ts'
-import type { ChainHost } from '../process/chain/chain-host.ts'
+import { isDropped } from '../../removals.ts'
+import type { Executor, ExecutorHooks, ExecutorOffer } from '../executor.ts'
+import type { CodeHost } from '../kernels/kernel-code.ts'
+import { openChainStore } from '../chain/chain-store.ts'
+import { createKernelRegistry } from '../kernels/kernel-registry.ts'
+import { observeKernel } from '../kernels/kernel-entry.ts'
+import * as directory from '../kernels/kernel-directory.ts'
+import { leaveChain } from '../chain/chain-directory.ts'
+import type { ChainHost } from '../chain/chain-host.ts'
 import { uptimeSeconds } from '../process/proc-stat.ts'
-import { createPublisher } from '../process/chain/publish-checkpoint.ts'
-import { relayAtEnd } from '../process/chain/relay-checkpoint.ts'
-import { leftCheckpoint } from '../process/chain/look-at-checkpoint.ts'
-import { createChainDrops } from '../process/chain/drop-chains.ts'
+import { createPublisher } from '../chain/publish-checkpoint.ts'
+import { relayAtEnd } from '../chain/relay-checkpoint.ts'
+import { leftCheckpoint } from '../chain/look-at-checkpoint.ts'
+import { createChainDrops } from '../chain/drop-chains.ts'
 import { SHIPPED_PRESETS } from '../process/image-preset.ts'
 import { kernelPath } from '../../../machine/system-programs.ts'
-import type { Capacity } from './capacity.ts'
-import { createCapacityWatch } from './capacity-watch.ts'
+import { type Capacity, hasChanged } from './capacity.ts'
 import { openLease } from './lease.ts'
 import { watchPresence } from './presence.ts'
 import { launchKernel, prepareKernel } from './prepare-kernel.ts'
 import { openSharedDirectory } from './shared-directory.ts'
-import { createSlurmContact } from './slurm-contact.ts'
-import { createSlurmCommands } from './slurm-commands.ts'
-import type { SlurmHost } from './slurm-host.ts'
-import { gangSize, giveTo, hostOf, newSlurmKernel, type SlurmKernel, type SubmitMark } from './slurm-kernel.ts'
-import type { SlurmOptions } from './slurm-options.ts'
+import { createSlurmCommands, createSlurmContact } from './slurm-commands.ts'
+import {
+  gangSize,
+  giveTo,
+  hostOf,
+  newSlurmKernel,
+  type SlurmHost,
+  type SlurmKernel,
+  type SlurmOptions,
+  type SubmitMark,
+} from './slurm-host.ts'
 import { readJobStatus } from './slurm-status.ts'
 import { createSubmitQueue } from './submit/submit-queue.ts'
 import { createJobWatch } from './watch/job-watch.ts'
 import { cancelJob, showStop, stopUnbegun } from './watch/stop-job.ts'
+import { messageOf } from '../../../observability/error-message.ts'
+import { wait } from '../../../waiting/wait.ts'
 
 export interface SlurmExecutorOptions {
-  /** Holds what is this agent's alone, as its id. */
+  /** Holds what only this agent uses, such as its id. */
   agentDir: string
   agentId: string
   log: Logger
-  /** Of a kernel's uploaded code. */
+  /** Largest archive of a kernel's uploaded code. */
   codeBytesMax: number
   slurm: SlurmOptions
-  /** What the agent offers when it starts; null: not known. */
+  /** Resources that the agent offers when it starts; null if unknown. */
   offered?: Capacity | null
 }
 
 /**
- * Runs kernels as jobs of a Slurm cluster. Whether and how a command ran is what its kernel's directory says, which agent
- * and nodes share; Slurm's word adds the cause of a failure. The headers of job script, lease and submit queue describe
- * what a crash leaves.
+ * Runs kernels as jobs of a Slurm cluster. A kernel's directory, which agent and nodes share, shows whether and how its
+ * command ran; Slurm only adds the cause of a failure. The headers of job script, lease and submit queue describe what
+ * a crash leaves.
  */
 export function createSlurmExecutor(
   { agentDir, agentId, log, codeBytesMax, slurm, offered = null }: SlurmExecutorOptions,
   hooks: ExecutorHooks,
 ): Executor {
   const shared = openSharedDirectory(slurm.directory, agentId)
-  const { book, port } = createKernelBook<SlurmKernel>(
+  const { registry, port } = createKernelRegistry<SlurmKernel>(
     { kernelsDir: shared.kernels, shared: true, log },
     {
       create: newSlurmKernel,
@@ -85,7 +92,7 @@ export function createSlurmExecutor(
     agentId,
     options: slurm,
     shared,
-    presence: watchPresence(shared.root, log, () => book.changed()),
+    presence: watchPresence(shared.root, log, () => registry.changed()),
     chainsDir: shared.chains,
     chainStore: openChainStore({ dir: shared.chains, agentDir, byHand: false }),
     tooLarge: new Map(),
@@ -101,7 +108,7 @@ export function createSlurmExecutor(
     lease: openLease(shared.root, log),
     serverHeedsGone: false,
     nodes: [],
-    book,
+    registry,
     log,
     enqueue: (kernel) => queue.add(kernel),
     dropStopped: () => queue.dropStopped(),
@@ -121,14 +128,14 @@ export function createSlurmExecutor(
     name: 'slurm',
     async recover() {
       await port.recover()
-      await book.removals.resume(shared.batches)
+      await registry.removals.resume(shared.batches)
       removeBatches(host)
       await chains.resume()
       await capacity.start()
       host.wake()
     },
     observe: () =>
-      [...book.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map((kernel) => observe(host, kernel)),
+      [...registry.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map((kernel) => observe(host, kernel)),
     renewed(leftMs, heedsGone = false) {
       host.serverHeedsGone = heedsGone
       host.lease.renew(leftMs)
@@ -146,7 +153,7 @@ export function createSlurmExecutor(
   }
 }
 
-/** To a server that would start the next attempt of what may still run somewhere. */
+/** State that is reported to a server which would otherwise start the next attempt while this one may still run. */
 const STILL_RUNNING = { status: 'RUNNING', exitCode: null, oomKilled: false, error: null, endedAt: null } as const
 
 function observe({ serverHeedsGone, presence }: SlurmHost, kernel: SlurmKernel): ObservedKernel {
@@ -156,7 +163,7 @@ function observe({ serverHeedsGone, presence }: SlurmHost, kernel: SlurmKernel):
   return {
     ...observeKernel(kernel),
     ...(lingers && (serverHeedsGone ? { gone: false } : STILL_RUNNING)),
-    // No queue: the time in which a session has to start goes on.
+    // This is no queue: the time limit for the session's start continues.
     ...(isHeldUp ? { progress: presence.fault } : waits && { waiting: { reason: note } }),
     host: hostOf(kernel),
     slurmJobId: status.began?.jobId ?? (row === null || row === 'unknown' ? null : row.cancelId),
@@ -166,19 +173,19 @@ function observe({ serverHeedsGone, presence }: SlurmHost, kernel: SlurmKernel):
 function stop(host: SlurmHost, kernel: SlurmKernel, first: boolean): void {
   if (host.presence.fault === null) showStop(host, kernel)
   if (kernel.phase === 'LAUNCHING') return stopUnbegun(host, kernel)
-  // The kernels of a gang are not the job's own script, and only the keeper can tell them apart.
+  // The kernels of a gang share the job's script, so only the keeper can stop one of them.
   const alone = gangSize(kernel) === 1
   if (first && alone && (kernel.killAt ?? 0) > Date.now()) cancelJob(host, kernel, 'TERM')
 }
 
-/** One that may be in Slurm is watched as if this instance had submitted it. */
+/** Watches a kernel that may be in Slurm as if this instance had submitted it. */
 function recover(host: SlurmHost, kernel: SlurmKernel, { user = null }: directory.KernelRecord): void {
   const { path } = kernel
   giveTo(kernel, user)
   const text = readControlFile(join(path, 'submit'))
   kernel.status = readJobStatus(kernel)
   const ran = kernel.status.claimed && !kernel.status.never
-  if (text === null && !ran) return host.book.beginAnew(kernel, directory.wasStartOrdered(path))
+  if (text === null && !ran) return host.registry.beginAnew(kernel, directory.wasStartOrdered(path))
   kernel.submit = text === null ? null : (JSON.parse(text) as SubmitMark)
   kernel.submissions = kernel.submit?.submissions ?? 1
   kernel.submittedAt = performance.now()
@@ -191,21 +198,69 @@ function recover(host: SlurmHost, kernel: SlurmKernel, { user = null }: director
   kernel.killAt = mark?.killAt ?? null
   kernel.stopError = mark?.error ?? null
   kernel.stopAt = mark?.at ?? null
-  // An earlier instance has seen it begin: the time until now is not counted while it runs.
+  // An earlier instance has seen it begin. While it runs, the time before this moment is not counted.
   if (kernel.phase === 'RUNNING') kernel.beganAt = uptimeSeconds()
-  if (mark !== null) host.book.applyStop(kernel)
+  if (mark !== null) host.registry.applyStop(kernel)
 }
 
-function removeBatch({ shared, book }: SlurmHost, { submit }: SlurmKernel): void {
+function removeBatch({ shared, registry }: SlurmHost, { submit }: SlurmKernel): void {
   if (submit === null || !submit.name.startsWith('rp-b')) return
-  if ([...book.kernels.values()].some((other) => other.submit?.name === submit.name)) return
-  book.removals.drop(join(shared.batches, submit.name))
+  if ([...registry.kernels.values()].some((other) => other.submit?.name === submit.name)) return
+  registry.removals.drop(join(shared.batches, submit.name))
 }
 
-/** Those of which no kernel is left. */
-function removeBatches({ shared, book }: SlurmHost): void {
-  const needed = new Set([...book.kernels.values()].map(({ submit }) => submit?.name))
+/** Removes batches without any remaining kernel. */
+function removeBatches({ shared, registry }: SlurmHost): void {
+  const needed = new Set([...registry.kernels.values()].map(({ submit }) => submit?.name))
   for (const name of readdirSync(shared.batches)) {
-    if (!needed.has(name) && !isDropped(name)) book.removals.drop(join(shared.batches, name))
+    if (!needed.has(name) && !isDropped(name)) registry.removals.drop(join(shared.batches, name))
+  }
+}
+
+/**
+ * Checks the partition's nodes regularly, and tells the agent when the offer has changed. While Slurm does not answer,
+ * the last offer remains valid.
+ */
+function createCapacityWatch(
+  host: SlurmHost,
+  { offered: first, offers }: { offered: Capacity | null; offers: (offer: ExecutorOffer) => void },
+): { start(): Promise<void>; close(): Promise<void> } {
+  const ending = new AbortController()
+  let offered = first
+  let running: Promise<void> = Promise.resolve()
+  host.nodes = first?.nodes ?? []
+
+  async function look(): Promise<void> {
+    const { partition, gres, queueFactor } = host.options
+    try {
+      const now = await host.commands.capacity(partition, gres, queueFactor)
+      host.nodes = now.nodes
+      host.contact.answered()
+      if (offered !== null && !hasChanged(offered, now)) return
+      const { slots, slotsPerKernelMax } = now
+      if (offered !== null) host.log.info({ before: offered.slots, slots }, 'the cluster offers something else now')
+      offered = now
+      offers({ slots, slotsPerKernelMax })
+    } catch (error) {
+      host.contact.silent(messageOf(error))
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!ending.signal.aborted) {
+      await wait(host.options.capacityMs, { signal: ending.signal, ref: false })
+      if (!ending.signal.aborted) await look()
+    }
+  }
+
+  return {
+    async start() {
+      if (offered === null) await look()
+      running = run()
+    },
+    async close() {
+      ending.abort()
+      await running
+    },
   }
 }

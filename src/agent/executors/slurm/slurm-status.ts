@@ -1,28 +1,127 @@
 import { join } from 'node:path'
 import { readBeginning, statIfThere } from '../../control-file.ts'
-import { splitOnce } from '../kernel-directory/shim-status.ts'
+import { splitOnce } from '../kernels/shim-status.ts'
+
+/** One job, or one task of an array, as `squeue` shows it. */
+export interface JobRow {
+  /** Only for display: Slurm may give the id of a job that it has lost to another one. */
+  jobId: string
+  /** The same for `scancel`, which names a waiting task by its array. */
+  cancelId: string
+  name: string
+  uid: number
+  /** Identifies the job; see rowKey. */
+  key: string
+  state: string
+  reason: string
+  /** First node, or empty. */
+  node: string
+  /** For a waiting job, when Slurm expects to start it, in Slurm's time zone; null if it does not report that. */
+  start: string | null
+  restarts: number
+  comment: string
+}
+
+/** The columns, in their order. The comment comes last, since only it may contain a bar. */
+const COLUMNS = [
+  'JobID',
+  'JobArrayID',
+  'Name',
+  'UserID',
+  'ArrayTaskID',
+  'State',
+  'Reason',
+  'NodeList',
+  'StartTime',
+  'RestartCnt',
+  'Comment',
+]
 
 /**
- * What `status` says of a kernel in Slurm. Its writers are `job.sh`, its keeper and a claiming agent; a line counts once
- * its newline is written.
+ * Format of the listing. `:|` puts a bar behind each value and cuts none off; without it, columns are 20 characters
+ * wide.
+ */
+export const SQUEUE_FORMAT = COLUMNS.map((name) => `${name}:|`).join()
+
+/** @throws if a line has another format: its job is then unknown, so nothing may be concluded */
+export function parseSqueue(text: string): JobRow[] {
+  return text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map(parseLine)
+}
+
+function parseLine(line: string): JobRow {
+  const [jobId, cancelId, name, user, task, state, reason, nodes, start, restarts, ...comment] = line.split('|')
+  if (
+    !jobId ||
+    !cancelId ||
+    !name ||
+    !/^\d+$/.test(user ?? '') ||
+    !state ||
+    reason === undefined ||
+    restarts === undefined ||
+    comment.length === 0
+  ) {
+    throw new Error(`squeue answers with a line of another format: ${line.slice(0, 200)}`)
+  }
+  return {
+    jobId,
+    cancelId,
+    name,
+    uid: Number(user),
+    key: rowKey(Number(user), name, task === undefined || task === 'N/A' ? null : task),
+    state,
+    reason: reason === 'None' ? '' : reason,
+    node: firstNode(nodes ?? ''),
+    start: start === undefined || !/^\d{4}-/.test(start) ? null : start,
+    restarts: Number.parseInt(restarts, 10) || 0,
+    comment: comment.join('|').replace(/\|$/, ''),
+  }
+}
+
+/** Combines user and name, and for a task of an array also its number. */
+export function rowKey(uid: number, name: string, task: string | number | null): string {
+  return `${uid} ${name}${task === null ? '' : `_${task}`}`
+}
+
+/** Returns the first node of a list: `n[3-5,8]` becomes `n3`, and `a,b[1-2]` becomes `a`. */
+export function firstNode(list: string): string {
+  const bracket = list.indexOf('[')
+  const comma = list.indexOf(',')
+  if (bracket < 0 || (comma >= 0 && comma < bracket)) return comma < 0 ? list : list.slice(0, comma)
+  const first = /^[0-9]+/.exec(list.slice(bracket + 1))?.[0] ?? ''
+  return list.slice(0, bracket) + first
+}
+
+/** @param state the word that Slurm uses */
+export function isJobOver(state: string): boolean {
+  return /^(BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|PREEMPTED|TIMEOUT|REVOKED)/.test(
+    state,
+  )
+}
+
+/**
+ * The content of a Slurm kernel's `status`. Its writers are `job.sh`, its keeper and a claiming agent. A line counts
+ * once its newline is written.
  */
 export interface JobStatus {
-  /** Somebody has created it: no other job runs the command. */
+  /** The file exists, so no other job runs the command. */
   claimed: boolean
-  /** The claim was an agent's: the command never runs. */
+  /** An agent created the claim, so the command never runs. */
   never: boolean
   began: { jobId: string; node: string } | null
-  /** Null until `exit` is there. */
+  /** Null before the line `exit`. */
   exitCode: number | null
-  /** For how long the command ran, by its node's uptime; null until it has ended, and of jobs of older versions. */
+  /** How long the command ran, by its node's uptime. Null until it has ended, and for jobs of older versions. */
   ranSeconds: number | null
   /** The keeper has begun to carry out a stop. */
   stopping: boolean
-  /** A signal of Slurm's or somebody's reached the job, and was passed on to the command. */
+  /** A signal from Slurm or somebody else reached the job, and was passed on to the command. */
   signalled: boolean
-  /** The keeper has begun to end it, since its lease had run out. */
+  /** The keeper has begun to end it, because its lease had expired. */
   fenced: boolean
-  /** The keeper has ended all of it. */
+  /** The keeper has ended all of its processes. */
   killed: boolean
 }
 
@@ -38,14 +137,14 @@ export const NO_STATUS: JobStatus = {
   killed: false,
 }
 
-/** A program may have made anything of it since. */
+/** Limit, since a program may have replaced the file by anything. */
 const STATUS_BYTES_MAX = 64 * 1024
 
 /**
- * What a look at its directory shows. Where its program has taken `status` away, or put something else in its place,
- * what was last read stands; before that, it counts as claimed.
+ * Reads the status from the kernel's directory. If its program has removed or replaced `status`, the last reading
+ * remains valid; if there was none, the kernel counts as claimed.
  *
- * @param names all that are in there, if that is known: what is not among them is not asked for
+ * @param names all names in the directory, if known, to avoid looking for others
  */
 export function readJobStatus(
   { outputPath }: { outputPath: string },
@@ -71,7 +170,7 @@ export function parseJobStatus(text: string | null): JobStatus {
     if (word === 'exit' && /^\d{1,3}$/.test(rest)) status.exitCode = Number(rest)
     if (word === 'ran') status.ranSeconds = parseRan(rest)
     if (word === 'stopping') status.stopping = true
-    // After its end, nothing is left that could get it.
+    // After its end there is nothing left that could receive a signal.
     if (word === 'signalled' && status.exitCode === null) status.signalled = true
     if (word === 'ending' || word === 'killed') status.fenced = true
     if (word === 'killed') status.killed = true

@@ -45,21 +45,21 @@ const CreateProjectInput = builder.inputType('CreateProjectInput', {
   description: 'The project to create.',
   fields: (t) => ({
     name: t.string({ required: true, description: 'Its name, unique among projects.' }),
-    domain: t.string({ description: 'The domain that it belongs to; `default` where none is named.' }),
+    domain: t.string({ description: 'Name of its domain; `default` if missing.' }),
   }),
 })
 
 const SetProjectMemberInput = builder.inputType('SetProjectMemberInput', {
-  description: 'Who is what in a project.',
+  description: 'The role of a user in a project.',
   fields: (t) => ({
     project: t.string({ required: true, description: 'Name of the project.' }),
     user: t.string({ required: true, description: 'Name of the user.' }),
-    role: t.field({ type: TokenRoleEnum, required: true, description: 'ADMIN, MEMBER or VIEWER.' }),
+    role: t.field({ type: TokenRoleEnum, required: true, description: 'The role: ADMIN, MEMBER or VIEWER.' }),
   }),
 })
 
 const RemoveProjectMemberInput = builder.inputType('RemoveProjectMemberInput', {
-  description: 'The membership to remove.',
+  description: 'The user and the project whose membership is removed.',
   fields: (t) => ({
     project: t.string({ required: true, description: 'Name of the project.' }),
     user: t.string({ required: true, description: 'Name of the user.' }),
@@ -100,7 +100,7 @@ mutation({
   name: 'removeProjectMember',
   description: 'Removes a user from a project; for administrators.',
   input: RemoveProjectMemberInput,
-  inputDescription: 'Who.',
+  inputDescription: 'The user, and the project.',
   payload: RemoveProjectMemberPayload,
   errors: [ValidationError, NotFoundError, ForbiddenError],
   result: 'The project',
@@ -110,11 +110,11 @@ mutation({
 /** A payload whose project is read after the commit, with the selected columns. */
 function projectPayload<Extra extends object = object>(name: string) {
   return builder.objectRef<{ id: string } & Extra>(name).implement({
-    description: 'What it is now.',
+    description: 'The project after the change.',
     fields: (t) => ({
       project: t.prismaField({
         type: ProjectNode,
-        description: 'What it is now.',
+        description: 'The project after the change.',
         resolve: (query, { id }, _args, { services }) =>
           services.prisma.project.findUniqueOrThrow({ ...query, where: { id } }),
       }),
@@ -123,7 +123,7 @@ function projectPayload<Extra extends object = object>(name: string) {
 }
 
 const CreateUserInput = builder.inputType('CreateUserInput', {
-  description: 'Somebody who creates sessions.',
+  description: 'A user, who creates sessions.',
   fields: (t) => ({ name: t.string({ required: true, description: 'Its name, unique among users.' }) }),
 })
 
@@ -153,18 +153,18 @@ mutation({
 const CreateTokenInput = builder.inputType('CreateTokenInput', {
   description: 'A token to create.',
   fields: (t) => ({
-    name: t.string({ required: true, description: 'For people: what it is for.' }),
-    role: t.field({ type: TokenRoleEnum, required: true, description: 'What it may do.' }),
+    name: t.string({ required: true, description: 'A name for people, such as its purpose.' }),
+    role: t.field({ type: TokenRoleEnum, required: true, description: 'Its role.' }),
     project: t.string({
       description:
-        'Name of the only project that it can see. MEMBER and VIEWER tokens have one, AGENT tokens have none, ADMIN and METRICS tokens may have one.',
+        'Name of the only project that it can access. Required for MEMBER and VIEWER, refused for AGENT, optional for ADMIN and METRICS.',
     }),
     user: t.string({
       description:
-        "Name of the user that it belongs to. For a project's token, the user must be a member of the project with at least the token's rights.",
+        "Name of its user. If the token has a project, the user must be a member of the project with at least the rights of the token's role.",
     }),
     resourceGroups: t.stringList({
-      description: 'For AGENT: names of the only resource groups that its agents may join; any if missing.',
+      description: 'For role AGENT: names of the only resource groups that its agents may join; any group if missing.',
     }),
     expiresAt: t.field({ type: 'DateTime', description: 'When it expires; never if missing.' }),
   }),
@@ -172,7 +172,7 @@ const CreateTokenInput = builder.inputType('CreateTokenInput', {
 
 const RevokeTokenInput = builder.inputType('RevokeTokenInput', {
   description: 'A token to revoke.',
-  fields: (t) => ({ tokenId: t.field({ type: 'UUID', required: true, description: 'Which.' }) }),
+  fields: (t) => ({ tokenId: t.field({ type: 'UUID', required: true, description: 'Id of the token.' }) }),
 })
 
 const CreateTokenPayload = tokenPayload<{ secret: string }>('CreateTokenPayload', 'A new token.')
@@ -183,16 +183,17 @@ builder.objectField(CreateTokenPayload, 'secret', (t) =>
 const RevokeTokenPayload = tokenPayload('RevokeTokenPayload', 'A revoked token.')
 builder.objectField(RevokeTokenPayload, 'deletedId', (t) =>
   t.id({
-    description: 'Its global id, for caches: what shows tokens that are valid shows it no more.',
+    description: 'Its global id, for caches: remove it from lists of valid tokens.',
     resolve: ({ tokenId }) => encodeGlobalID('Token', tokenId),
   }),
 )
 
 mutation({
   name: 'createToken',
-  description: 'Creates a token; for administrators. Those of one project create tokens for that project only.',
+  description:
+    'Creates a token; for administrators. The administrator of a project creates tokens for that project only.',
   input: CreateTokenInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The token to create.',
   payload: CreateTokenPayload,
   errors: [ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The token',
@@ -201,9 +202,10 @@ mutation({
 
 mutation({
   name: 'revokeToken',
-  description: 'Revokes a token within seconds; for administrators. Agents that use it are cut off.',
+  description:
+    'Revokes a token; for administrators. Takes effect within seconds. Agents that use it lose their access.',
   input: RevokeTokenInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The token to revoke.',
   payload: RevokeTokenPayload,
   errors: [ValidationError, NotFoundError, ForbiddenError],
   result: 'The token',
@@ -220,7 +222,7 @@ function tokenPayload<Extra extends object = object>(name: string, description: 
   builder.objectField(ref, 'token', (t) =>
     t.prismaField({
       type: TokenNode,
-      description: 'The token, as it is now.',
+      description: 'The token after the change.',
       resolve: (query, { tokenId }, _args, { services }) =>
         services.prisma.apiToken.findUniqueOrThrow({ ...query, where: { id: tokenId } }),
     }),

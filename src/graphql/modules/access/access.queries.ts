@@ -12,7 +12,7 @@ builder.queryField('domains', (t) =>
   t.connection(
     {
       type: DomainNode,
-      description: 'The domains that the token sees, by name: all, or that of its project.',
+      description: "The domains that you may see, ordered by name: all, or the one of the token's project.",
       complexity: pageComplexity,
       resolve: (_root, args, context, info) => {
         const { prisma } = context.services
@@ -28,7 +28,7 @@ builder.queryField('domains', (t) =>
       },
     },
     { name: 'DomainConnection', description: 'A page of domains.' },
-    { name: 'DomainEdge', description: 'One domain and its place.' },
+    { name: 'DomainEdge', description: 'One domain with its cursor.' },
   ),
 )
 
@@ -36,7 +36,7 @@ builder.queryField('projects', (t) =>
   t.connection(
     {
       type: ProjectNode,
-      description: 'The projects that the token sees, by name.',
+      description: 'The projects that you may see, ordered by name.',
       complexity: pageComplexity,
       resolve: (_root, args, context, info) => {
         const { prisma } = context.services
@@ -52,7 +52,7 @@ builder.queryField('projects', (t) =>
       },
     },
     { name: 'ProjectConnection', description: 'A page of projects.' },
-    { name: 'ProjectEdge', description: 'One project and its place.' },
+    { name: 'ProjectEdge', description: 'One project with its cursor.' },
   ),
 )
 
@@ -60,7 +60,7 @@ builder.queryField('users', (t) =>
   t.connection(
     {
       type: UserNode,
-      description: 'The users that the token sees, by name: all, or the members of its project.',
+      description: "The users that you may see, ordered by name: all, or the members of the token's project.",
       complexity: pageComplexity,
       resolve: (_root, args, context, info) => {
         const { prisma } = context.services
@@ -76,7 +76,7 @@ builder.queryField('users', (t) =>
       },
     },
     { name: 'UserConnection', description: 'A page of users.' },
-    { name: 'UserEdge', description: 'One user and its place.' },
+    { name: 'UserEdge', description: 'One user with its cursor.' },
   ),
 )
 
@@ -86,7 +86,7 @@ builder.queryField('tokens', (t) =>
       type: TokenNode,
       nullable: true,
       description:
-        'Tokens, newest first, revoked and expired ones included, those that browsers got in return for one left out; null, with an error, unless you are an administrator.',
+        'Tokens, newest first, including revoked and expired ones, but not those of browser logins. Null, with an error, unless you are an administrator.',
       args: { idPrefix: t.arg.string({ description: ID_PREFIX_WORDS }) },
       complexity: pageComplexity,
       resolve: (_root, { idPrefix, ...args }, context, info) => {
@@ -105,7 +105,7 @@ builder.queryField('tokens', (t) =>
       },
     },
     { name: 'TokenConnection', description: 'A page of tokens.' },
-    { name: 'TokenEdge', description: 'One token and its place.' },
+    { name: 'TokenEdge', description: 'One token with its cursor.' },
   ),
 )
 
@@ -113,24 +113,24 @@ builder.queryField('viewer', (t) =>
   t.prismaField({
     type: TokenNode,
     nullable: true,
-    description: 'The token in use: who you are and what you may do.',
+    description: 'The token of this request: your identity and your rights.',
     resolve: (query, _root, _args, { services, viewer }) =>
       services.prisma.apiToken.findUnique({ ...query, where: { id: viewer.tokenId } }),
   }),
 )
 
 const AuditFilter = builder.inputType('AuditFilter', {
-  description: 'Which entries. All given conditions must match.',
+  description: 'Filter of audit log entries. All given conditions must match.',
   fields: (t) => ({
-    project: t.string({ description: 'Name of the project that they concern.' }),
-    tokenId: t.field({ type: 'UUID', description: 'By this token.' }),
-    userId: t.field({ type: 'UUID', description: 'By tokens of this user.' }),
+    project: t.string({ description: 'About the project with this name.' }),
+    tokenId: t.field({ type: 'UUID', description: 'Actions of this token.' }),
+    userId: t.field({ type: 'UUID', description: 'Actions of the tokens of this user.' }),
     sessionId: t.field({ type: 'UUID', description: 'About this session.' }),
-    requestId: t.string({ description: 'Of this request.' }),
-    actor: t.string({ description: 'By this name.' }),
+    requestId: t.string({ description: 'Actions of the request with this id.' }),
+    actor: t.string({ description: 'Actions of the actor with this name.' }),
     action: t.stringList({ description: 'One of these actions.' }),
-    refused: t.boolean({ description: 'Only what was refused, or only what was done.' }),
-    at: t.field({ type: DateTimeFilter, description: 'By when it was.' }),
+    refused: t.boolean({ description: 'True: only refused actions; false: only actions that were done.' }),
+    at: t.field({ type: DateTimeFilter, description: 'Filter by time.' }),
   }),
 })
 
@@ -140,12 +140,12 @@ builder.queryField('auditLog', (t) =>
       type: AuditEntry,
       nullable: true,
       description:
-        'The audit log, newest first; null, with an error, unless you are an administrator. Those of one project see what concerns it. Values of environments and secrets are never in it.',
-      args: { filter: t.arg({ type: AuditFilter, description: 'Which entries.' }) },
+        'The audit log, newest first. Null, with an error, unless you are an administrator. The administrators of a project see the entries about that project. Values of environment variables and secrets are never in it.',
+      args: { filter: t.arg({ type: AuditFilter, description: 'Only entries that match.' }) },
       complexity: pageComplexity,
       resolve: (_root, { filter, ...page }, context) => readAudit(context, { filter: filter ?? {}, page }),
     },
     { name: 'AuditEntryConnection', description: 'A page of the audit log.' },
-    { name: 'AuditEntryEdge', description: 'One entry and its place.' },
+    { name: 'AuditEntryEdge', description: 'One entry with its cursor.' },
   ),
 )

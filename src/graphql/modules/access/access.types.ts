@@ -19,7 +19,7 @@ export const DomainNode = builder.prismaNode('Domain', {
     name: t.exposeString('name', { description: 'Its name, unique among domains.' }),
     quota: t.field({
       type: QuotaType,
-      description: 'Limits on its projects together, and their use.',
+      description: 'Limits on its projects in total, and their present use.',
       resolve: ({ id }, _args, { loaders }) => loaders.quotas.load({ scope: 'DOMAIN', scopeId: id }),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
@@ -27,7 +27,7 @@ export const DomainNode = builder.prismaNode('Domain', {
 })
 
 export const ProjectNode = builder.prismaNode('Project', {
-  description: 'The owner of sessions. A token sees one project, or all.',
+  description: 'The owner of sessions. A token has access to one project, or to all.',
   id: { field: 'id' },
   nullable: true,
   findUnique: (id, { viewer }) => ({ id: isUuid(id) ? id : NO_UUID, AND: [ownProject(viewer)] }),
@@ -42,7 +42,7 @@ export const ProjectNode = builder.prismaNode('Project', {
     }),
     quota: t.field({
       type: QuotaType,
-      description: 'Its limits, and their use.',
+      description: 'Its limits, and their present use.',
       resolve: ({ id }, _args, { loaders }) => loaders.quotas.load({ scope: 'PROJECT', scopeId: id }),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
@@ -50,15 +50,16 @@ export const ProjectNode = builder.prismaNode('Project', {
 })
 
 export const TokenRoleEnum = builder.enumType('TokenRole', {
-  description: 'What a token may do.',
+  description: 'The role of a token, which defines its rights.',
   values: {
-    ADMIN: { description: 'Everything, in its project or in all.' },
+    ADMIN: { description: 'Everything, in its project or, without a project, in all.' },
     MEMBER: { description: 'Reads and changes the sessions of its project.' },
     VIEWER: { description: 'Reads its project, except for the values of environment variables.' },
     METRICS: {
-      description: 'Reads service discovery, of its project or of all, and without a project `/metrics`; nothing else.',
+      description:
+        'Reads only service discovery, of its project or of all. Without a project it also reads `/metrics`.',
     },
-    AGENT: { description: 'Runs kernels, and reads nothing here.' },
+    AGENT: { description: 'Runs kernels; it reads nothing in this API.' },
   } as const,
 })
 
@@ -68,20 +69,20 @@ interface Rights {
 }
 
 const TokenRights = builder.objectRef<Rights>('TokenRights').implement({
-  description: 'What whoever has a token may do, with what it can see: in its project, or in all.',
+  description: 'Rights of a token, in its project or, without a project, in all.',
   fields: (t) => ({
     createSessions: t.exposeBoolean('change', { description: 'Create sessions and deployments.' }),
-    manageRetries: t.exposeBoolean('change', { description: 'Change, hasten and cancel retries.' }),
+    manageRetries: t.exposeBoolean('change', { description: 'Change retries, make them due now, and cancel them.' }),
     resubmit: t.exposeBoolean('change', { description: 'Resubmit sessions.' }),
     terminate: t.exposeBoolean('change', { description: 'Terminate sessions and destroy deployments.' }),
     administer: t.exposeBoolean('administer', {
       description:
-        'Read the audit log, manage tokens, and change defaults and switches of retries; without a project also everything that concerns the cluster.',
+        'Read the audit log, manage tokens, and change defaults and switches of retries. Without a project, also administer the whole cluster.',
     }),
   }),
 })
 
-/** Administrators see the tokens of their project, or all; others see only their own. */
+/** Type of tokens. Administrators see the tokens of their project, or all; others see only their own. */
 export const TokenNode = builder.prismaNode('ApiToken', {
   name: 'Token',
   description: 'An access token. Only a hash of the secret is stored.',
@@ -94,16 +95,16 @@ export const TokenNode = builder.prismaNode('ApiToken', {
   select: { id: true },
   fields: (t) => ({
     tokenId: t.expose('id', { type: 'UUID', description: 'Its id, which is not secret.' }),
-    name: t.exposeString('name', { description: 'Its name, for people; need not be unique.' }),
-    prefix: t.exposeString('prefix', { description: 'How the token begins.' }),
-    role: t.expose('role', { type: TokenRoleEnum, description: 'What it may do.' }),
+    name: t.exposeString('name', { description: 'Its name, for people; not necessarily unique.' }),
+    prefix: t.exposeString('prefix', { description: 'The first characters of the token.' }),
+    role: t.expose('role', { type: TokenRoleEnum, description: 'Its role.' }),
     project: t.relation('project', {
       type: ProjectNode,
       nullable: true,
-      description: 'The only project that it can see; null for tokens of the whole cluster.',
+      description: 'The only project that it can access; null for tokens of the whole cluster.',
     }),
     resourceGroups: t.exposeStringList('resourceGroups', {
-      description: 'Of a token of agents: names of the only resource groups that they may join; none: any.',
+      description: 'For role AGENT: names of the only resource groups that its agents may join; empty means any.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     expiresAt: t.expose('expiresAt', {
@@ -121,12 +122,11 @@ export const TokenNode = builder.prismaNode('ApiToken', {
       type: UserNode,
       nullable: true,
       description:
-        'Its user, who owns the sessions that it creates. In a project it may do no more than the user may there, and nothing once the user is no longer a member.',
+        'Its user, who owns the sessions that it creates. In a project the token has at most the rights of this user there, and none once the user is no longer a member.',
     }),
     can: t.field({
       type: TokenRights,
-      description:
-        'What it allows at present: by its role, or that of its user in its project. Nothing if it is not valid.',
+      description: 'Its present rights, by its role and that of its user in its project. No rights if it is not valid.',
       select: { id: true },
       resolve: async ({ id }, _args, { loaders }) => {
         const role = await loaders.tokenRoles.load(id)
@@ -143,13 +143,13 @@ const ProjectMembership = builder.prismaObject('ProjectMember', {
     id: t.id(
       stableId('ProjectMember', ({ projectId, userId }: { projectId: string; userId: string }) => [projectId, userId]),
     ),
-    project: t.relation('project', { type: ProjectNode, description: 'Where.' }),
+    project: t.relation('project', { type: ProjectNode, description: 'The project.' }),
     role: t.expose('role', { type: TokenRoleEnum, description: 'The role.' }),
   }),
 })
 
 export const UserNode = builder.prismaNode('User', {
-  description: 'Somebody who creates sessions.',
+  description: 'A user, who creates sessions.',
   id: { field: 'id' },
   nullable: true,
   findUnique: (id, { viewer }) => ({
@@ -162,7 +162,7 @@ export const UserNode = builder.prismaNode('User', {
     name: t.exposeString('name', { description: 'Its name, unique among users.' }),
     memberships: t.field({
       type: [ProjectMembership],
-      description: 'In projects that the token sees.',
+      description: 'Its memberships in the projects that you may see.',
       select: (_args, { viewer }, nestedSelection) => ({
         members: nestedSelection({
           where: viewer.projectId === null ? {} : { projectId: viewer.projectId },
@@ -173,7 +173,7 @@ export const UserNode = builder.prismaNode('User', {
     }),
     quota: t.field({
       type: QuotaType,
-      description: 'Limits on its sessions together, and their use.',
+      description: 'Limits on its sessions in total, and their present use.',
       resolve: ({ id }, _args, { loaders }) => loaders.quotas.load({ scope: 'USER', scopeId: id }),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
@@ -181,32 +181,36 @@ export const UserNode = builder.prismaNode('User', {
 })
 
 export const AuditEntry = builder.objectRef<AuditRow>('AuditEntry').implement({
-  description: 'Something that was done, or refused.',
+  description: 'An action that was done or refused.',
   fields: (t) => ({
     id: t.id(stableId('AuditEntry', ({ id }: AuditRow) => [id])),
-    entryId: t.exposeString('id', { description: 'Its number: greater is newer.' }),
-    at: t.expose('at', { type: 'DateTime', description: 'When.' }),
+    entryId: t.exposeString('id', { description: 'Its number; newer entries have greater ones.' }),
+    at: t.expose('at', { type: 'DateTime', description: 'Time of the action.' }),
     actor: t.exposeString('actor', {
-      description: 'Who, by name: of the token, which is not unique, or of a part of the server.',
+      description: 'Name of the actor: of the token, which is not unique, or of a part of the server.',
     }),
-    tokenId: t.expose('tokenId', { type: 'UUID', nullable: true, description: 'The token; null if none asked.' }),
-    userId: t.expose('userId', { type: 'UUID', nullable: true, description: 'The user that the token belongs to.' }),
+    tokenId: t.expose('tokenId', {
+      type: 'UUID',
+      nullable: true,
+      description: 'The token of the request; null if the server acted by itself.',
+    }),
+    userId: t.expose('userId', { type: 'UUID', nullable: true, description: 'The user of the token.' }),
     requestId: t.exposeString('requestId', {
       nullable: true,
-      description: 'The request, which the log of the server has as well.',
+      description: "Id of the request, which is also in the server's log.",
     }),
     address: t.exposeString('address', {
       nullable: true,
-      description: 'The other end of the connection: behind a proxy, the proxy.',
+      description: 'Network address of the peer; behind a proxy, the address of the proxy.',
     }),
     action: t.exposeString('action', {
-      description: 'What: `session.create`, `token.revoke`, …; `refused` for a change that was refused.',
+      description: 'The action: `session.create`, `token.revoke`, …; `refused` for a change that was refused.',
     }),
-    projectId: t.expose('projectId', { type: 'UUID', nullable: true, description: 'The project that it concerns.' }),
-    sessionId: t.expose('sessionId', { type: 'UUID', nullable: true, description: 'The session that it concerns.' }),
+    projectId: t.expose('projectId', { type: 'UUID', nullable: true, description: 'The project that it is about.' }),
+    sessionId: t.expose('sessionId', { type: 'UUID', nullable: true, description: 'The session that it is about.' }),
     details: t.string({
       description:
-        'The rest, as JSON. Of a refusal `operation`, `code`, `message`, and how many like it came `before`.',
+        'Further details, as JSON. For a refusal: `operation`, `code`, `message`, and in `before` the number of equal refusals before it.',
       resolve: ({ details }) => JSON.stringify(details),
     }),
   }),

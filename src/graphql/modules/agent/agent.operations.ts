@@ -32,8 +32,8 @@ builder.queryField('agents', (t) =>
   t.connection(
     {
       type: AgentNode,
-      description: 'The nodes that run kernels, by name.',
-      args: { filter: t.arg({ type: AgentFilter, description: 'Which agents.' }) },
+      description: 'The agents, which run kernels, ordered by name.',
+      args: { filter: t.arg({ type: AgentFilter, description: 'Only agents that match.' }) },
       complexity: pageComplexity,
       resolve: (_root, { filter, ...args }, context, info) => {
         const { prisma } = context.services
@@ -48,7 +48,7 @@ builder.queryField('agents', (t) =>
       },
     },
     { name: 'AgentConnection', description: 'A page of agents.' },
-    { name: 'AgentEdge', description: 'One agent and its place.' },
+    { name: 'AgentEdge', description: 'One agent with its cursor.' },
   ),
 )
 
@@ -56,7 +56,7 @@ builder.queryField('volumes', (t) =>
   t.field({
     type: [VolumeType],
     description:
-      'The volumes that sessions of your project may use, by name; for tokens of no project all. At most 1000.',
+      'The volumes that sessions of your project may use, ordered by name; all volumes if your token has no project. At most 1000.',
     resolve: (_root, _args, { services, viewer }) => readVolumes(services, viewer),
   }),
 )
@@ -65,7 +65,7 @@ agentMutation({
   name: 'drainAgent',
   run: drainAgent,
   description:
-    'Drains an agent: it gets no new work; for administrators. Its kernels keep running, and it stays drained over restarts.',
+    'Drains an agent, so that it gets no new work; for administrators. Its kernels keep running. It stays drained over restarts.',
 })
 agentMutation({
   name: 'resumeAgent',
@@ -76,11 +76,11 @@ const RemoveAgentPayload = agentMutation({
   name: 'removeAgent',
   run: removeAgent,
   description:
-    'Removes an agent that is lost or drained and has no kernels; for administrators. It comes back when its program is started again.',
+    'Removes an agent that is lost or drained and has no kernels; for administrators. The agent registers again if its program is started again.',
 })
 builder.objectField(RemoveAgentPayload, 'deletedId', (t) =>
   t.id({
-    description: 'Its global id, for caches: what shows agents that are there shows it no more.',
+    description: 'Its global id, for caches: remove it from lists of agents.',
     resolve: ({ agentId }) => encodeGlobalID('Agent', agentId),
   }),
 )
@@ -93,18 +93,18 @@ function agentMutation(options: {
   const { name, run, description } = options
   const typeName = `${name[0]!.toUpperCase()}${name.slice(1)}`
   const Input = builder.inputType(`${typeName}Input`, {
-    description: 'Which agent.',
+    description: 'The agent to change.',
     fields: (t) => ({
       agentId: t.field({ type: 'UUID', required: true, description: 'Its id.' }),
-      reason: t.string({ description: 'Why, for people.' }),
+      reason: t.string({ description: 'The reason, for people.' }),
     }),
   })
   const Payload = builder.objectRef<{ agentId: string }>(`${typeName}Payload`).implement({
-    description: 'What it is now.',
+    description: 'The agent after the change.',
     fields: (t) => ({
       agent: t.prismaField({
         type: AgentNode,
-        description: 'What it is now.',
+        description: 'The agent after the change.',
         resolve: (query, { agentId }, _args, { services }) =>
           stillThere(services.prisma.agent.findUnique({ ...query, where: { id: agentId } }), 'AGENT_NOT_FOUND'),
       }),
@@ -114,10 +114,10 @@ function agentMutation(options: {
     name,
     description,
     input: Input,
-    inputDescription: 'Which, and why.',
+    inputDescription: 'The agent and the reason.',
     payload: Payload,
     errors: [ValidationError, NotFoundError, InvalidStateError, ForbiddenError],
-    result: 'The present state',
+    result: 'The agent after the change',
     run,
   })
   return Payload
@@ -127,10 +127,10 @@ builder.subscriptionField('kernelLogs', (t) =>
   t.field({
     type: LogChunk,
     description:
-      'The output of a kernel as it is written, from the beginning or from a cursor on. Completes when the kernel has ended.',
+      'The output of a kernel while it is written, from the beginning or after a cursor. Completes when the kernel has ended.',
     args: {
-      kernelId: t.arg({ type: 'UUID', required: true, description: 'Which kernel.' }),
-      after: t.arg.string({ description: "Cursor of the client's last chunk." }),
+      kernelId: t.arg({ type: 'UUID', required: true, description: 'Id of the kernel.' }),
+      after: t.arg.string({ description: 'Cursor of the last chunk that the client has.' }),
     },
     subscribe: async (_root, { kernelId, after }, context) => {
       const from = behindLogCursor(after)

@@ -16,30 +16,30 @@ export const AgentStatusEnum = builder.enumType('AgentStatus', {
   description: 'The state of an agent.',
   values: {
     ALIVE: { description: 'It responds and accepts work.' },
-    SUSPECT: { description: 'Silent for a while; it is given no new work.' },
-    LOST: { description: 'Silent for so long that its kernels have been given up.' },
+    SUSPECT: { description: 'It has been silent for a while and gets no new work.' },
+    LOST: { description: 'It has been silent for so long that the server has given up its kernels.' },
     DRAINING: { description: 'It finishes its kernels and accepts no new work.' },
     TERMINATED: { description: 'Gone for good.' },
   } as const,
 })
 
 const AgentSlotType = builder.prismaObject('AgentSlot', {
-  description: 'What an agent has of one resource.',
+  description: 'Capacity and use of one resource of an agent.',
   select: { agentId: true, slot: true },
   fields: (t) => ({
-    slot: t.exposeString('slot', { description: 'Which: `cpu`, `mem`, `cuda.device`, …' }),
+    slot: t.exposeString('slot', { description: 'The resource: `cpu`, `mem`, `cuda.device`, …' }),
     capacity: t.string({
-      description: 'How much there is, as a plain decimal; bytes for memory.',
+      description: 'Total amount, as a plain decimal; bytes for memory.',
       select: { capacity: true },
       resolve: ({ capacity }) => capacity.toFixed(),
     }),
     used: t.string({
-      description: 'How much of it is allocated to kernels.',
+      description: 'Amount allocated to kernels.',
       select: { used: true },
       resolve: ({ used }) => used.toFixed(),
     }),
     utilisation: t.float({
-      description: 'Share of it that is allocated to kernels, 0 to 1; 0 if there is none.',
+      description: 'Allocated share, 0 to 1; 0 if there is no capacity.',
       select: { used: true, capacity: true },
       resolve: ({ used, capacity }) => utilisation(used.toFixed(), capacity.toFixed()),
     }),
@@ -48,12 +48,12 @@ const AgentSlotType = builder.prismaObject('AgentSlot', {
 
 const KernelConnection = builder.connectionObject(
   { type: KernelNode, name: 'KernelConnection', description: 'A page of kernels.' },
-  { name: 'KernelEdge', description: 'One kernel and its place.' },
+  { name: 'KernelEdge', description: 'One kernel with its cursor.' },
 )
 
 const AgentSessionConnection = builder.connectionObject(
   { type: SessionNode, name: 'AgentSessionConnection', description: 'A page of the sessions on an agent.' },
-  { name: 'AgentSessionEdge', description: 'One session and its place.' },
+  { name: 'AgentSessionEdge', description: 'One session with its cursor.' },
 )
 
 const pageCost = ({ first }: { first?: number | null }) => ({ field: 1, multiplier: first ?? 20 })
@@ -66,7 +66,7 @@ export const AgentNode = builder.prismaNode('Agent', {
   select: { id: true },
   fields: (t) => ({
     agentId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
-    name: t.exposeString('name', { description: 'Its name, for people; several agents may have the same.' }),
+    name: t.exposeString('name', { description: 'Its name, for people; several agents may have the same name.' }),
     status: t.expose('status', { type: AgentStatusEnum, description: 'Its state.' }),
     resourceGroup: t.relation('group', { description: 'The resource group that it belongs to.' }),
     slots: t.field({
@@ -84,12 +84,12 @@ export const AgentNode = builder.prismaNode('Agent', {
     isolation: t.exposeString('isolation', {
       nullable: true,
       description:
-        'What keeps its kernels from the agent and from each other: `namespaces+user`, `namespaces`, `user` or `none`; `noop` if it runs nothing. Null for an agent of a version that does not report it.',
+        'How its kernels are isolated from the agent and from each other: `namespaces+user`, `namespaces`, `user` or `none`; `noop` if it runs nothing. Null if the version of the agent does not report it.',
     }),
     refuses: t.exposeString('refuses', {
       nullable: true,
       description:
-        'Why it takes no new kernels at present, although it is alive: its disk is full, or it cannot isolate them as before. Null while it takes them.',
+        'Why it accepts no new kernels at present, although it is alive: its disk is full, or it cannot isolate kernels as before. Null while it accepts them.',
     }),
     drainReason: t.exposeString('drainReason', {
       nullable: true,
@@ -99,14 +99,17 @@ export const AgentNode = builder.prismaNode('Agent', {
     schedulingHistory: t.field(historyField(t, 'When it registered, was lost and was drained, oldest first.')),
     version: t.exposeString('version', { description: 'Version of its program.' }),
     embedded: t.exposeBoolean('embedded', {
-      description: 'Whether it runs in the process of a server, which alone can hear it.',
+      description: 'Whether it runs within the process of a server. Only that server receives its reports.',
     }),
     registeredAt: t.expose('registeredAt', { type: 'DateTime', description: 'When it first registered.' }),
-    lastHeardAt: t.expose('lastHeardAt', { type: 'DateTime', description: 'When a server last heard it.' }),
+    lastHeardAt: t.expose('lastHeardAt', {
+      type: 'DateTime',
+      description: 'When a server last received a report of it.',
+    }),
     kernels: t.field({
       type: KernelConnection,
       description:
-        'The kernels that it has now, newest first: it holds resources for them, or has not confirmed that they are gone. Of the sessions that you may see.',
+        'The present kernels of the agent, newest first: it holds resources for them, or has not confirmed that they are gone. Only kernels of sessions that you may see.',
       args: forwardArguments(t),
       complexity: pageCost,
       resolve: ({ id }, args, context, info) => {
@@ -124,7 +127,7 @@ export const AgentNode = builder.prismaNode('Agent', {
     sessions: t.field({
       type: AgentSessionConnection,
       description:
-        'The sessions of these kernels, newest first. `sessions(filter: {agent})` also has those that have ended.',
+        'The sessions of these kernels, newest first. `sessions(filter: {agent})` also lists those that have ended.',
       args: forwardArguments(t),
       complexity: pageCost,
       resolve: ({ id }, args, context, info) =>
@@ -143,13 +146,13 @@ export const AgentNode = builder.prismaNode('Agent', {
 
 const GroupAgentConnection = builder.connectionObject(
   { type: AgentNode, name: 'ResourceGroupAgentConnection', description: 'A page of the agents of a resource group.' },
-  { name: 'ResourceGroupAgentEdge', description: 'One agent and its place.' },
+  { name: 'ResourceGroupAgentEdge', description: 'One agent with its cursor.' },
 )
 
 builder.prismaObjectField(ResourceGroupType, 'agents', (t) =>
   t.field({
     type: GroupAgentConnection,
-    description: 'Its agents, by name.',
+    description: 'Its agents, ordered by name.',
     args: forwardArguments(t),
     complexity: pageCost,
     resolve: ({ name }, args, context, info) => {
@@ -167,11 +170,11 @@ builder.prismaObjectField(ResourceGroupType, 'agents', (t) =>
 )
 
 export const VolumeType = builder.objectRef<Volume>('Volume').implement({
-  description: 'A directory that agents have under a name, for kernels.',
+  description: 'A directory on agents that kernels can mount by its name.',
   fields: (t) => ({
-    name: t.exposeString('name', { description: 'The name by which sessions ask for it.' }),
-    readOnly: t.exposeBoolean('readOnly', { description: 'No agent lets kernels change what is in it.' }),
-    resourceGroups: t.exposeStringList('resourceGroups', { description: 'Where there are agents that have it.' }),
-    agents: t.exposeInt('agents', { description: 'How many agents have it and are alive.' }),
+    name: t.exposeString('name', { description: 'Its name, which sessions use in `mounts`.' }),
+    readOnly: t.exposeBoolean('readOnly', { description: 'Whether it is read-only for kernels on every agent.' }),
+    resourceGroups: t.exposeStringList('resourceGroups', { description: 'Resource groups whose agents have it.' }),
+    agents: t.exposeInt('agents', { description: 'Number of live agents that have it.' }),
   }),
 })

@@ -25,16 +25,17 @@ const LogStreamEnum = builder.enumType('LogStream', {
 })
 
 export const LogChunk = builder.objectRef<LogChunkRow>('LogChunk').implement({
-  description: "A chunk of a kernel's output, in order of arrival. Adjacent ones of a stream are joined up to 64 KiB.",
+  description:
+    "A chunk of a kernel's output, in order of arrival. Adjacent chunks of a stream are joined up to 64 KiB.",
   fields: (t) => ({
-    cursor: t.string({ description: 'Its cursor, for `after` and `before`.', resolve: logCursor }),
+    cursor: t.string({ description: 'Its cursor: pass it as `after` or `before`.', resolve: logCursor }),
     stream: t.expose('stream', { type: LogStreamEnum, description: 'The stream that it was written to.' }),
     offset: t.exposeFloat('offset', {
       description:
-        'Byte at which it begins in its stream, as far as that is kept. Streams begin anew on each agent to which the kernel was given.',
+        'Offset in bytes of its beginning in the stored part of its stream. Streams start again on each agent that the kernel was assigned to.',
     }),
     text: t.exposeString('text', { description: 'The text; it need not end with a line break.' }),
-    at: t.expose('at', { type: 'DateTime', description: 'When the agent read its beginning.' }),
+    at: t.expose('at', { type: 'DateTime', description: 'When the agent read its first byte.' }),
   }),
 })
 
@@ -42,23 +43,24 @@ const LogConnection = builder.connectionObject(
   {
     type: LogChunk,
     name: 'LogConnection',
-    description: "A page of a kernel's output. Its total counts pieces as they arrived, before they are joined.",
+    description: "A page of a kernel's output. Its total counts chunks as they arrived, before they were joined.",
   },
-  { name: 'LogEdge', description: 'One chunk and its place.' },
+  { name: 'LogEdge', description: 'One chunk with its cursor.' },
 )
 
 const KernelStatusEnum = builder.enumType('KernelStatus', {
-  description: 'Status of a kernel, as for sessions. An agent may be ahead of the scheduler.',
+  description:
+    "Status of a kernel, with the names of a session's statuses. A kernel may be further than its session, because the agent moves it first.",
   values: {
     PENDING: { description: 'Waits for an agent.' },
-    SCHEDULED: { description: 'Its agent is chosen.' },
+    SCHEDULED: { description: 'An agent was chosen for it.' },
     PREPARING: { description: 'Its agent prepares it.' },
     PULLING: { description: 'Its agent fetches the image.' },
     PREPARED: { description: 'Ready to be created.' },
     CREATING: { description: 'Its agent starts it.' },
     RUNNING: { description: 'User code runs.' },
     TERMINATING: { description: 'It is being stopped.' },
-    TERMINATED: { description: 'Ended: user code exited, or was stopped.' },
+    TERMINATED: { description: 'Ended: user code exited or was stopped.' },
     ERROR: { description: 'Ended: it failed.' },
     CANCELLED: { description: 'Ended before it was assigned to an agent.' },
   } as const,
@@ -86,21 +88,21 @@ export const KernelNode = builder.prismaNode('Kernel', {
     }),
     agent: t.relation('agent', {
       nullable: true,
-      description: 'The agent on which it runs or ran; null while it waits.',
+      description: 'The agent on which it runs or ran; null while it waits for one.',
     }),
     host: t.exposeString('host', {
       nullable: true,
       description:
-        'The machine on which it runs or ran, if its agent has several; null if it has one, or is not known.',
+        'The machine on which it runs or ran, if its agent manages several; null if the agent has only one, or the machine is not known.',
     }),
     slurmJobId: t.exposeString('slurmJobId', {
       nullable: true,
-      description: 'Under which id Slurm has it; null elsewhere. Slurm uses ids again.',
+      description: 'Its job id in Slurm; null if Slurm does not run it. Slurm reuses ids.',
     }),
     status: t.expose('status', { type: KernelStatusEnum, description: 'Its status.' }),
     exitCode: t.exposeInt('exitCode', {
       nullable: true,
-      description: 'Its exit code; 128 plus the signal number if a signal ended it.',
+      description: 'Its exit code: 128 plus the signal number if a signal ended it.',
     }),
     exitSignal: t.field({
       type: ExitSignalType,
@@ -112,7 +114,7 @@ export const KernelNode = builder.prismaNode('Kernel', {
     usage: t.field({
       type: UsageType,
       nullable: true,
-      description: 'What it used, once it has ended; null if it never ran, or nothing is known.',
+      description: 'Resources that it used, once it has ended; null if it never ran, or nothing is known.',
       select: { peakMemoryBytes: true, cpuSeconds: true, wallSeconds: true, usageSource: true },
       resolve: ({ peakMemoryBytes, cpuSeconds, wallSeconds, usageSource: source }) =>
         source && {
@@ -127,16 +129,16 @@ export const KernelNode = builder.prismaNode('Kernel', {
     startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When user code started.' }),
     terminatedAt: t.expose('terminatedAt', { type: 'DateTime', nullable: true, description: 'When it ended.' }),
     schedulingHistory: t.field(
-      historyField(t, 'Exceptional events of this kernel, oldest first; the rest is in its session’s history.'),
+      historyField(t, 'Exceptional events of this kernel, oldest first; its session’s history has the rest.'),
     ),
     logs: t.field({
       type: LogConnection,
-      description: 'Its output, oldest first; with `last`, its end.',
+      description: 'Its output, oldest first. With `last`, the end of its output.',
       args: {
         ...forwardArguments(t),
-        last: t.arg.int({ description: 'Chunks from the end, instead of `first`.' }),
-        before: t.arg.string({ description: 'The cursor before which the page ends.' }),
-        since: t.arg({ type: 'DateTime', description: 'Only what arrived then or later.' }),
+        last: t.arg.int({ description: 'Number of chunks from the end, instead of `first`.' }),
+        before: t.arg.string({ description: 'Only chunks before this cursor.' }),
+        since: t.arg({ type: 'DateTime', description: 'Only chunks that arrived at this time or later.' }),
       },
       complexity: ({ first, last }) => ({ field: 1, multiplier: first ?? last ?? PAGE_SIZE_DEFAULT }),
       resolve: ({ id }, args, { loaders }) =>
@@ -147,17 +149,17 @@ export const KernelNode = builder.prismaNode('Kernel', {
         }),
     }),
     logBytes: t.float({
-      description: 'Bytes of its output that are kept, of both streams.',
+      description: 'Stored bytes of its output, both streams together.',
       resolve: async ({ id }, _args, { loaders }) => (await loaders.logSizes.load(id)).bytes,
     }),
     logTruncated: t.boolean({
-      description: 'Whether some of its output was left out; a note stands in its place.',
+      description: 'Whether a part of its output was dropped; the log has a note in place of that part.',
       resolve: async ({ id }, _args, { loaders }) => (await loaders.logSizes.load(id)).truncated,
     }),
   }),
 })
 
-/** A page of a kernel's log, from either end. */
+/** Reads a page of a kernel's log, from either end. */
 async function logPage(options: {
   args: PageArguments & { since?: Date | null | undefined }
   load: (place: LogPlace) => Promise<LogPage | undefined>

@@ -12,14 +12,15 @@ const SpecDifferenceType = builder.objectRef<SpecDifference>('SpecDifference').i
   description: "One difference between an attempt's specification and that of the attempt before.",
   fields: (t) => ({
     field: t.exposeString('field', {
-      description: '`image`; with a dot for one of many: `resourceSlots.mem`, `environ.LR`, `retryPolicy.maxRetries`.',
+      description:
+        'Name of the field, such as `image`; with a dot for one entry of a field: `resourceSlots.mem`, `environ.LR`, `retryPolicy.maxRetries`.',
     }),
     before: t.exposeString('before', {
       nullable: true,
       description:
-        'The old value: text as it is, everything else as JSON; null for none. `[redacted]` for a VIEWER, of a variable.',
+        'The old value: text as it is, everything else as JSON; null for none. For a VIEWER, `[redacted]` if it is the value of a variable.',
     }),
-    after: t.exposeString('after', { nullable: true, description: 'The new value.' }),
+    after: t.exposeString('after', { nullable: true, description: 'The new value, in the same form.' }),
   }),
 })
 
@@ -39,7 +40,7 @@ const ChainChangeType = builder.objectRef<ChainChange>('ChainChange').implement(
 
 const ChainChangeConnection = builder.connectionObject(
   { type: ChainChangeType, name: 'ChainChangeConnection', description: 'A page of changes between attempts.' },
-  { name: 'ChainChangeEdge', description: 'One attempt that changed, and its place.' },
+  { name: 'ChainChangeEdge', description: 'One attempt that changed, with its cursor.' },
 )
 
 builder.objectFields(ChainNode, (t) => ({
@@ -63,11 +64,11 @@ builder.objectFields(ChainNode, (t) => ({
       },
     },
     { name: 'ChainSessionConnection', description: 'A page of the attempts of a chain.' },
-    { name: 'ChainSessionEdge', description: 'One attempt and its place.' },
+    { name: 'ChainSessionEdge', description: 'One attempt with its cursor.' },
   ),
   changes: t.field({
     type: ChainChangeConnection,
-    description: 'What changed from one attempt to the next, oldest first. Attempts without a change are left out.',
+    description: 'Differences between consecutive attempts, oldest first. Attempts without a change are left out.',
     args: forwardArguments(t),
     complexity: pageComplexity,
     resolve: ({ chainId: id }, args, { loaders }) =>
@@ -76,25 +77,27 @@ builder.objectFields(ChainNode, (t) => ({
 }))
 
 const SpecOverride = builder.objectRef<ChainEpoch['overrides'][number]>('SpecOverride').implement({
-  description: 'One override set by a resubmission.',
+  description: 'One field that a resubmission overrides.',
   fields: (t) => ({
     field: t.exposeString('field', {
-      description: '`batchTimeout`; with a dot for one of many: `resourceSlots.mem`, `retryPolicy.maxRetries`.',
+      description:
+        'Name of the field, such as `batchTimeout`; with a dot for one entry of a field: `resourceSlots.mem`, `retryPolicy.maxRetries`.',
     }),
     value: t.exposeString('value', {
       nullable: true,
       description:
-        'The value: text as it is, everything else as JSON; null for none. `[redacted]` for a VIEWER, of a variable.',
+        'The value: text as it is, everything else as JSON; null for none. For a VIEWER, `[redacted]` if it is the value of a variable.',
     }),
     before: t.exposeString('before', {
       nullable: true,
-      description: 'What the attempt before had, in the same form; null for none.',
+      description: 'The value in the attempt before, in the same form; null for none.',
     }),
   }),
 })
 
 const ChainEpochType = builder.objectRef<ChainEpoch>('ChainEpoch').implement({
-  description: 'A retry budget granted to a chain: 0 at its creation, 1 at the first resubmission, and so on.',
+  description:
+    'An epoch: a retry budget granted to a chain. Epoch 0 begins with its creation, epoch 1 with the first resubmission, and so on.',
   fields: (t) => ({
     epoch: t.exposeInt('epoch', { description: 'Its number.' }),
     by: t.exposeString('actor', { nullable: true, description: 'Who granted it; null if that is not recorded.' }),
@@ -109,33 +112,33 @@ const ChainEpochType = builder.objectRef<ChainEpoch>('ChainEpoch').implement({
     resubmissionId: t.expose('resubmissionId', {
       type: 'UUID',
       nullable: true,
-      description: 'The resubmission that it came with; null for epoch 0.',
+      description: 'The resubmission that granted it; null for epoch 0.',
     }),
-    overrides: t.expose('overrides', { type: [SpecOverride], description: 'What was overridden with it.' }),
+    overrides: t.expose('overrides', { type: [SpecOverride], description: 'The overrides of that resubmission.' }),
   }),
 })
 
 builder.objectField(ChainNode, 'epochs', (t) =>
   t.field({
     type: [ChainEpochType],
-    description: 'Its submission and resubmissions: when, by whom and with which changes, oldest first.',
+    description: 'Its epochs, oldest first: when each was granted, by whom and with which changes.',
     resolve: ({ chainId }, _args, { loaders }) => loaders.chainEpochs.load(chainId),
   }),
 )
 
 const CauseCount = builder.objectRef<Pick<ChainTotalRow, 'cause' | 'attempts'>>('CauseCount').implement({
-  description: 'How many attempts failed for one cause.',
+  description: 'Number of attempts that failed for one cause.',
   fields: (t) => ({
     cause: t.expose('cause', {
       type: FailureCauseEnum,
       nullable: true,
       description: 'The cause; null if it has not been classified yet or is unknown.',
     }),
-    count: t.int({ description: 'How many attempts.', resolve: ({ attempts }) => attempts }),
+    count: t.int({ description: 'Number of attempts.', resolve: ({ attempts }) => attempts }),
   }),
 })
 
-/** Totals over all attempts of a chain. One statement reads them for all chains of a page. */
+/** Adds the totals over all attempts of a chain. One statement reads them for all chains of a page. */
 builder.objectFields(ChainNode, (t) => ({
   runningSeconds: t.float({
     description: 'Total running time of user code in all attempts.',

@@ -10,39 +10,44 @@ import { ChainNode, ChainSegmentKindEnum } from './chain.types.ts'
 
 const ChainSegmentType = builder.objectRef<ChainSegment>('ChainSegment').implement({
   description:
-    'A part of the life of a chain. Segments follow each other without gap or overlap, from the creation of the chain to its end or to now; a PLANNED one comes after that.',
+    'A span of time in the life of a chain. Segments follow each other without gap or overlap, from the creation of the chain to its end or to now. A PLANNED segment comes after that.',
   fields: (t) => ({
-    kind: t.expose('kind', { type: ChainSegmentKindEnum, description: 'What the time was spent with.' }),
+    kind: t.expose('kind', { type: ChainSegmentKindEnum, description: 'What happened in this time.' }),
     from: t.expose('from', {
       type: 'DateTime',
-      description: 'When it began. Of PLANNED: when the retry is due; now, if it is held.',
+      description: 'When it began. For PLANNED: when the retry is due, or now if the retry is held.',
     }),
     to: t.expose('to', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it ended. Null while it lasts: only the last one does. Null for PLANNED.',
+      description: 'When it ended. Null for the segment that lasts until now, and for PLANNED.',
     }),
     attempt: t.exposeInt('attempt', {
-      description: 'The number of the attempt; between two of them, of the one that had ended.',
+      description: 'The number of the attempt; between two attempts, that of the earlier one.',
     }),
     epoch: t.exposeInt('epoch', { description: 'The epoch of that attempt.' }),
     session: t.field({
       type: SessionNode,
       nullable: true,
-      description: 'That attempt; null for PLANNED.',
+      description: 'The attempt itself; null for PLANNED.',
       resolve: ({ sessionId }, _args, context, info) =>
         sessionId === null ? null : loadSession({ context, info, by: 'id', value: sessionId }),
     }),
     cause: t.expose('cause', {
       type: FailureCauseEnum,
       nullable: true,
-      description: 'Why that attempt failed; null if it did not or is not judged yet. For PLANNED: of the one before.',
+      description:
+        'Why that attempt failed; null if it did not fail or has not been judged yet. For PLANNED: why the attempt before failed.',
     }),
-    holdReason: t.expose('holdReason', { type: HoldReasonEnum, nullable: true, description: 'Why it was HELD.' }),
+    holdReason: t.expose('holdReason', {
+      type: HoldReasonEnum,
+      nullable: true,
+      description: 'For HELD: why the retry was held.',
+    }),
     reason: t.exposeString('reason', {
       nullable: true,
       description:
-        'In words: what held the retry, why the attempt ended (with its last segment), why it waits (while QUEUED), how the retry was decided (PLANNED).',
+        'Explanation in words: what held the retry; why the attempt ended (in its last segment); why it waits (in QUEUED); how the retry was decided (in PLANNED).',
     }),
   }),
 })
@@ -52,11 +57,11 @@ builder.objectField(ChainNode, 'timeline', (t) =>
     {
       type: ChainSegmentType,
       description:
-        'What its time was spent with, oldest first. A segment that has ended keeps its place and its times. Waits of retries that were held before they were on record count as BACKOFF. `totalCount` is of the first ' +
+        'How it spent its time, oldest segment first. A segment that has ended keeps its position and its times. BACKOFF includes the time that a retry was held before the server recorded holds. `totalCount` counts the first ' +
         `${COUNTED_ATTEMPTS_MAX} attempts.`,
       complexity: pageComplexity,
       resolve: async ({ chainId, attempts }, args, { loaders }) => {
-        const bounds = { after: parsePlace(args.after, 'after'), before: parsePlace(args.before, 'before') }
+        const bounds = { after: parsePosition(args.after, 'after'), before: parsePosition(args.before, 'before') }
         const { limit, after, backward } = recordsFor(args, bounds, attempts)
         const record = await loaders.chainTimelines.load({ chainId, after, limit })
         const rows = record.attempts
@@ -76,23 +81,23 @@ builder.objectField(ChainNode, 'timeline', (t) =>
       },
     },
     { name: 'ChainSegmentConnection', description: "A page of a chain's timeline." },
-    { name: 'ChainSegmentEdge', description: 'One segment and its place.' },
+    { name: 'ChainSegmentEdge', description: 'One segment with its cursor.' },
   ),
 )
 
-interface Place {
+interface SegmentPosition {
   attempt: number
   place: number
 }
 
 interface Bounds {
-  after: Place | null
-  before: Place | null
+  after: SegmentPosition | null
+  before: SegmentPosition | null
 }
 
 /**
- * The range of attempts that certainly holds a page and one more segment: each attempt has at least one segment, but
- * the one at the cursor may have none beyond it.
+ * The range of attempts that certainly contains a page and one more segment: each attempt has at least one segment, but
+ * the attempt at the cursor may have none beyond it.
  */
 function recordsFor(args: PageArguments, { after, before }: Bounds, attempts: number) {
   const { size, backward } = pageSize(args)
@@ -102,16 +107,16 @@ function recordsFor(args: PageArguments, { after, before }: Bounds, attempts: nu
   return { after: backward ? last - limit : first - 1, limit, backward }
 }
 
-function isWithin(segment: Place, { after, before }: Bounds): boolean {
+function isWithin(segment: SegmentPosition, { after, before }: Bounds): boolean {
   return (after === null || isBefore(after, segment)) && (before === null || isBefore(segment, before))
 }
 
-function isBefore(a: Place, b: Place): boolean {
+function isBefore(a: SegmentPosition, b: SegmentPosition): boolean {
   return a.attempt < b.attempt || (a.attempt === b.attempt && a.place < b.place)
 }
 
-/** Null without a cursor. @throws RepriseError */
-function parsePlace(cursor: string | null | undefined, name: 'after' | 'before'): Place | null {
+/** Reads a cursor; null without one. @throws RepriseError */
+function parsePosition(cursor: string | null | undefined, name: 'after' | 'before'): SegmentPosition | null {
   if (cursor == null) return null
   const match = /^s:(\d{1,9})\.(\d{1,9})$/.exec(Buffer.from(cursor, 'base64url').toString())
   if (!match) throw invalidCursor(name)

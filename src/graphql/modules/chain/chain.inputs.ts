@@ -8,12 +8,12 @@ import { LabelInput } from '../session/values.types.ts'
 import { ChainOrderFieldEnum, ChainStateEnum } from './chain.types.ts'
 
 const FailureFilter = builder.inputType('FailureFilter', {
-  description: 'An attempt that failed. All given conditions must match, of the same attempt.',
+  description: 'An attempt that failed. All given conditions must match the same attempt.',
   fields: (t) => ({
-    at: t.field({ type: DateTimeFilter, description: 'By when it ended.' }),
-    cause: t.field({ type: [FailureCauseEnum], description: 'For one of these causes.' }),
+    at: t.field({ type: DateTimeFilter, description: 'Filter by the time at which it ended.' }),
+    cause: t.field({ type: [FailureCauseEnum], description: 'With one of these causes.' }),
     exitCode: t.intList({ description: 'With one of these exit codes.' }),
-    agent: t.field({ type: 'UUID', description: 'With a kernel on the agent of this id.' }),
+    agent: t.field({ type: 'UUID', description: 'With a kernel on the agent with this id.' }),
   }),
 })
 
@@ -22,24 +22,27 @@ export const ChainFilter = builder.inputType('ChainFilter', {
   fields: (t) => ({
     ids: t.field({ type: ['UUID'], description: `With one of these \`chainId\`s, at most ${FILTER_LIST_MAX}.` }),
     state: t.field({ type: [ChainStateEnum], description: 'In one of these states.' }),
-    cause: t.field({ type: [FailureCauseEnum], description: 'Whose latest failure had one of these causes.' }),
-    attempts: t.field({ type: IntRange, description: 'By how many attempts there are.' }),
+    cause: t.field({ type: [FailureCauseEnum], description: 'Latest failure has one of these causes.' }),
+    attempts: t.field({ type: IntRange, description: 'Filter by the number of attempts.' }),
     project: t.string({ description: 'In the project of this name.' }),
-    name: t.field({ type: StringFilter, description: 'By name.' }),
+    name: t.field({ type: StringFilter, description: 'Filter by name.' }),
     label: t.field({ type: LabelInput, description: 'With this label.' }),
     search: t.string({
       description:
-        'Beginnings of words in the name and the labels; all must occur, in any order. Case is ignored. A word is a run of letters and digits.',
+        'Beginnings of words in the name and the labels. All must occur, in any order. Case is ignored. A word is a sequence of letters and digits.',
     }),
-    resourceGroup: t.string({ description: 'Whose newest attempt is in the resource group of this name.' }),
-    user: t.string({ description: 'Whose newest attempt belongs to the user of this name.' }),
-    exitCode: t.intList({ description: 'Whose newest attempt ended with one of these exit codes.' }),
-    holdReason: t.field({ type: [HoldReasonEnum], description: 'Whose retry is held for one of these reasons.' }),
-    agent: t.field({ type: 'UUID', description: 'With a kernel that is, or was, on the agent of this id.' }),
-    failed: t.field({ type: FailureFilter, description: 'With an attempt that failed so, whatever came after it.' }),
-    dueAt: t.field({ type: DateTimeFilter, description: 'By when the retry is due that it waits for.' }),
-    createdAt: t.field({ type: DateTimeFilter, description: 'By when the first attempt was created.' }),
-    activityAt: t.field({ type: DateTimeFilter, description: 'By `newestActivityAt`.' }),
+    resourceGroup: t.string({ description: 'Newest attempt is in the resource group of this name.' }),
+    user: t.string({ description: 'Newest attempt belongs to the user of this name.' }),
+    exitCode: t.intList({ description: 'Newest attempt ended with one of these exit codes.' }),
+    holdReason: t.field({ type: [HoldReasonEnum], description: 'Retry is held for one of these reasons.' }),
+    agent: t.field({ type: 'UUID', description: 'With a kernel that is or was on the agent with this id.' }),
+    failed: t.field({
+      type: FailureFilter,
+      description: 'With any attempt that failed as described, also if later attempts followed.',
+    }),
+    dueAt: t.field({ type: DateTimeFilter, description: 'Filter by the due time of its scheduled or held retry.' }),
+    createdAt: t.field({ type: DateTimeFilter, description: 'Filter by the creation time of the first attempt.' }),
+    activityAt: t.field({ type: DateTimeFilter, description: 'Filter by `newestActivityAt`.' }),
   }),
 })
 
@@ -91,10 +94,10 @@ function failureCondition({ at, cause, exitCode, agent }: typeof FailureFilter.$
 }
 
 export const ChainOrderInput = builder.inputType('ChainOrder', {
-  description: 'What to order chains by.',
+  description: 'Order of chains.',
   fields: (t) => ({
-    field: t.field({ type: ChainOrderFieldEnum, required: true, description: 'By what.' }),
-    direction: t.field({ type: OrderDirection, defaultValue: 'ASC', description: 'Which way.' }),
+    field: t.field({ type: ChainOrderFieldEnum, required: true, description: 'Field to order by.' }),
+    direction: t.field({ type: OrderDirection, defaultValue: 'ASC', description: 'Direction.' }),
   }),
 })
 

@@ -13,7 +13,7 @@ builder.queryField('chain', (t) =>
     description: 'One chain; null if there is none that you may see. Give one of the two arguments.',
     args: {
       id: t.arg({ type: 'UUID', description: 'Its `chainId`.' }),
-      sessionId: t.arg({ type: 'UUID', description: 'Any attempt of it.' }),
+      sessionId: t.arg({ type: 'UUID', description: 'The id of any of its attempts.' }),
     },
     resolve: async (_root, { id, sessionId }, context) => {
       if ((id == null) === (sessionId == null)) throw argumentError('id', 'Give `id` or `sessionId`.')
@@ -29,8 +29,8 @@ builder.queryField('chains', (t) =>
       type: ChainNode,
       description: 'Chains; by default those with the latest activity first.',
       args: {
-        filter: t.arg({ type: ChainFilter, description: 'Which chains.' }),
-        orderBy: t.arg({ type: ChainOrderInput, description: 'In which order.' }),
+        filter: t.arg({ type: ChainFilter, description: 'Only chains that match.' }),
+        orderBy: t.arg({ type: ChainOrderInput, description: 'Order of the list.' }),
       },
       complexity: pageComplexity,
       resolve: async (_root, { filter, orderBy, ...args }, context) => {
@@ -47,12 +47,12 @@ builder.queryField('chains', (t) =>
         counts: fields.field({
           type: [ChainStateCountType],
           description:
-            'How many chains of the filter there would be in each state if it named none: each state once, in the order of `ChainState`.',
+            "Number of chains that match the filter, by state. The filter's own `state` is ignored. Lists each state once, in the order of `ChainState`.",
           complexity: { field: 1, multiplier: CHAIN_STATES.length },
           resolve: ({ counts }) => counts(),
         }),
       }),
     },
-    { name: 'ChainEdge', description: 'One chain and its place.' },
+    { name: 'ChainEdge', description: 'One chain with its cursor.' },
   ),
 )

@@ -12,7 +12,7 @@ import { Label, labelsOf } from '../session/values.types.ts'
 export const ChainStateEnum = builder.enumType('ChainState', {
   description: 'State of a chain. The last three are final unless it is resubmitted.',
   values: {
-    LIVE: { description: 'Its newest attempt is in progress, or has ended and is not yet decided about.' },
+    LIVE: { description: 'Its newest attempt is in progress, or has ended and awaits the decision whether to retry.' },
     WAITING_RETRY: { description: 'Its newest attempt failed; a retry is waiting for its delay to pass.' },
     HELD: { description: 'Its newest attempt failed; a retry is due but held.' },
     SUCCEEDED: { description: 'Its newest attempt succeeded.' },
@@ -22,12 +22,13 @@ export const ChainStateEnum = builder.enumType('ChainState', {
 })
 
 export const ChainOrderFieldEnum = builder.enumType('ChainOrderField', {
-  description: 'By what chains can be ordered.',
+  description: 'Fields that chains can be ordered by.',
   values: {
     ACTIVITY: { description: 'When an attempt was last created or judged, or its retry changed.' },
     ATTEMPTS: { description: 'How many attempts it has.' },
     TOTAL_TIME: {
-      description: 'Time from its creation to its end; a live chain counts up to when the first page was read.',
+      description:
+        'Time from its creation to its end. For a live chain, up to the moment when the first page was read.',
     },
     NAME: { description: 'Its name, as the database sorts texts.' },
     CREATED_AT: { description: 'When its first attempt was created.' },
@@ -38,26 +39,26 @@ export const ChainOrderFieldEnum = builder.enumType('ChainOrderField', {
 })
 
 export const ChainSegmentKindEnum = builder.enumType('ChainSegmentKind', {
-  description: 'What a chain spent a part of its time with.',
+  description: "What happened in a segment of a chain's time.",
   values: {
     QUEUED: { description: 'An attempt waited to be placed on an agent.' },
     PREPARING: { description: 'Its kernels were being prepared and started.' },
     RUNNING: { description: 'Its program ran.' },
     ENDING: { description: 'Its kernels were being stopped.' },
-    BACKOFF: { description: 'Between a failed attempt and its retry, or until that was given up.' },
+    BACKOFF: { description: 'A failed attempt had ended, and its retry had not started or been given up yet.' },
     HELD: { description: 'A retry that was due was held: see `holdReason`.' },
     RESUBMISSION_GAP: { description: 'The chain had ended; a person resubmitted it.' },
-    PLANNED: { description: 'The retry to come. It is no part of the time so far.' },
+    PLANNED: { description: 'The retry to come. It is not a part of the time so far.' },
   } as const,
 })
 
 const ChainOutlook = builder.objectRef<Outlook>('ChainOutlook').implement({
-  description: 'Whether a chain will continue by itself.',
+  description: 'Whether a chain will continue automatically.',
   fields: (t) => ({
     willRetry: t.exposeBoolean('willRetry', {
       description: 'A retry is planned, or the current attempt has retries left in case it fails.',
     }),
-    reason: t.exposeString('reason', { description: 'Why, in words.' }),
+    reason: t.exposeString('reason', { description: 'The reason, in words.' }),
     at: t.expose('at', {
       type: 'DateTime',
       nullable: true,
@@ -69,12 +70,13 @@ const ChainOutlook = builder.objectRef<Outlook>('ChainOutlook').implement({
 const ref = builder.objectRef<ChainRow>('Chain')
 
 export const ChainNode = builder.node(ref, {
-  description: 'All attempts at one piece of work, from its creation over all retries and resubmissions.',
+  description:
+    'All attempts at one piece of work: the session that a client created, its retries and its resubmissions.',
   id: { resolve: ({ chainId }) => chainId },
   loadOne: (id, { loaders }) => (isUuid(id) ? loaders.chains.load(id.toLowerCase()) : undefined),
   fields: (t) => ({
-    chainId: t.expose('chainId', { type: 'UUID', description: "Its first attempt's id." }),
-    name: t.exposeString('name', { description: 'Its name; need not be unique.' }),
+    chainId: t.expose('chainId', { type: 'UUID', description: 'The id of its first attempt.' }),
+    name: t.exposeString('name', { description: 'Its name; not necessarily unique.' }),
     labels: t.field({
       type: [Label],
       description: 'Labels given by its client.',
@@ -91,9 +93,9 @@ export const ChainNode = builder.node(ref, {
     cause: t.expose('cause', {
       type: FailureCauseEnum,
       nullable: true,
-      description: 'Cause of the latest failure.',
+      description: 'The cause of its latest failure.',
     }),
-    attempts: t.exposeInt('attempts', { description: 'How many attempts there are.' }),
+    attempts: t.exposeInt('attempts', { description: 'Number of its attempts.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When its first attempt was created.' }),
     newestActivityAt: t.expose('newestActivityAt', {
       type: 'DateTime',
@@ -102,25 +104,26 @@ export const ChainNode = builder.node(ref, {
     endedAt: t.expose('endedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When its last attempt ended, or the retry that it waited for was given up, if no other follows.',
+      description:
+        'When its last attempt ended or the retry that it waited for was given up; null if another attempt may follow.',
     }),
-    totalSeconds: t.exposeFloat('totalSeconds', { description: 'From its creation to its end, or until now.' }),
+    totalSeconds: t.exposeFloat('totalSeconds', { description: 'Time from its creation to its end, or until now.' }),
     checkpointBytes: t.float({
       nullable: true,
       description:
-        'What its attempts have stored for each other, as last measured: at the end of each, and every few minutes while one runs. Null if there is nothing, or it is not known yet.',
+        'Size in bytes of what its attempts have stored for later ones, as last measured: at the end of each attempt, and every few minutes while one runs. Null if there is nothing, or if it is not known yet.',
       resolve: async ({ chainId }, _args, { loaders }) => (await loaders.keptCheckpoints.load(chainId))?.bytes ?? null,
     }),
     checkpointAttempt: t.int({
       nullable: true,
-      description: 'The newest attempt of which a checkpoint is on record. Null for none.',
+      description: 'The newest attempt with a recorded checkpoint; null if there is none.',
       resolve: async ({ chainId }, _args, { loaders }) =>
         (await loaders.keptCheckpoints.load(chainId))?.attempt ?? null,
     }),
     checkpointPublishedAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When that was recorded: at the end of the attempt, or when its program published it.',
+      description: 'When that checkpoint was recorded: at the end of the attempt, or when its program published it.',
       resolve: async ({ chainId }, _args, { loaders }) =>
         (await loaders.keptCheckpoints.load(chainId))?.publishedAt ?? null,
     }),
@@ -128,13 +131,13 @@ export const ChainNode = builder.node(ref, {
       type: 'DateTime',
       nullable: true,
       description:
-        'When the copy that the servers have of the checkpoint of that attempt was made, with which a retry goes on elsewhere. Null for none.',
+        "When the servers' copy of that checkpoint was made. A retry on another agent continues from this copy. Null if there is none.",
       resolve: async ({ chainId }, _args, { loaders }) =>
         (await loaders.keptCheckpoints.load(chainId))?.copiedAt ?? null,
     }),
     outlook: t.field({
       type: ChainOutlook,
-      description: 'Whether it will still retry.',
+      description: 'Whether it will continue.',
       resolve: (chain) => outlook({ ...chain, attempt: chain.attempts }, chain.now),
     }),
     firstAttempt: t.field({
@@ -150,11 +153,11 @@ export const ChainNode = builder.node(ref, {
   }),
 })
 
-/** Fields that lead from an attempt to the others of its chain. */
+/** Adds the fields that lead from an attempt to the others of its chain. */
 builder.prismaObjectFields(SessionNode, (t) => ({
   chain: t.field({
     type: ChainNode,
-    description: 'The chain as a whole: its state, its epochs, what changed between attempts.',
+    description: 'Its chain: the state, the epochs, and the differences between attempts.',
     select: { chainId: true },
     resolve: async ({ chainId }, _args, { loaders }) => {
       const chain = await loaders.chains.load(chainId)
@@ -184,7 +187,7 @@ builder.prismaObjectFields(SessionNode, (t) => ({
   }),
   dependsOn: t.field({
     type: [SessionNode],
-    description: 'The first attempts of the chains that must succeed before it starts; `chain` says how each stands.',
+    description: 'The first attempts of the chains that must succeed before it starts; their `chain` has the state.',
     select: { dependsOn: { select: { chainId: true }, orderBy: { chainId: 'asc' } } },
     resolve: async ({ dependsOn }, _args, context, info) => {
       const values = dependsOn.map(({ chainId }) => chainId)
@@ -194,7 +197,7 @@ builder.prismaObjectFields(SessionNode, (t) => ({
   }),
   dependents: t.field({
     type: [SessionNode],
-    description: `The sessions that start only once this chain has succeeded: their first attempts, oldest first, at most ${DEPENDENTS_LISTED_MAX}; \`sessions(filter: {dependsOn})\` has all.`,
+    description: `The sessions that start only once this chain has succeeded: their first attempts, oldest first, at most ${DEPENDENTS_LISTED_MAX}. \`sessions(filter: {dependsOn})\` lists all.`,
     select: { chainId: true },
     resolve: async ({ chainId }, _args, context, info) => {
       const rows = await context.loaders.dependents.load(chainId)
@@ -204,17 +207,17 @@ builder.prismaObjectFields(SessionNode, (t) => ({
   }),
   retryChain: t.field({
     type: [SessionNode],
-    description: 'All attempts of the chain, oldest to newest, this one among them.',
+    description: 'All attempts of the chain, oldest to newest, including this one.',
     select: { chainId: true },
     resolve: ({ chainId }, _args, context, info) => loadSessions({ context, info, by: 'chainId', value: chainId }),
   }),
 }))
 
 export const ChainStateCountType = builder.objectRef<ChainStateCount>('ChainStateCount').implement({
-  description: 'How many chains are in one state.',
+  description: 'Number of chains in one state.',
   fields: (t) => ({
     state: t.expose('state', { type: ChainStateEnum, description: 'The state.' }),
-    count: t.exposeInt('count', { description: `How many; at most ${COUNTED_ROWS_MAX}.` }),
-    isExact: t.exposeBoolean('isExact', { description: 'Whether there are no more.' }),
+    count: t.exposeInt('count', { description: `Number of chains; at most ${COUNTED_ROWS_MAX}.` }),
+    isExact: t.exposeBoolean('isExact', { description: 'Whether the number is exact; if false, there are more.' }),
   }),
 })

@@ -15,7 +15,7 @@ export const DeploymentEventTypeEnum = builder.enumType('DeploymentEventType', {
     SCALED: { description: 'The desired number of replicas changed.' },
     UPDATED: { description: 'It has another revision.' },
     STATUS_CHANGED: { description: 'Its status changed, and is not final.' },
-    DESTROYED: { description: 'It is gone.' },
+    DESTROYED: { description: 'It was destroyed.' },
     ROUTE_STATUS_CHANGED: { description: 'One of its routes is new or has changed its status.' },
   } as const,
 })
@@ -44,7 +44,7 @@ interface Data {
 
 const dataOf = ({ data }: DeploymentOutboxEvent) => data as Data
 
-/** `from` or `to` of an event that changes this kind of value; null for other events. */
+/** Returns `from` or `to` of an event that changes this kind of value; null for other events. */
 function end(event: DeploymentOutboxEvent, kind: 'status' | 'replicas' | 'revision', side: 'from' | 'to') {
   const KINDS: Partial<Record<DeploymentEventType, typeof kind>> = {
     'deployment.scaled': 'replicas',
@@ -57,12 +57,12 @@ function end(event: DeploymentOutboxEvent, kind: 'status' | 'replicas' | 'revisi
 
 export const DeploymentEventObject = builder.objectRef<DeploymentOutboxEvent>('DeploymentEvent').implement({
   description:
-    'Something happened to a deployment or to one of its routes. At least once, in order for a deployment and for each route.',
+    'An event of a deployment or of one of its routes. Delivered at least once, in order for each deployment and for each route.',
   fields: (t) => ({
-    cursor: t.string({ description: 'Its cursor, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
+    cursor: t.string({ description: 'Its cursor: pass it as `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
     type: t.field({
       type: DeploymentEventTypeEnum,
-      description: 'What happened.',
+      description: 'The type of the event.',
       resolve: ({ type }) => eventName(type),
     }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
@@ -91,12 +91,13 @@ export const DeploymentEventObject = builder.objectRef<DeploymentOutboxEvent>('D
     }),
     fromStatus: t.string({
       nullable: true,
-      description: 'The previous status, of the route if the event is about one; null for a new one.',
+      description:
+        'The previous status of the deployment, or of the route if the event is about one; null for a new one.',
       resolve: (event) => end(event, 'status', 'from') as string | null,
     }),
     toStatus: t.string({
       nullable: true,
-      description: 'The new status, of the route if the event is about one.',
+      description: 'The new status of the deployment, or of the route if the event is about one.',
       resolve: (event) => end(event, 'status', 'to') as string | null,
     }),
     fromReplicas: t.int({
@@ -106,7 +107,7 @@ export const DeploymentEventObject = builder.objectRef<DeploymentOutboxEvent>('D
     }),
     toReplicas: t.int({
       nullable: true,
-      description: 'The desired number of replicas, when it was created or scaled.',
+      description: 'The new desired number of replicas, if the deployment was created or scaled.',
       resolve: (event) => (end(event, 'replicas', 'to') as number | null) ?? dataOf(event).replicas ?? null,
     }),
     fromRevision: t.int({
@@ -116,22 +117,22 @@ export const DeploymentEventObject = builder.objectRef<DeploymentOutboxEvent>('D
     }),
     revision: t.int({
       nullable: true,
-      description: 'The number of the revision that it has now, or that the route is of.',
+      description: "The number of the deployment's present revision, or of the route's revision.",
       resolve: (event) => (end(event, 'revision', 'to') as number | null) ?? dataOf(event).revision ?? null,
     }),
     host: t.string({
       nullable: true,
-      description: 'Where the route serves.',
+      description: 'Name or address of the machine on which the route serves.',
       resolve: (event) => dataOf(event).host ?? null,
     }),
     port: t.int({
       nullable: true,
-      description: 'Where the route serves.',
+      description: 'Port on which the route serves.',
       resolve: (event) => dataOf(event).port ?? null,
     }),
     reason: t.string({
       nullable: true,
-      description: 'Why, in words.',
+      description: 'The reason, in words.',
       resolve: (event) => dataOf(event).reason ?? null,
     }),
   }),

@@ -18,16 +18,18 @@ const HealthCheck = builder.objectRef<RevisionRow>('HealthCheck').implement({
       description: 'Timeout of a check in seconds.',
       resolve: ({ healthTimeoutMs }) => seconds(healthTimeoutMs),
     }),
-    healthyThreshold: t.exposeInt('healthyThreshold', { description: 'Consecutive successes that make it healthy.' }),
+    healthyThreshold: t.exposeInt('healthyThreshold', {
+      description: 'Number of consecutive successes that make it healthy.',
+    }),
     unhealthyThreshold: t.exposeInt('unhealthyThreshold', {
-      description: 'Consecutive failures that make it unhealthy.',
+      description: 'Number of consecutive failures that make it unhealthy.',
     }),
     initialDelay: t.float({
       description: 'Seconds from the start of user code to the first check.',
       resolve: ({ initialDelayMs }) => seconds(initialDelayMs),
     }),
     staleAfter: t.float({
-      description: 'Seconds for which the result of a check counts.',
+      description: 'Seconds for which the result of a check is valid.',
       resolve: ({ staleAfterMs }) => seconds(staleAfterMs),
     }),
   }),
@@ -37,7 +39,7 @@ export const DeploymentRevision = builder.objectRef<RevisionRow>('DeploymentRevi
   description: "The specification of a deployment's routes. An update adds a revision; a revision never changes.",
   fields: (t) => ({
     id: t.id(stableId('DeploymentRevision', ({ deploymentId, revision }: RevisionRow) => [deploymentId, revision])),
-    number: t.exposeInt('revision', { description: 'Its place among those of its deployment, from 1.' }),
+    number: t.exposeInt('revision', { description: 'Its number within its deployment, from 1.' }),
     resourceGroup: t.exposeString('resourceGroup', { description: 'Name of the resource group for its routes.' }),
     image: t.exposeString('image', {
       nullable: true,
@@ -59,7 +61,7 @@ export const DeploymentRevision = builder.objectRef<RevisionRow>('DeploymentRevi
       description: 'Resources of each route.',
       resolve: ({ resourceSlots }) => slotsOf(resourceSlots),
     }),
-    priority: t.exposeInt('priority', { description: '0 to 100; the higher goes first.' }),
+    priority: t.exposeInt('priority', { description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
     labels: t.field({
       type: [Label],
       description: 'Labels given by its client.',
@@ -72,15 +74,15 @@ export const DeploymentRevision = builder.objectRef<RevisionRow>('DeploymentRevi
     }),
     mounts: t.field({
       type: [MountType],
-      description: 'Volumes that its routes have, by paths.',
+      description: 'Volumes that its routes mount.',
       resolve: ({ mounts }) => mounts,
     }),
     portVariable: t.exposeString('portVariable', {
-      description: 'The environment variable that gives the program its port.',
+      description: "Name of the environment variable that holds the program's port.",
     }),
     healthCheck: t.field({
       type: HealthCheck,
-      description: 'How the health of its routes is checked.',
+      description: 'The health check of its routes.',
       resolve: (revision) => revision,
     }),
     startTimeout: t.float({
@@ -103,5 +105,5 @@ export const DeploymentRevision = builder.objectRef<RevisionRow>('DeploymentRevi
 
 export const DeploymentRevisionConnection = builder.connectionObject(
   { type: DeploymentRevision, name: 'DeploymentRevisionConnection', description: 'A page of revisions.' },
-  { name: 'DeploymentRevisionEdge', description: 'One revision and its place.' },
+  { name: 'DeploymentRevisionEdge', description: 'One revision with its cursor.' },
 )

@@ -8,7 +8,8 @@ import { DeploymentStatusEnum } from './deployment.types.ts'
 const MIN_HEALTHY =
   'Minimum number of healthy replicas during an update. Null: three quarters of the replicas, rounded up.'
 const MAX_SURGE = 'Maximum number of extra replicas during an update. Null: a quarter of the replicas, rounded up.'
-const STALE_AFTER = 'Seconds for which the result of a check counts. Null: three times the sum of interval and timeout.'
+const STALE_AFTER =
+  'Seconds for which the result of a check is valid. Null: three times the sum of interval and timeout.'
 
 const HealthCheckInput = builder.inputType('HealthCheckInput', {
   description: 'Health check of a route: an HTTP GET request, which succeeds with a status of 200 to 299.',
@@ -16,8 +17,11 @@ const HealthCheckInput = builder.inputType('HealthCheckInput', {
     path: t.string({ defaultValue: '/', description: 'The path to request.' }),
     interval: t.float({ defaultValue: 5, description: 'Seconds between two checks, at least 0.1.' }),
     timeout: t.float({ defaultValue: 2, description: 'Timeout of a check in seconds, at least 0.05.' }),
-    healthyThreshold: t.int({ defaultValue: 1, description: 'Consecutive successes that make it healthy.' }),
-    unhealthyThreshold: t.int({ defaultValue: 3, description: 'Consecutive failures that make it unhealthy.' }),
+    healthyThreshold: t.int({ defaultValue: 1, description: 'Number of consecutive successes that make it healthy.' }),
+    unhealthyThreshold: t.int({
+      defaultValue: 3,
+      description: 'Number of consecutive failures that make it unhealthy.',
+    }),
     initialDelay: t.float({ defaultValue: 0, description: 'Seconds from the start of user code to the first check.' }),
     staleAfter: t.float({ description: STALE_AFTER }),
   }),
@@ -40,24 +44,26 @@ export const CreateDeploymentInput = builder.inputType('CreateDeploymentInput', 
     }),
     secretEnviron: t.field({
       type: [EnvVarInput],
-      description: 'Variables whose values are encrypted, handed to kernels that start, and read by nobody else.',
+      description:
+        'Secret variables: their values are stored encrypted, are given to kernels at their start, and cannot be read otherwise.',
     }),
     resourceSlots: t.field({ type: [ResourceSlotInput], description: 'Resources of each route.' }),
     labels: t.field({ type: [LabelInput], description: 'Labels of your choice.' }),
     agentLabels: t.field({ type: [LabelInput], description: 'An agent must have all of these labels to run a route.' }),
     mounts: t.field({
       type: [MountInput],
-      description: 'Volumes for its routes. An agent of the resource group must have all of them for its project.',
+      description:
+        'Volumes that its routes mount. An agent of the resource group must have all of them for its project.',
     }),
-    priority: t.int({ defaultValue: 10, description: '0 to 100; the higher goes first.' }),
+    priority: t.int({ defaultValue: 10, description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
     replicas: t.int({ defaultValue: 1, description: 'Desired number of healthy routes.' }),
     minHealthy: t.int({ description: MIN_HEALTHY }),
     maxSurge: t.int({ description: MAX_SURGE }),
     portVariable: t.string({
       defaultValue: 'PORT',
-      description: 'The environment variable that gives the program its port.',
+      description: "Name of the environment variable that holds the program's port.",
     }),
-    healthCheck: t.field({ type: HealthCheckInput, description: 'How the health of its routes is checked.' }),
+    healthCheck: t.field({ type: HealthCheckInput, description: 'The health check of its routes.' }),
     startTimeout: t.float({
       defaultValue: 300,
       description:
@@ -76,9 +82,9 @@ export const CreateDeploymentInput = builder.inputType('CreateDeploymentInput', 
 })
 
 export const ScaleDeploymentInput = builder.inputType('ScaleDeploymentInput', {
-  description: 'The desired number of replicas. Missing fields stay as they are.',
+  description: 'The deployment to scale. Missing fields stay as they are.',
   fields: (t) => ({
-    deploymentId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
+    deploymentId: t.field({ type: 'UUID', required: true, description: 'Id of the deployment.' }),
     replicas: t.int({ description: 'Desired number of healthy routes.' }),
     minHealthy: t.int({ description: MIN_HEALTHY }),
     maxSurge: t.int({ description: MAX_SURGE }),
@@ -91,17 +97,17 @@ const HealthCheckChange = builder.inputType('HealthCheckChange', {
     path: t.string({ description: 'The path to request.' }),
     interval: t.float({ description: 'Seconds between two checks, at least 0.1.' }),
     timeout: t.float({ description: 'Timeout of a check in seconds, at least 0.05.' }),
-    healthyThreshold: t.int({ description: 'Consecutive successes that make it healthy.' }),
-    unhealthyThreshold: t.int({ description: 'Consecutive failures that make it unhealthy.' }),
+    healthyThreshold: t.int({ description: 'Number of consecutive successes that make it healthy.' }),
+    unhealthyThreshold: t.int({ description: 'Number of consecutive failures that make it unhealthy.' }),
     initialDelay: t.float({ description: 'Seconds from the start of user code to the first check.' }),
     staleAfter: t.float({ description: STALE_AFTER }),
   }),
 })
 
 export const UpdateDeploymentInput = builder.inputType('UpdateDeploymentInput', {
-  description: 'What to change in the specification of its routes. Missing fields stay as they are.',
+  description: 'Changes to the specification of its routes. Missing fields stay as they are.',
   fields: (t) => ({
-    deploymentId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
+    deploymentId: t.field({ type: 'UUID', required: true, description: 'Id of the deployment.' }),
     resourceGroup: t.string({ description: 'Name of the resource group for its routes.' }),
     image: t.string({
       description:
@@ -110,21 +116,30 @@ export const UpdateDeploymentInput = builder.inputType('UpdateDeploymentInput', 
     command: t.stringList({ description: 'The program and its arguments.' }),
     environ: t.field({
       type: [EnvVarInput],
-      description: 'Its whole environment, apart from the variables set by Reprise.',
+      description: 'Its environment, in addition to the variables set by Reprise. Replaces all variables.',
     }),
     secretEnviron: t.field({
       type: [EnvVarInput],
-      description: 'All secret variables, as for `createDeployment`; missing: as they are.',
+      description: 'Its secret variables, as for `createDeployment`. Replaces all of them.',
     }),
-    resourceSlots: t.field({ type: [ResourceSlotInput], description: 'All resources of each route.' }),
-    labels: t.field({ type: [LabelInput], description: 'All labels of your choice.' }),
-    agentLabels: t.field({ type: [LabelInput], description: 'All labels that an agent must have to run a route.' }),
-    mounts: t.field({ type: [MountInput], description: 'All volumes for its routes, as for `createDeployment`.' }),
-    priority: t.int({ description: '0 to 100; the higher goes first.' }),
+    resourceSlots: t.field({
+      type: [ResourceSlotInput],
+      description: 'Resources of each route. Replaces all of them.',
+    }),
+    labels: t.field({ type: [LabelInput], description: 'Labels of your choice. Replaces all of them.' }),
+    agentLabels: t.field({
+      type: [LabelInput],
+      description: 'Labels that an agent must have to run a route. Replaces all of them.',
+    }),
+    mounts: t.field({
+      type: [MountInput],
+      description: 'Volumes that its routes mount, as for `createDeployment`. Replaces all of them.',
+    }),
+    priority: t.int({ description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
     portVariable: t.string({
-      description: 'The environment variable that gives the program its port.',
+      description: "Name of the environment variable that holds the program's port.",
     }),
-    healthCheck: t.field({ type: HealthCheckChange, description: 'How the health of its routes is checked.' }),
+    healthCheck: t.field({ type: HealthCheckChange, description: 'The health check of its routes.' }),
     startTimeout: t.float({ description: 'Seconds from the creation of a route to its first successful check.' }),
     evictAfter: t.float({ description: 'How long an unhealthy route may take to recover, in seconds.' }),
     drain: t.float({
@@ -134,27 +149,27 @@ export const UpdateDeploymentInput = builder.inputType('UpdateDeploymentInput', 
 })
 
 export const DestroyDeploymentInput = builder.inputType('DestroyDeploymentInput', {
-  description: 'Which deployment to end.',
+  description: 'The deployment to destroy.',
   fields: (t) => ({
-    deploymentId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
-    reason: t.string({ description: 'Why, in your words.' }),
+    deploymentId: t.field({ type: 'UUID', required: true, description: 'Id of the deployment.' }),
+    reason: t.string({ description: 'The reason, for people.' }),
   }),
 })
 
 const DeploymentOrderField = builder.enumType('DeploymentOrderField', {
-  description: 'By what deployments can be ordered.',
+  description: 'Fields that deployments can be ordered by.',
   values: {
     CREATED_AT: { description: 'When it was created.' },
-    STATUS_CHANGED_AT: { description: 'Since when it has its status.' },
-    NAME: { description: 'By name, byte by byte.' },
+    STATUS_CHANGED_AT: { description: 'When it entered its status.' },
+    NAME: { description: 'Its name, compared byte by byte.' },
   } as const,
 })
 
 export const DeploymentOrder = builder.inputType('DeploymentOrder', {
-  description: 'What to order deployments by.',
+  description: 'Order of deployments.',
   fields: (t) => ({
-    field: t.field({ type: DeploymentOrderField, required: true, description: 'By what.' }),
-    direction: t.field({ type: OrderDirection, defaultValue: 'ASC', description: 'Which way.' }),
+    field: t.field({ type: DeploymentOrderField, required: true, description: 'Field to order by.' }),
+    direction: t.field({ type: OrderDirection, defaultValue: 'ASC', description: 'Direction.' }),
   }),
 })
 
@@ -164,7 +179,7 @@ const COLUMNS: Record<typeof DeploymentOrderField.$inferInput, Pick<OrderColumn,
   NAME: { column: 'name', type: 'text' },
 }
 
-/** The columns to order by; the id comes last, which makes the order total. */
+/** Returns the columns to order by. The id comes last, which makes the order total. */
 export function deploymentOrder(
   orderBy: typeof DeploymentOrder.$inferInput | null | undefined,
 ): readonly OrderColumn[] {
@@ -182,7 +197,7 @@ export const DeploymentFilter = builder.inputType('DeploymentFilter', {
     status: t.field({ type: [DeploymentStatusEnum], description: 'In one of these statuses.' }),
     project: t.string({ description: 'In the project of this name.' }),
     idPrefix: t.string({ description: ID_PREFIX_WORDS }),
-    name: t.field({ type: StringFilter, description: 'By name.' }),
-    createdAt: t.field({ type: DateTimeFilter, description: 'By when it was created.' }),
+    name: t.field({ type: StringFilter, description: 'Filter by name.' }),
+    createdAt: t.field({ type: DateTimeFilter, description: 'Filter by creation time.' }),
   }),
 })

@@ -50,25 +50,25 @@ builder.queryField('deployments', (t) =>
       type: DeploymentNode,
       description: 'Deployments, including destroyed ones; newest first by default.',
       args: {
-        filter: t.arg({ type: DeploymentFilter, description: 'Which deployments.' }),
-        orderBy: t.arg({ type: DeploymentOrder, description: 'In which order.' }),
+        filter: t.arg({ type: DeploymentFilter, description: 'Only deployments that match.' }),
+        orderBy: t.arg({ type: DeploymentOrder, description: 'Order of the list.' }),
       },
       complexity: pageComplexity,
       resolve: (_root, { filter, orderBy, ...page }, { services: { prisma }, viewer }) =>
         listDeployments({ prisma, viewer }, { filter: filter ?? {}, order: deploymentOrder(orderBy), page }),
     },
     { name: 'DeploymentConnection', description: 'A page of deployments.' },
-    { name: 'DeploymentEdge', description: 'One deployment and its place.' },
+    { name: 'DeploymentEdge', description: 'One deployment with its cursor.' },
   ),
 )
 
 const CreateDeploymentPayload = deploymentPayload<{ created: boolean }>(
   'CreateDeploymentPayload',
-  'A deployment that exists now.',
+  'The deployment that was created or already existed.',
 )
 builder.objectField(CreateDeploymentPayload, 'created', (t) =>
   t.exposeBoolean('created', {
-    description: 'False if the `creationId` was known: the deployment already existed.',
+    description: 'False if a deployment with this `creationId` already existed.',
   }),
 )
 
@@ -77,7 +77,7 @@ mutation({
   description:
     'Creates a deployment. Idempotent with a `creationId`: the same id with the same input returns the same deployment, and with another input CREATION_ID_REUSED.',
   input: CreateDeploymentInput,
-  inputDescription: 'What to serve, and how.',
+  inputDescription: 'Specification of the deployment.',
   payload: CreateDeploymentPayload,
   errors: [ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError],
   result: 'A deployment',
@@ -91,7 +91,7 @@ mutation({
   name: 'scaleDeployment',
   description: 'Sets the desired number of replicas; 0 keeps the deployment without any.',
   input: ScaleDeploymentInput,
-  inputDescription: 'Which, and how many.',
+  inputDescription: 'The deployment, and its number of replicas.',
   payload: deploymentPayload('ScaleDeploymentPayload', 'The scaled deployment.'),
   errors: CHANGE_ERRORS,
   result: 'The deployment',
@@ -103,8 +103,8 @@ mutation({
   description:
     'Adds a revision and replaces the routes one after the other, never with fewer healthy ones than `minHealthy`.',
   input: UpdateDeploymentInput,
-  inputDescription: 'Which, and what to change.',
-  payload: deploymentPayload('UpdateDeploymentPayload', 'The deployment, with a new revision if anything differs.'),
+  inputDescription: 'The deployment, and the changes.',
+  payload: deploymentPayload('UpdateDeploymentPayload', 'The deployment, with a new revision if anything changed.'),
   errors: CHANGE_ERRORS,
   result: 'The deployment',
   run: (context, input) => updateDeployment(context, input as Update),
@@ -112,10 +112,10 @@ mutation({
 
 mutation({
   name: 'destroyDeployment',
-  description: 'Ends a deployment with all its routes. Its name is free again when it is gone.',
+  description: 'Destroys a deployment with all its routes. Once it is destroyed, its name can be used again.',
   input: DestroyDeploymentInput,
-  inputDescription: 'Which, and why.',
-  payload: deploymentPayload('DestroyDeploymentPayload', 'A deployment that is being ended.'),
+  inputDescription: 'The deployment, and the reason.',
+  payload: deploymentPayload('DestroyDeploymentPayload', 'A deployment that is being destroyed.'),
   errors: CHANGE_ERRORS,
   result: 'The deployment',
   run: destroyDeployment,
@@ -128,7 +128,7 @@ function deploymentPayload<Extra extends object = object>(name: string, descript
     fields: (t) => ({
       deployment: t.field({
         type: DeploymentNode,
-        description: 'The deployment, as it is now.',
+        description: 'The deployment after the change.',
         resolve: async ({ deploymentId }: { deploymentId: string }, _args, { loaders }) => {
           // An earlier mutation of the same request may have loaded a state that is now outdated.
           const deployment = await loaders.deployments.clear(deploymentId).load(deploymentId)
@@ -153,10 +153,10 @@ builder.subscriptionField('deploymentEvents', (t) =>
   t.field({
     type: DeploymentEventObject,
     description:
-      "Events of deployments and their routes. With the cursor of the client's last event as `after`, everything since then comes first, and nothing is missed.",
+      "Events of deployments and their routes. With the cursor of the client's last event as `after`, all events since then come first, so none is missed.",
     args: {
-      filter: t.arg({ type: DeploymentEventFilter, description: 'Which events.' }),
-      after: t.arg.string({ description: "Cursor of the client's last event." }),
+      filter: t.arg({ type: DeploymentEventFilter, description: 'Only events that match.' }),
+      after: t.arg.string({ description: 'Cursor of the last event that the client has received.' }),
     },
     subscribe: (_root, { filter, after }, context) =>
       eventStream<DeploymentOutboxEvent>(context, {

@@ -29,14 +29,14 @@ export const DeploymentStatusEnum = builder.enumType('DeploymentStatus', {
   description: 'Status of a deployment. DESTROYED is final.',
   values: {
     PENDING: { description: 'Just created.' },
-    CREATED: { description: 'As PENDING; no longer written.' },
-    DEPLOYING: { description: 'As SCALING; no longer written.' },
+    CREATED: { description: 'Same as PENDING; the server does not set it.' },
+    DEPLOYING: { description: 'Same as SCALING; the server does not set it.' },
     SCALING: {
-      description: 'It is moving to its number of replicas and its revision; `statusReason` says what it waits for.',
+      description: 'It is moving towards its desired replicas and revision; `statusReason` names what it waits for.',
     },
     READY: { description: 'It has the desired number of healthy routes of its revision, and no others.' },
     DESTROYING: { description: 'Its routes are being terminated.' },
-    DESTROYED: { description: 'Gone.' },
+    DESTROYED: { description: 'It has been destroyed with all its routes.' },
   } as const,
 })
 
@@ -46,10 +46,10 @@ const RouteStatusEnum = builder.enumType('RouteStatus', {
     PROVISIONING: { description: 'Its session is being started.' },
     DEGRADED: { description: 'Its session runs, but there is no recent check result.' },
     HEALTHY: { description: 'It passes its checks and is listed by service discovery.' },
-    UNHEALTHY: { description: 'It fails its checks, and is replaced if that lasts.' },
+    UNHEALTHY: { description: 'It fails its checks; it is replaced if this continues.' },
     FAILED_TO_START: { description: 'Its session ended, or did not start to serve in time; it is replaced.' },
-    TERMINATING: { description: 'Clients are no longer sent to it; its session ends after the drain.' },
-    TERMINATED: { description: 'Gone.' },
+    TERMINATING: { description: 'Service discovery no longer lists it; its session ends after the drain time.' },
+    TERMINATED: { description: 'It has ended.' },
   } as const,
 })
 
@@ -57,17 +57,17 @@ const RouteCount = builder.objectRef<RouteCountRow>('RouteCount').implement({
   description: 'Number of routes with one status.',
   fields: (t) => ({
     status: t.expose('status', { type: RouteStatusEnum, description: 'The status.' }),
-    count: t.exposeInt('count', { description: 'How many.' }),
+    count: t.exposeInt('count', { description: 'Number of routes.' }),
   }),
 })
 
 const Endpoint = builder.objectRef<EndpointRow>('Endpoint').implement({
   description: 'Where a healthy route serves.',
   fields: (t) => ({
-    host: t.exposeString('host', { description: 'Name or address of its agent’s machine.' }),
-    port: t.exposeInt('port', { description: 'Its port there.' }),
-    url: t.string({ description: 'Both as a URL.', resolve: endpointUrl }),
-    since: t.expose('publishedAt', { type: 'DateTime', description: 'Since when service discovery lists it.' }),
+    host: t.exposeString('host', { description: 'Name or address of the machine.' }),
+    port: t.exposeInt('port', { description: 'Port on this machine.' }),
+    url: t.string({ description: 'Machine and port as a URL.', resolve: endpointUrl }),
+    since: t.expose('publishedAt', { type: 'DateTime', description: 'When service discovery began to list it.' }),
   }),
 })
 
@@ -95,10 +95,10 @@ export const DeploymentNode = builder.node(deploymentRef, {
       nullable: true,
       description: 'Why it is not ready, in words; null if it is ready.',
     }),
-    statusChangedAt: t.expose('statusChangedAt', { type: 'DateTime', description: 'Since when it has this status.' }),
+    statusChangedAt: t.expose('statusChangedAt', { type: 'DateTime', description: 'When it entered this status.' }),
     replicas: t.exposeInt('replicas', { description: 'Desired number of healthy routes.' }),
     minHealthy: t.int({
-      description: 'Minimum number of healthy routes during an update, as far as there were that many.',
+      description: 'Minimum number of healthy routes during an update, unless there were fewer before it.',
       resolve: (deployment) => rolloutBounds(deployment).minHealthy,
     }),
     maxSurge: t.int({
@@ -107,7 +107,7 @@ export const DeploymentNode = builder.node(deploymentRef, {
     }),
     revision: t.field({
       type: DeploymentRevision,
-      description: 'The revision from which its routes are to be made.',
+      description: 'The revision that its routes should have.',
       resolve: ({ id, revision }, _args, { loaders }) => loaders.revisions.load({ deploymentId: id, revision }),
     }),
     revisions: t.field({
@@ -136,26 +136,30 @@ export const DeploymentNode = builder.node(deploymentRef, {
     }),
     endpoints: t.field({
       type: [Endpoint],
-      description: 'Addresses of its healthy routes, as listed by service discovery, oldest first.',
+      description: 'Addresses of its healthy routes, as service discovery lists them, oldest first.',
       resolve: ({ id }, _args, { loaders }) => loaders.endpoints.load(id),
     }),
     failures: t.exposeInt('failures', {
-      description: 'Consecutive routes of its revision that failed, without a lasting healthy one in between.',
+      description:
+        'Number of consecutive routes of its revision that failed, without one in between that stayed healthy.',
     }),
     nextRouteAt: t.expose('nextRouteAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'No new route is started before this time, after such failures.',
+      description: 'After such failures: no new route is started before this time.',
     }),
     createdBy: t.exposeString('createdBy', { nullable: true, description: 'Who created it: the name of the token.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
-    destroyedBy: t.exposeString('destroyedBy', { nullable: true, description: 'Who had it destroyed.' }),
+    destroyedBy: t.exposeString('destroyedBy', {
+      nullable: true,
+      description: 'Who destroyed it: the name of the token.',
+    }),
     destroyedAt: t.expose('destroyedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it was destroyed completely.',
+      description: 'When its destruction was complete.',
     }),
-    schedulingHistory: t.field(historyField(t, 'What the server did with it, oldest first.')),
+    schedulingHistory: t.field(historyField(t, 'Actions of the server on it, oldest first.')),
   }),
 })
 
@@ -174,25 +178,32 @@ export const RouteNode = builder.node(routeRef, {
     }),
     revision: t.field({
       type: DeploymentRevision,
-      description: 'What it was made from.',
+      description: 'Its revision.',
       resolve: ({ deploymentId, revision }, _args, { loaders }) => loaders.revisions.load({ deploymentId, revision }),
     }),
     session: t.field({
       type: SessionNode,
-      description: 'What runs its program.',
+      description: 'The session that runs its program.',
       resolve: ({ sessionId }, _args, context, info) =>
         loadExistingSession({ context, info, by: 'id', value: sessionId }),
     }),
     status: t.expose('status', { type: RouteStatusEnum, description: 'Its status.' }),
-    statusReason: t.exposeString('statusReason', { nullable: true, description: 'Why it has this status, in words.' }),
-    statusChangedAt: t.expose('statusChangedAt', { type: 'DateTime', description: 'Since when it has this status.' }),
+    statusReason: t.exposeString('statusReason', {
+      nullable: true,
+      description: 'The reason for its status, in words.',
+    }),
+    statusChangedAt: t.expose('statusChangedAt', { type: 'DateTime', description: 'When it entered this status.' }),
     host: t.exposeString('host', {
       nullable: true,
-      description: 'Where it serves: its agent’s machine, once it runs.',
+      description: 'Name or address of the machine on which it serves, once it runs.',
     }),
-    port: t.exposeInt('port', { nullable: true, description: 'Where it serves: its port there.' }),
-    successes: t.exposeInt('successes', { description: 'Consecutive successful checks; 0 if the last one failed.' }),
-    failures: t.exposeInt('failures', { description: 'Consecutive failed checks; 0 if the last one succeeded.' }),
+    port: t.exposeInt('port', { nullable: true, description: 'Port on which it serves.' }),
+    successes: t.exposeInt('successes', {
+      description: 'Number of consecutive successful checks; 0 if the last one failed.',
+    }),
+    failures: t.exposeInt('failures', {
+      description: 'Number of consecutive failed checks; 0 if the last one succeeded.',
+    }),
     lastCheckAt: t.expose('lastCheckAt', {
       type: 'DateTime',
       nullable: true,
@@ -200,12 +211,12 @@ export const RouteNode = builder.node(routeRef, {
     }),
     lastCheckFault: t.exposeString('lastCheckFault', {
       nullable: true,
-      description: 'What the last check found wrong, in words; null if nothing.',
+      description: 'The fault that the last check found, in words; null if it succeeded.',
     }),
     nextCheckAt: t.expose('nextCheckAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When the next check is due, or the current one times out.',
+      description: 'When the next check is due, or when the current one times out.',
     }),
     firstHealthyAt: t.expose('firstHealthyAt', {
       type: 'DateTime',
@@ -215,15 +226,15 @@ export const RouteNode = builder.node(routeRef, {
     publishedAt: t.expose('publishedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'Since when service discovery lists it; null if it does not.',
+      description: 'When service discovery began to list it; null if it is not listed.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     terminatedAt: t.expose('terminatedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it was destroyed completely.',
+      description: 'When its termination was complete.',
     }),
-    schedulingHistory: t.field(historyField(t, 'What the server did with it, oldest first.')),
+    schedulingHistory: t.field(historyField(t, 'Actions of the server on it, oldest first.')),
   }),
 })
 
@@ -231,7 +242,7 @@ builder.objectField(SessionNode, 'route', (t) =>
   t.field({
     type: RouteNode,
     nullable: true,
-    description: 'The route that it runs, if it belongs to a deployment.',
+    description: 'The route whose program it runs, if it belongs to a deployment.',
     resolve: ({ id }, _args, { loaders }) => loaders.routeOfSession.load(id),
   }),
 )
@@ -245,7 +256,7 @@ export async function loadExistingDeployment({ deployments }: Loaders, id: strin
 
 const RouteConnection = builder.connectionObject(
   { type: RouteNode, name: 'RouteConnection', description: 'A page of routes.' },
-  { name: 'RouteEdge', description: 'One route and its place.' },
+  { name: 'RouteEdge', description: 'One route with its cursor.' },
 )
 
 builder.objectField(DeploymentNode, 'routes', (t) =>
@@ -254,7 +265,7 @@ builder.objectField(DeploymentNode, 'routes', (t) =>
     description: 'Its routes, newest first, including ended ones.',
     args: {
       ...forwardArguments(t),
-      status: t.arg({ type: [RouteStatusEnum], description: 'Those in one of these statuses.' }),
+      status: t.arg({ type: [RouteStatusEnum], description: 'Only routes in one of these statuses.' }),
     },
     complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
     resolve: async ({ id }, { status, ...args }, { loaders }) => {
@@ -262,7 +273,7 @@ builder.objectField(DeploymentNode, 'routes', (t) =>
       // An empty list of statuses matches nothing.
       const none = status?.length === 0
       const limit = pageSize({ first: args.first }).size + 1
-      const rows = none ? [] : await loaders.routePages.load({ ...list, after: placeOf(args.after), limit })
+      const rows = none ? [] : await loaders.routePages.load({ ...list, after: routeCursor(args.after), limit })
       return assemblePage<RouteRow>({
         args,
         rows,
@@ -273,7 +284,7 @@ builder.objectField(DeploymentNode, 'routes', (t) =>
   }),
 )
 
-function placeOf(cursor: string | null | undefined) {
+function routeCursor(cursor: string | null | undefined) {
   if (cursor == null) return null
   const values = decodeKeyset(NEWEST_FIRST, cursor)
   if (!values) throw invalidCursor('after')
@@ -284,7 +295,7 @@ function placeOf(cursor: string | null | undefined) {
 builder.objectField(Endpoint, 'route', (t) =>
   t.field({
     type: RouteNode,
-    description: 'The route that serves there.',
+    description: 'The route that serves at this address.',
     resolve: async ({ routeId }, _args, { loaders }) => {
       const route = await loaders.routes.load(routeId)
       if (!route) throw new Error(`no route ${routeId}`)

@@ -6,43 +6,45 @@ import { EnvVarInput, ResourceSlotInput } from '../session/values.types.ts'
 
 const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
   description:
-    'How the new attempts differ from the failed sessions. Overrides also apply to the automatic retries of the new epoch.',
+    'Differences between the new attempts and the failed sessions. They also apply to the automatic retries of the new epoch.',
   fields: (t) => ({
     resourceSlots: t.field({
       type: [ResourceSlotInput],
-      description: 'Amounts by slot; other slots stay. 0 removes a slot.',
+      description: 'Amounts of slots; other slots stay as they are. 0 removes a slot.',
     }),
     batchTimeout: t.float({ description: 'Batch timeout in seconds; null removes it.' }),
-    environ: t.field({ type: [EnvVarInput], description: 'Variables by name; other variables stay.' }),
+    environ: t.field({ type: [EnvVarInput], description: 'Variables; other variables stay as they are.' }),
     secretEnviron: t.field({
       type: [EnvVarInput],
       description:
-        'Secret variables by name; other variables stay. A variable of either kind replaces one of the other.',
+        'Secret variables; other variables stay as they are. A secret variable replaces a plain one of the same name, and the reverse.',
     }),
     codeSha256: t.string({
-      description: 'SHA-256 of code that was uploaded for their project, in place of what they had.',
+      description: 'SHA-256 of code that was uploaded for their project. Replaces their code.',
     }),
-    priority: t.int({ description: '0 to 100; the higher goes first.' }),
+    priority: t.int({ description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
     resourceGroup: t.string({ description: 'Name of the resource group to run in.' }),
     allowAgents: t.field({
       type: ['UUID'],
-      description: 'The only agents to run on; replaces the existing list. An empty list removes the restriction.',
+      description:
+        'Ids of the only agents to run on; replaces the existing list. An empty list removes the restriction.',
     }),
     avoidAgents: t.field({
       type: ['UUID'],
-      description: 'Agents to avoid if another fits; replaces those that retries have come to avoid.',
+      description:
+        'Ids of agents to avoid if another fits; replaces the list, including agents that retries have added.',
     }),
     excludeAgents: t.field({
       type: ['UUID'],
       description:
-        'Agents that must not run it; replaces those that retries have come to exclude. An empty list removes the restriction.',
+        'Ids of agents that must not run it; replaces the list, including agents that retries have added. An empty list removes the restriction.',
     }),
     retryPolicy: t.field({
       type: RetryPolicyInput,
-      description: 'Fields of the retry policy; missing fields stay as resolved.',
+      description: 'Fields of the retry policy; missing fields keep their values.',
     }),
     freshCheckpoint: t.boolean({
-      description: 'True: the new attempt begins with an empty directory, without the checkpoint of earlier ones.',
+      description: 'True: the new attempt begins with an empty directory, without the checkpoint of earlier attempts.',
     }),
   }),
 })
@@ -54,64 +56,67 @@ export function selectionOf<Input extends { chainFilter?: typeof ChainFilter.$in
   return { ...rest, chainFilter: { given: chainFilter, conditions: chainConditions(chainFilter, 'input.chainFilter') } }
 }
 
-/** Fields that select the sessions of an action. */
+/** Returns the input fields that select the sessions of an action. */
 const selectionFields = (t: InputFields) => ({
-  sessionIds: t.field({ type: ['UUID'], description: 'These sessions; at most 100000.' }),
+  sessionIds: t.field({ type: ['UUID'], description: 'Ids of the sessions; at most 100000.' }),
   filter: t.field({
     type: SessionFilter,
     description:
-      'The sessions that match now, at most 100000. What matches later is not among them; an empty filter is refused.',
+      'Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused.',
   }),
   chainFilter: t.field({
     type: ChainFilter,
-    description: 'The newest sessions of the chains that match now, under the same conditions as `filter`.',
+    description: 'Selects the newest sessions of the chains that match now. The rules of `filter` apply.',
   }),
   clientKey: t.string({
     description:
       'Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission.',
   }),
-  dryRun: t.boolean({ description: 'True: nothing is done or recorded; the answer says to how many it would be.' }),
+  dryRun: t.boolean({
+    description: 'True: nothing is done or recorded; the answer has the number of sessions that would be changed.',
+  }),
 })
 
 type InputFields = Parameters<NonNullable<Parameters<typeof builder.inputType>[1]['fields']>>[0]
 
 export const TerminateSessionsInput = builder.inputType('TerminateSessionsInput', {
-  description: 'Which sessions are terminated. One of `sessionIds`, `filter` and `chainFilter`.',
+  description: 'The sessions to terminate. Give one of `sessionIds`, `filter` and `chainFilter`.',
   fields: (t) => ({
     ...selectionFields(t),
     force: t.boolean({ description: 'Kills their kernels without a grace period.' }),
-    reason: t.string({ description: 'Why, for people.' }),
+    reason: t.string({ description: 'The reason, for people.' }),
   }),
 })
 
 export const CancelRetriesInput = builder.inputType('CancelRetriesInput', {
-  description: 'Whose retries are cancelled. One of `sessionIds`, `filter` and `chainFilter`.',
+  description: 'The sessions whose retries are cancelled. Give one of `sessionIds`, `filter` and `chainFilter`.',
   fields: selectionFields,
 })
 
 export const RetryNowManyInput = builder.inputType('RetryNowManyInput', {
-  description: 'Whose retries are made due now. One of `sessionIds`, `filter` and `chainFilter`.',
+  description: 'The sessions whose retries are made due now. Give one of `sessionIds`, `filter` and `chainFilter`.',
   fields: selectionFields,
 })
 
 export const ResubmitSessionsInput = builder.inputType('ResubmitSessionsInput', {
-  description: 'Which sessions get a new budget, and what is changed. One of `sessionIds`, `filter` and `chainFilter`.',
+  description:
+    'The sessions that get a new retry budget, and the changes. Give one of `sessionIds`, `filter` and `chainFilter`.',
   fields: (t) => ({
     ...selectionFields(t),
-    overrides: t.field({ type: ResubmissionOverrides, description: 'What is changed.' }),
+    overrides: t.field({ type: ResubmissionOverrides, description: 'The changes.' }),
     includeSucceeded: t.boolean({
-      description: 'True: sessions that succeeded are run again as well. Otherwise they are refused.',
+      description: 'True: sessions that succeeded run again as well. False: they are refused.',
     }),
     includeDependents: t.boolean({
       description:
-        'True: sessions that were cancelled because one of these chains failed, directly or through others, come back as well, without overrides. Those that also depend on a chain that has failed and is not resubmitted are refused.',
+        'True: sessions that were cancelled because one of these chains failed, directly or through others, are resubmitted as well, without overrides. Sessions that also depend on a failed chain that is not resubmitted are refused.',
     }),
   }),
 })
 
 export const AbortResubmissionInput = builder.inputType('AbortResubmissionInput', {
-  description: 'Which resubmission to end.',
+  description: 'The resubmission to abort.',
   fields: (t) => ({
-    resubmissionId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
+    resubmissionId: t.field({ type: 'UUID', required: true, description: 'Id of the resubmission.' }),
   }),
 })

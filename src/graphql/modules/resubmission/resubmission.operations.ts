@@ -44,7 +44,7 @@ builder.queryField('resubmissions', (t) =>
       type: ResubmissionNode,
       description: 'Resubmissions and other actions on many sessions, newest first.',
       args: {
-        action: t.arg({ type: [SessionActionEnum], description: 'Only these actions.' }),
+        action: t.arg({ type: [SessionActionEnum], description: 'Only records of these actions.' }),
         idPrefix: t.arg.string({ description: ID_PREFIX_WORDS }),
       },
       complexity: pageComplexity,
@@ -66,19 +66,19 @@ builder.queryField('resubmissions', (t) =>
       },
     },
     { name: 'ResubmissionConnection', description: 'A page of resubmissions.' },
-    { name: 'ResubmissionEdge', description: 'One resubmission and its place.' },
+    { name: 'ResubmissionEdge', description: 'One resubmission with its cursor.' },
   ),
 )
 
 const ResubmitSessionsPayload = payloadType(
   'ResubmitSessionsPayload',
-  'A resubmission, and what it has done so far.',
+  'A resubmission, and its results so far.',
   'The new attempts',
 )
 builder.objectField(ResubmitSessionsPayload, 'cancelledDependents', (t) =>
   t.int({
     description:
-      'Sessions that stay cancelled because one of these chains had failed; `includeDependents` brings them back.',
+      'Sessions that stay cancelled because one of these chains had failed; `includeDependents` resubmits them.',
     resolve: ({ resubmissionId }, _args, context) => readCancelledDependents(context, resubmissionId),
   }),
 )
@@ -86,13 +86,13 @@ builder.objectField(ResubmitSessionsPayload, 'cancelledDependents', (t) =>
 mutation({
   name: 'resubmitSessions',
   description:
-    'Gives chains whose newest session failed a new budget: a new attempt in a new epoch, with retryCount 0. A session terminated by a person may be resubmitted too. A waiting retry is superseded. Up to 500 sessions are done when this returns; more continue in the background.',
+    'Gives chains whose newest session failed a new budget: a new attempt in a new epoch, with retryCount 0. A session terminated by a person may be resubmitted too. The new attempt replaces a waiting retry. Up to 500 sessions are done when this returns; the others are done in the background.',
   input: ResubmitSessionsInput,
-  inputDescription: 'Which, and what is changed.',
+  inputDescription: 'The sessions, and the changes.',
   payload: ResubmitSessionsPayload,
   otherPayloads: [DryRunType],
   errors: [ValidationError, ConflictError, ForbiddenError],
-  result: 'The resubmission, what it would do',
+  result: 'The resubmission, the result of the dry run',
   run: async (context, input) => {
     const { prisma } = context.services
     const answer = await resubmitSessions({ ...context, prisma, sync: NO_SYNC_POINTS }, selectionOf(input))
@@ -105,7 +105,7 @@ const AbortResubmissionPayload = builder.objectRef<{ resubmissionId: string }>('
   fields: (t) => ({
     resubmission: t.prismaField({
       type: ResubmissionNode,
-      description: 'The resubmission, as it is now.',
+      description: 'The resubmission after the change.',
       resolve: (query, { resubmissionId }, _args, { services }) =>
         stillThere(
           services.prisma.resubmission.findUnique({ ...query, where: { id: resubmissionId } }),
@@ -117,9 +117,9 @@ const AbortResubmissionPayload = builder.objectRef<{ resubmissionId: string }>('
 
 mutation({
   name: 'abortResubmission',
-  description: 'Aborts a resubmission. Sessions already resubmitted stay; the rest is left undone.',
+  description: 'Aborts a resubmission. Sessions that were already resubmitted stay so; the rest is not resubmitted.',
   input: AbortResubmissionInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The resubmission to abort.',
   payload: AbortResubmissionPayload,
   errors: [NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The resubmission',
@@ -130,12 +130,12 @@ manyMutation({
   name: 'terminateSessions',
   action: 'TERMINATE',
   description:
-    'Does to many sessions what `terminateSession` does to one, by its rules: it also cancels the retries that they wait for. Up to 500 sessions are done when this returns; more continue in the background.',
+    'Terminates many sessions, each by the rules of `terminateSession`: it also cancels their waiting retries. Up to 500 sessions are done when this returns; the others are done in the background.',
   input: TerminateSessionsInput,
-  inputDescription: 'Which, and how.',
+  inputDescription: 'The sessions, and how to terminate them.',
   payload: payloadType(
     'TerminateSessionsPayload',
-    'A termination of many sessions, and what it has done so far.',
+    'A termination of many sessions, and its results so far.',
     'The sessions that were terminated',
   ),
 })
@@ -144,12 +144,12 @@ manyMutation({
   name: 'cancelRetries',
   action: 'CANCEL_RETRY',
   description:
-    'Does to the retries of many sessions what `cancelRetry` does to one, by its rules. Up to 500 sessions are done when this returns; more continue in the background.',
+    'Cancels the retries of many sessions, each by the rules of `cancelRetry`. Up to 500 sessions are done when this returns; the others are done in the background.',
   input: CancelRetriesInput,
   inputDescription: 'Whose.',
   payload: payloadType(
     'CancelRetriesPayload',
-    'A cancellation of many retries, and what it has done so far.',
+    'A cancellation of many retries, and its results so far.',
     'The sessions whose retries were cancelled',
   ),
 })
@@ -158,17 +158,19 @@ manyMutation({
   name: 'retryNowMany',
   action: 'RETRY_NOW',
   description:
-    'Does to the retries of many sessions what `retryNow` does to one, by its rules. Up to 500 sessions are done when this returns; more continue in the background.',
+    'Makes the retries of many sessions due now, each by the rules of `retryNow`. Up to 500 sessions are done when this returns; the others are done in the background.',
   input: RetryNowManyInput,
   inputDescription: 'Whose.',
   payload: payloadType(
     'RetryNowManyPayload',
-    'Many retries that are made due, and what is done so far.',
+    'A request to make many retries due now, and its results so far.',
     'The sessions whose retries were made due',
   ),
 })
 
-/** Declares a mutation that does to many sessions what another does to one. It is recorded as a resubmission. */
+/**
+ * Declares a mutation that applies a single-session action to many sessions. The action is recorded as a resubmission.
+ */
 function manyMutation<Input extends ManyInput>(options: {
   name: string
   action: Parameters<typeof actOnSessions>[1]
@@ -182,7 +184,7 @@ function manyMutation<Input extends ManyInput>(options: {
     ...rest,
     otherPayloads: [DryRunType],
     errors: [ValidationError, ConflictError, ForbiddenError],
-    result: 'What has begun, what it would do',
+    result: 'The record of the action, the result of the dry run',
     run: async (context, input) => {
       const { prisma } = context.services
       const answer = await actOnSessions({ ...context, prisma, sync: NO_SYNC_POINTS }, action, selectionOf(input))
@@ -196,7 +198,8 @@ type ManyInput = typeof TerminateSessionsInput.$inferInput | typeof CancelRetrie
 builder.subscriptionField('resubmissionProgress', (t) =>
   t.prismaField({
     type: ResubmissionNode,
-    description: 'The state of a resubmission, at once and after each change, until it has ended.',
+    description:
+      'The state of a resubmission, sent at once and after each change. Completes when the resubmission has ended.',
     args: { id: t.arg({ type: 'UUID', required: true, description: 'Its `resubmissionId`.' }) },
     subscribe: async (_root, { id }, context) => {
       await assertResubmissionVisible(context, id)

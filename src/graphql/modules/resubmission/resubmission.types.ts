@@ -22,31 +22,31 @@ import { SessionActionEnum, SessionNode } from '../session/session.types.ts'
 const ResubmissionStateEnum = builder.enumType('ResubmissionState', {
   description: 'State of a resubmission.',
   values: {
-    RUNNING: { description: 'Not finished; the server continues by itself.' },
-    COMPLETED: { description: 'Everything is done or refused.' },
-    ABORTED: { description: 'A person aborted it; what was done before stays.' },
+    RUNNING: { description: 'Not finished; the server continues it in the background.' },
+    COMPLETED: { description: 'Each session is done or refused.' },
+    ABORTED: { description: 'A person aborted it; results from before stay.' },
   } as const,
 })
 
 const ResubmissionItemStatusEnum = builder.enumType('ResubmissionItemStatus', {
-  description: 'Outcome for one session.',
+  description: 'Outcome of an action for one session.',
   values: {
     PENDING: { description: 'Not done yet; never done if the resubmission was aborted.' },
-    DONE: { description: 'It is done; a session that was resubmitted has a child.' },
-    REFUSED: { description: 'It was refused; `code` and `message` say why.' },
+    DONE: { description: 'Done; a session that was resubmitted has a child.' },
+    REFUSED: { description: 'Refused; `code` and `message` give the reason.' },
   } as const satisfies Record<ResubmissionItemStatus, { description: string }>,
 })
 
 const RefusalGroupType = builder.objectRef<RefusalGroup>('RefusalGroup').implement({
-  description: 'Sessions that an action is refused to for one reason.',
+  description: 'Number of sessions for which an action was refused for one reason.',
   fields: (t) => ({
     code: t.exposeString('code', { description: 'The reason, for programs.' }),
-    count: t.exposeInt('count', { description: 'How many.' }),
-    message: t.exposeString('message', { description: 'What the first of them was told, for people.' }),
+    count: t.exposeInt('count', { description: 'Number of sessions.' }),
+    message: t.exposeString('message', { description: 'The message for the first of these sessions.' }),
   }),
 })
 
-/** Length of the resubmission's id, with which the name of a list begins. */
+/** Length of the resubmission's id, which is the first part of the name of a list. */
 const UUID_LENGTH = 36
 
 const ResubmissionItem = builder.objectRef<ResubmissionItemRow>('ResubmissionItem').implement({
@@ -55,40 +55,40 @@ const ResubmissionItem = builder.objectRef<ResubmissionItemRow>('ResubmissionIte
     id: t.id(
       stableId('ResubmissionItem', ({ list, position }: ResubmissionItemRow) => [list.slice(0, UUID_LENGTH), position]),
     ),
-    position: t.exposeInt('position', { description: 'Its place in the resubmission, from 0.' }),
-    sessionId: t.expose('sessionId', { type: 'UUID', description: 'As it was named: there may be no such session.' }),
+    position: t.exposeInt('position', { description: 'Its position in the resubmission, from 0.' }),
+    sessionId: t.expose('sessionId', { type: 'UUID', description: 'The id as requested: the session may not exist.' }),
     session: t.field({
       type: SessionNode,
       nullable: true,
-      description: 'The session, where you may see it.',
+      description: 'The session; null if it does not exist or you may not see it.',
       resolve: ({ sessionId }, _args, context, info) => loadSession({ context, info, by: 'id', value: sessionId }),
     }),
-    status: t.expose('status', { type: ResubmissionItemStatusEnum, description: 'Its state.' }),
+    status: t.expose('status', { type: ResubmissionItemStatusEnum, description: 'The outcome so far.' }),
     childSessionId: t.expose('childSessionId', {
       type: 'UUID',
       nullable: true,
-      description: 'The new attempt, of a resubmission.',
+      description: 'Id of the new attempt, if the action is a resubmission.',
     }),
     childSession: t.field({
       type: SessionNode,
       nullable: true,
-      description: 'The new attempt, as it is now.',
+      description: 'The new attempt, if the action is a resubmission.',
       resolve: ({ childSessionId }, _args, context, info) =>
         childSessionId === null ? null : loadSession({ context, info, by: 'id', value: childSessionId }),
     }),
-    code: t.exposeString('code', { nullable: true, description: 'Why it was refused, for programs.' }),
-    message: t.exposeString('message', { nullable: true, description: 'Why it was refused, for people.' }),
+    code: t.exposeString('code', { nullable: true, description: 'Error code, if it was refused.' }),
+    message: t.exposeString('message', { nullable: true, description: 'Reason, for people, if it was refused.' }),
   }),
 })
 
 const ResubmissionItemConnection = builder.connectionObject(
-  { type: ResubmissionItem, name: 'ResubmissionItemConnection', description: 'A page of sessions to be resubmitted.' },
-  { name: 'ResubmissionItemEdge', description: 'One of them and its place.' },
+  { type: ResubmissionItem, name: 'ResubmissionItemConnection', description: 'A page of the sessions of an action.' },
+  { name: 'ResubmissionItemEdge', description: 'One session of an action with its cursor.' },
 )
 
 export const ResubmissionNode = builder.prismaNode('Resubmission', {
   description:
-    'A resubmission of failed sessions, or another action on many sessions: who asked for it, when, what was changed, and the outcome.',
+    'The record of a resubmission of failed sessions, or of another action on many sessions: who requested it, when, the changes, and the outcome.',
   id: { field: 'id' },
   nullable: true,
   findUnique: (id, { viewer }) => ({ id: isUuid(id) ? id : NO_UUID, ...projectScope(viewer) }),
@@ -96,45 +96,48 @@ export const ResubmissionNode = builder.prismaNode('Resubmission', {
   fields: (t) => ({
     resubmissionId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     clientKey: t.exposeString('clientKey', { description: 'The idempotency key, unique in the project.' }),
-    action: t.expose('action', { type: SessionActionEnum, description: 'What is done to each session.' }),
+    action: t.expose('action', { type: SessionActionEnum, description: 'The action on each session.' }),
     actor: t.exposeString('actor', { description: 'Who requested it: the name of the token.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was requested.' }),
     filter: t.string({
       nullable: true,
-      description: 'The filter that selected the sessions, as JSON; null if they were named.',
+      description: 'The filter that selected the sessions, as JSON; null if the request listed their ids.',
       select: { filter: true },
       resolve: ({ filter }) => (filter === null ? null : JSON.stringify(filter)),
     }),
     overrides: t.string({
       description:
-        'The overrides, as JSON; `{}` means none. Of a termination `force` and `reason`. Without values of environment variables for a VIEWER.',
+        'The overrides, as JSON; `{}` means none. For a termination, `force` and `reason`. For a VIEWER, without values of environment variables.',
       select: { overrides: true },
       resolve: ({ overrides }, _args, { viewer }) => JSON.stringify(shownOverrides(viewer, overrides as object)),
     }),
     state: t.expose('state', { type: ResubmissionStateEnum, description: 'Its status.' }),
     total: t.exposeInt('total', { description: 'Total number of sessions. Fixed when it was requested.' }),
-    done: t.exposeInt('done', { description: 'To how many it has been done so far.' }),
-    refusedCount: t.exposeInt('refused', { description: 'How many have been refused so far.' }),
+    done: t.exposeInt('done', { description: 'Number of sessions that are done so far.' }),
+    refusedCount: t.exposeInt('refused', { description: 'Number of sessions that were refused so far.' }),
     pending: t.int({
-      description: 'How many are left: still to be done or, if it was aborted, left undone.',
+      description: 'Number of sessions that are neither done nor refused. If it was aborted, they stay so.',
       select: { total: true, done: true, refused: true },
       resolve: ({ total, done, refused }) => total - done - refused,
     }),
     refusals: t.field({
       type: [RefusalGroupType],
-      description: 'Why sessions were refused so far, each reason once, the most frequent first.',
+      description: 'Reasons for refusals so far, each once, most frequent first.',
       complexity: { field: 1, multiplier: 10 },
       select: { id: true },
       resolve: ({ id }, _args, { loaders }) => loaders.resubmissionRefusals.load(id),
     }),
     finishedAt: t.expose('finishedAt', { type: 'DateTime', nullable: true, description: 'When it ended.' }),
-    abortedBy: t.exposeString('abortedBy', { nullable: true, description: 'Who aborted it, if somebody did.' }),
+    abortedBy: t.exposeString('abortedBy', {
+      nullable: true,
+      description: 'Who aborted it: the name of the token. Null if it was not aborted.',
+    }),
     items: t.field({
       type: ResubmissionItemConnection,
-      description: 'Its sessions, in the order in which they were named, or by id if a filter selected them.',
+      description: 'Its sessions, in the order of the request, or by id if a filter selected them.',
       args: {
         ...forwardArguments(t),
-        status: t.arg({ type: ResubmissionItemStatusEnum, description: 'Only those with this outcome.' }),
+        status: t.arg({ type: ResubmissionItemStatusEnum, description: 'Only sessions with this outcome.' }),
       },
       complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
       resolve: ({ id }, { status, ...args }, { loaders }) => {
@@ -149,20 +152,20 @@ export const ResubmissionNode = builder.prismaNode('Resubmission', {
 const RefusedSession = builder.objectRef<ShownResubmission['refused'][number]>('RefusedSession').implement({
   description: 'A session that was not resubmitted.',
   fields: (t) => ({
-    sessionId: t.expose('sessionId', { type: 'UUID', description: 'As it was named.' }),
-    code: t.exposeString('code', { description: 'Why, for programs.' }),
-    message: t.exposeString('message', { description: 'Why, for people.' }),
+    sessionId: t.expose('sessionId', { type: 'UUID', description: 'The id as requested.' }),
+    code: t.exposeString('code', { description: 'Error code.' }),
+    message: t.exposeString('message', { description: 'Reason, for people.' }),
   }),
 })
 
-/** The payload of an action on many sessions. */
+/** Declares the payload of an action on many sessions. */
 export function payloadType(name: string, description: string, sessions: string) {
   return builder.objectRef<ShownResubmission>(name).implement({
     description,
     fields: (t) => ({
       resubmission: t.prismaField({
         type: ResubmissionNode,
-        description: 'The record of it. While it is RUNNING, follow it with `resubmissionProgress`.',
+        description: 'The record of the action. While it is RUNNING, follow it with `resubmissionProgress`.',
         resolve: (query, { resubmissionId }, _args, { services }) =>
           stillThere(
             services.prisma.resubmission.findUnique({ ...query, where: { id: resubmissionId } }),
@@ -171,12 +174,12 @@ export function payloadType(name: string, description: string, sessions: string)
       }),
       sessions: t.field({
         type: [SessionNode],
-        description: `${sessions}, the first 500; \`resubmission.items\` has all.`,
+        description: `${sessions}: the first 500. \`resubmission.items\` lists all.`,
         resolve: ({ sessionIds }, _args, context, info) => loadExistingSessions({ context, info }, sessionIds),
       }),
       refused: t.field({
         type: [RefusedSession],
-        description: 'The first 500 refusals. The other sessions went through.',
+        description: 'The first 500 refusals. They do not affect the other sessions.',
         resolve: ({ refused }) => refused,
       }),
     }),
@@ -184,30 +187,31 @@ export function payloadType(name: string, description: string, sessions: string)
 }
 
 export const DryRunType = builder.objectRef<DryRun>('DryRun').implement({
-  description: 'What an action on many sessions would do. Nothing is done.',
+  description: 'The result of a dry run of an action on many sessions. Nothing was changed.',
   fields: (t) => ({
-    total: t.exposeInt('total', { description: 'Sessions that were named, or match.' }),
+    total: t.exposeInt('total', { description: 'Number of sessions that were requested by id or match the filter.' }),
     count: t.exposeInt('count', {
-      description: 'Of these, those that it would be done to, as they are now; the others would be refused.',
+      description:
+        'Number of these sessions that would be changed, judged by their present state. The others would be refused.',
     }),
     cancelledDependents: t.exposeInt('cancelledDependents', {
       description:
-        'Sessions that were cancelled because chains of these failed. They are among `total` with `includeDependents`.',
+        'Number of sessions that were cancelled because chains of these failed. `total` includes them with `includeDependents`.',
     }),
     refusals: t.field({
       type: [RefusalGroupType],
-      description: 'Why the others would be refused, each reason once, the most frequent first.',
+      description: 'Reasons for which the others would be refused, each once, most frequent first.',
       resolve: ({ refusals }) => refusals,
     }),
     sessions: t.field({
       type: [SessionNode],
-      description: 'The first 100 of them, oldest first.',
+      description: 'The first 100 sessions that would be changed, oldest first.',
       resolve: ({ sessionIds }, _args, context, info) => loadExistingSessions({ context, info }, sessionIds),
     }),
   }),
 })
 
-/** The payload of an action on many sessions: its progress so far, or the outcome of the dry run. */
+/** Returns the payload of an action on many sessions: its progress so far, or the outcome of the dry run. */
 export async function showBulk(
   context: GraphQLContext,
   answer: BulkAnswer,
@@ -217,16 +221,16 @@ export async function showBulk(
 }
 
 const ActionVerdictType = builder.objectRef<ActionVerdict>('ActionVerdict').implement({
-  description: 'Whether a mutation would do it now, judged by the rules of the mutation itself.',
+  description: 'Whether an action is possible now, judged by the rules of its mutation.',
   fields: (t) => ({
-    action: t.expose('action', { type: SessionActionEnum, description: 'What.' }),
+    action: t.expose('action', { type: SessionActionEnum, description: 'The action.' }),
     allowed: t.boolean({
-      description: 'Whether you may, and it can be done.',
+      description: 'Whether you have the right to do it and it is possible.',
       resolve: ({ reason }) => reason === null,
     }),
     reason: t.exposeString('reason', {
       nullable: true,
-      description: 'The message with which the mutation would refuse; null if allowed.',
+      description: 'The error message that the mutation would return; null if allowed.',
     }),
   }),
 })
@@ -236,7 +240,7 @@ const complexity = { field: 5, multiplier: SESSION_ACTIONS.length }
 builder.prismaObjectField(SessionNode, 'actions', (t) =>
   t.field({
     type: [ActionVerdictType],
-    description: 'What you could do with it now. It may have changed when you do.',
+    description: 'Actions that you could take on it now. They may no longer be possible when you take them.',
     complexity,
     select: { id: true },
     resolve: ({ id }, _args, { loaders }) => loaders.sessionActions.load(id),
@@ -246,7 +250,8 @@ builder.prismaObjectField(SessionNode, 'actions', (t) =>
 builder.objectField(ChainNode, 'actions', (t) =>
   t.field({
     type: [ActionVerdictType],
-    description: 'What you could do with its newest attempt now. It may have changed when you do.',
+    description:
+      'Actions that you could take on its newest attempt now. They may no longer be possible when you take them.',
     complexity,
     resolve: ({ tailId }, _args, { loaders }) => loaders.sessionActions.load(tailId),
   }),

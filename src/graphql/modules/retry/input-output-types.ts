@@ -3,12 +3,12 @@ import type { z } from 'zod'
 import { builder } from '../../builder.ts'
 
 /**
- * Types that have the same fields as their inputs. One table of fields makes both; the zod schema that parses the input
- * says which fields may be missing.
+ * Declares an output type and an input type with the same fields. One table of fields defines both; the zod schema that
+ * parses the input defines which fields may be missing.
  */
 
 type Types = typeof builder.$inferSchemaTypes
-// Fields may refer to any pair of types, whatever its shape.
+// Fields may refer to any pair of types, so the shape is open.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type InputOutput<Shape = any> = { type: ObjectRef<Types, Shape>; input: InputObjectRef<Types, Shape> }
 

@@ -36,10 +36,10 @@ const RuleMatchTypes = inputOutputTypes<RuleMatch>(
   'Conditions of a rule. All given conditions must match.',
   ruleMatch,
   {
-    causes: { type: [FailureCauseEnum], description: 'One of these causes.' },
-    exitCodes: { type: ['ExitCodes'], description: 'One of these exit codes.' },
-    exitCodesNotIn: { type: ['ExitCodes'], description: 'An exit code, but none of these.' },
-    reason: { type: 'String', description: 'A reason like this, with `*` and `?`.' },
+    causes: { type: [FailureCauseEnum], description: 'The cause is one of these.' },
+    exitCodes: { type: ['ExitCodes'], description: 'The exit code is one of these.' },
+    exitCodesNotIn: { type: ['ExitCodes'], description: 'There is an exit code, and it is none of these.' },
+    reason: { type: 'String', description: 'The failure reason matches this pattern, with `*` and `?`.' },
   },
 )
 
@@ -48,12 +48,12 @@ const SlotGrowthTypes = inputOutputTypes<SlotGrowth>(
   'How a slot grows from attempt to attempt. It never shrinks.',
   slotGrowth,
   {
-    slot: { type: 'String', description: 'Which slot.' },
-    factor: { type: 'Float', description: 'The factor.' },
+    slot: { type: 'String', description: 'Name of the slot.' },
+    factor: { type: 'Float', description: 'Factor for each attempt.' },
     max: {
       type: 'String',
-      description: 'Upper limit, as a plain decimal.',
-      given: 'Upper limit; bytes take k, m, g, t.',
+      description: 'Maximum, as a plain decimal.',
+      given: 'Maximum; bytes take k, m, g, t.',
     },
   },
 )
@@ -63,26 +63,26 @@ const TimeoutGrowthTypes = inputOutputTypes<TimeoutGrowth>(
   'How the batch timeout grows from attempt to attempt. It never shrinks.',
   timeoutGrowth,
   {
-    factor: { type: 'Float', description: 'The factor.' },
-    max: { type: 'Float', description: 'Upper limit, in seconds.' },
+    factor: { type: 'Float', description: 'Factor for each attempt.' },
+    max: { type: 'Float', description: 'Maximum, in seconds.' },
   },
 )
 
-const RuleTypes = inputOutputTypes<RetryRule>('RetryRule', 'What to do about failures of one kind.', rule, {
-  match: { type: RuleMatchTypes, description: 'Which failures.' },
-  action: { type: RuleActionEnum, description: 'What to do.' },
+const RuleTypes = inputOutputTypes<RetryRule>('RetryRule', 'A rule for one kind of failure.', rule, {
+  match: { type: RuleMatchTypes, description: 'The failures that the rule applies to.' },
+  action: { type: RuleActionEnum, description: 'The action for these failures.' },
   delay: { type: 'Float', description: "Base delay in seconds, in place of the formula's." },
-  scaleResources: { type: [SlotGrowthTypes], description: 'Slots that grow.' },
+  scaleResources: { type: [SlotGrowthTypes], description: 'Growth of slots.' },
   scaleTimeout: { type: TimeoutGrowthTypes, description: 'Growth of the batch timeout.' },
   avoid: {
     type: AvoidanceEnum,
-    description: 'What the retry avoids.',
-    given: 'What the retry avoids, as long as there is another place.',
+    description: 'Where the retry does not run if it can run elsewhere.',
+    given: 'Where the retry does not run if it can run elsewhere.',
   },
   exclude: {
     type: ExclusionEnum,
-    description: 'What the retry excludes.',
-    given: 'What the retry excludes, even if it has to wait.',
+    description: 'Where the retry does not run, even if it has to wait.',
+    given: 'Where the retry does not run, even if it has to wait.',
   },
 })
 
@@ -90,8 +90,9 @@ const RuleTypes = inputOutputTypes<RetryRule>('RetryRule', 'What to do about fai
 const POLICY_FIELDS: InputOutputFields<RetryPolicy> = {
   maxRetries: {
     type: 'Int',
-    description: 'Number of retries; total attempts are one more. 0 means none.',
-    given: '0 to 100. Total attempts are one more. 0 means no retries, whatever the defaults say.',
+    description: 'Number of retries: one less than the number of attempts. 0 means none.',
+    given:
+      'Number of retries, 0 to 100: one less than the number of attempts. 0 means no retries, even if the defaults allow some.',
   },
   retryDelay: { type: 'Float', description: 'The first delay.', given: 'The first delay, more than 0.' },
   backoff: { type: BackoffEnum, description: 'How delays grow.' },
@@ -101,13 +102,16 @@ const POLICY_FIELDS: InputOutputFields<RetryPolicy> = {
     given: 'Factor by which delays grow, if they do; more than 0.',
   },
   maxRetryDelay: { type: 'Float', description: 'Longest delay. Null means the absolute ceiling, 86400.' },
-  jitter: { type: JitterEnum, description: 'How delays are spread.' },
+  jitter: { type: JitterEnum, description: 'How delays are randomized.' },
   jitterRatio: {
     type: 'Float',
     description: 'Maximum jitter of DETERMINISTIC and RANDOM as a share of the delay, 0 to 1.',
   },
   eligibleCauses: { type: [FailureCauseEnum], description: 'Failures that are retried.' },
-  emitRetryEvents: { type: 'Boolean', description: 'False: no retry events. Decisions are stored all the same.' },
+  emitRetryEvents: {
+    type: 'Boolean',
+    description: 'False: no retry events are sent. Decisions are stored in any case.',
+  },
   maxElapsed: {
     type: 'Float',
     description: 'No retry starts later than this after the first attempt was created. Null means no limit.',
@@ -123,34 +127,34 @@ const POLICY_FIELDS: InputOutputFields<RetryPolicy> = {
   },
   trustVerdicts: {
     type: 'Boolean',
-    description: 'True: what a program asks for in its verdict file is followed.',
+    description: "True: requests in a program's verdict file are followed.",
   },
   checkpoint: {
     type: CheckpointWishEnum,
-    description: 'Whether a retry goes where the checkpoint of earlier attempts is.',
+    description: 'Whether a retry runs where the checkpoint of earlier attempts is.',
   },
   checkpointWait: {
     type: 'Float',
-    description: 'How long a session that requires its checkpoint waits before it does without, in seconds.',
-    given: 'How long a session that requires its checkpoint waits before it does without: more than 0.',
+    description: 'Seconds that a session that requires its checkpoint waits for it, before it starts without.',
+    given: 'Seconds that a session that requires its checkpoint waits for it, before it starts without: more than 0.',
   },
   pinImage: {
     type: 'Boolean',
-    description: 'True: a retry runs the very image that the attempt before ran, whatever its tag stands for by then.',
+    description: 'True: a retry runs exactly the image of the attempt before, even if its tag now refers to another.',
   },
   rules: {
     type: [RuleTypes],
-    description: 'In order; the first that matches decides.',
-    given: 'At most 20, in order; the first that matches decides.',
+    description: 'Rules in order; the first that matches decides.',
+    given: 'Rules in order, at most 20; the first that matches decides.',
   },
 }
 
 const RetryPolicyPresetEnum = builder.enumType('RetryPolicyPreset', {
-  description: 'Policies to start from.',
+  description: 'Predefined policies.',
   values: {
     CMS_EXIT_CODES: {
       description:
-        'Ten attempts, 900 s apart, of the exit codes that CMS grid jobs recover from, with more memory, more time or in another resource group where that helps; every other exit code is final.',
+        'Ten attempts, 900 s apart, for the exit codes that CMS grid jobs recover from, with more memory, more time or another resource group where that helps. Every other exit code is final.',
     },
   } as const satisfies Record<RetryPolicyPreset, { description: string }>,
 })
@@ -161,14 +165,15 @@ export const RetryPolicyInput = builder.inputType('RetryPolicyInput', {
   fields: (t) => ({
     preset: t.field({
       type: RetryPolicyPresetEnum,
-      description: "Supplies the fields that are missing here. The fields are stored, not the preset's name.",
+      description:
+        'A predefined policy for the fields that are missing here. The session stores the fields, not the name of the preset.',
     }),
     ...givenFields(t, POLICY_FIELDS, () => false),
   }),
 })
 
 const PolicyLayerEnum = builder.enumType('RetryPolicyLayer', {
-  description: 'Where a field of a policy may come from, strongest first.',
+  description: "Sources of a policy's fields; earlier ones take precedence.",
   values: {
     SESSION: { description: 'The session itself, when it was created or resubmitted.' },
     PROJECT: { description: "The project's defaults." },
@@ -179,10 +184,10 @@ const PolicyLayerEnum = builder.enumType('RetryPolicyLayer', {
 })
 
 const PolicySourceType = builder.objectRef<{ field: string; source: PolicySource }>('RetryPolicySource').implement({
-  description: 'Where a field of a policy comes from.',
+  description: 'The source of one field of a policy.',
   fields: (t) => ({
-    field: t.exposeString('field', { description: 'Its name, as in `RetryPolicy`.' }),
-    source: t.expose('source', { type: PolicyLayerEnum, description: 'Who gave it.' }),
+    field: t.exposeString('field', { description: 'Name of the field, as in `RetryPolicy`.' }),
+    source: t.expose('source', { type: PolicyLayerEnum, description: 'Its source.' }),
   }),
 })
 
@@ -198,24 +203,26 @@ export const RetryPolicyType = builder.objectRef<ShownPolicy>('RetryPolicy').imp
     ...shownFields<RetryPolicy>(t, POLICY_FIELDS, nullIsAValue),
     sources: t.field({
       type: [PolicySourceType],
-      description: 'Where each field comes from.',
+      description: 'The source of each field.',
       resolve: ({ sources }) => Object.entries(sources).map(([field, source]) => ({ field, source })),
     }),
   }),
 })
 
 export const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('PartialRetryPolicy').implement({
-  description: 'Some fields of a retry policy. Fields not listed in `given` are null and come from elsewhere.',
+  description:
+    'Some fields of a retry policy. Fields not listed in `given` are null here; another source defines them.',
   fields: (t) => ({
     given: t.stringList({
-      description: 'Names of the fields that are set here.',
+      description: 'Names of the fields that this one defines.',
       resolve: (policy) => Object.keys(policy),
     }),
     ...shownFields<Partial<RetryPolicy>>(
       t,
       POLICY_FIELDS,
       () => true,
-      (_, name) => (nullIsAValue(name) ? 'As in RetryPolicy: null may be given.' : 'As in RetryPolicy.'),
+      (_, name) =>
+        nullIsAValue(name) ? 'Same as in RetryPolicy; null is possible as a value.' : 'Same as in RetryPolicy.',
     ),
   }),
 })
@@ -225,7 +232,7 @@ export function shownPolicy({ policy, sources }: ResolvedPolicy): ShownPolicy {
 }
 
 builder.scalarType('ExitCodes', {
-  description: 'An exit code as a number, or a range of them with both ends as a text: `75`, `"64-78"`.',
+  description: 'An exit code as a number, or a range of exit codes, both ends included, as text: `75`, `"64-78"`.',
   parseValue(value) {
     const codes = parseExitCodes(value)
     if (codes !== undefined) return codes

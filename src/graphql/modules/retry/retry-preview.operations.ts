@@ -17,11 +17,11 @@ const PlannedRetryType = builder.objectRef<PlannedRetry>('PlannedRetry').impleme
     retry: t.exposeInt('retry', { description: '1-based within the budget.' }),
     delaySeconds: t.exposeFloat('delaySeconds', {
       description:
-        'Its delay, without jitter if that is not known yet. Retries that would start after `maxElapsed` by these are left out.',
+        'Its delay, without jitter if the jitter is not known yet. By these delays, retries that would start after `maxElapsed` are left out.',
     }),
-    earliestSeconds: t.exposeFloat('earliestSeconds', { description: 'Its delay at least.' }),
-    latestSeconds: t.exposeFloat('latestSeconds', { description: 'Its delay at most.' }),
-    elapsedSeconds: t.exposeFloat('elapsedSeconds', { description: 'All delays up to it together.' }),
+    earliestSeconds: t.exposeFloat('earliestSeconds', { description: 'Its minimum delay.' }),
+    latestSeconds: t.exposeFloat('latestSeconds', { description: 'Its maximum delay.' }),
+    elapsedSeconds: t.exposeFloat('elapsedSeconds', { description: 'Sum of all delays up to this one.' }),
     resourceSlots: t.field({
       type: [ResourceSlot],
       description: 'Resources of each of its kernels.',
@@ -29,16 +29,16 @@ const PlannedRetryType = builder.objectRef<PlannedRetry>('PlannedRetry').impleme
     }),
     batchTimeout: t.exposeFloat('batchTimeout', {
       nullable: true,
-      description: 'Its batch timeout, in seconds; null where there is none, or no session is given.',
+      description: 'Its batch timeout, in seconds; null if there is none, or if no session is given.',
     }),
   }),
 })
 
 const RetryPolicyPreview = builder.objectRef<RetryPreview>('RetryPolicyPreview').implement({
-  description: 'What a policy would do.',
+  description: 'The retries that a policy would make.',
   fields: (t) => ({
-    eligible: t.exposeBoolean('eligible', { description: 'Whether such a failure would be retried.' }),
-    explanation: t.exposeString('explanation', { description: 'Why, in words.' }),
+    eligible: t.exposeBoolean('eligible', { description: 'Whether the failure would be retried.' }),
+    explanation: t.exposeString('explanation', { description: 'The reason, in words.' }),
     schedule: t.expose('schedule', { type: [PlannedRetryType], description: 'The retries that would follow.' }),
   }),
 })
@@ -46,18 +46,21 @@ const RetryPolicyPreview = builder.objectRef<RetryPreview>('RetryPolicyPreview')
 builder.queryField('retryPolicyPreview', (t) =>
   t.field({
     type: RetryPolicyPreview,
-    description: 'Which retries a policy would give. Creates nothing.',
+    description: 'Previews the retries of a policy. Creates nothing.',
     args: {
       policy: t.arg({
         type: RetryPolicyInput,
         required: true,
-        description: 'Missing fields are those of the session, or the built-in defaults.',
+        description: 'The policy. Missing fields come from the session, or from the built-in defaults.',
       }),
-      cause: t.arg({ type: FailureCauseEnum, description: 'For this failure; without it, for any eligible one.' }),
-      exitCode: t.arg.int({ description: 'For this exit code.' }),
+      cause: t.arg({
+        type: FailureCauseEnum,
+        description: 'Cause of the assumed failure; if missing, any cause that is retried.',
+      }),
+      exitCode: t.arg.int({ description: 'Exit code of the assumed failure.' }),
       sessionId: t.arg({
         type: 'UUID',
-        description: 'The further retries of this session; without it, those of a first attempt.',
+        description: 'Previews the further retries of this session; if missing, those of a first attempt.',
       }),
     },
     resolve: (_root, args, context) => previewRetries(context, args),
@@ -65,9 +68,9 @@ builder.queryField('retryPolicyPreview', (t) =>
 )
 
 const AirflowReleaseEnum = builder.enumType('AirflowRelease', {
-  description: 'Releases of Airflow, by how they compute delays.',
+  description: 'Groups of Airflow releases that compute delays in the same way.',
   values: {
-    AIRFLOW_2_5: { description: 'Up to 2.5.3: no limit of 24 hours yet.' },
+    AIRFLOW_2_5: { description: 'Up to 2.5.3: delays have no limit of 24 hours.' },
     AIRFLOW_2_6: { description: '2.6 to 2.9.' },
     AIRFLOW_2_10: { description: '2.10 to 3.1.' },
     AIRFLOW_3_2: { description: '3.2 and later.' },
@@ -77,7 +80,7 @@ const AirflowReleaseEnum = builder.enumType('AirflowRelease', {
 const AirflowSettingsInput = builder.inputType('AirflowSettingsInput', {
   description: "An Airflow operator's settings. Durations are seconds. Missing settings have Airflow's own defaults.",
   fields: (t) => ({
-    release: t.field({ type: AirflowReleaseEnum, description: 'Whose formula; 3.2 if not given.' }),
+    release: t.field({ type: AirflowReleaseEnum, description: 'The release whose formula is used; 3.2 if not given.' }),
     retries: t.int({ description: '`retries`; 0 if not given.' }),
     retryDelay: t.float({ description: '`retry_delay`; 300 if not given.' }),
     retryExponentialBackoff: t.field({
@@ -98,19 +101,19 @@ const AirflowRetryType = builder.objectRef<AirflowRetry>('AirflowRetry').impleme
   fields: (t) => ({
     retry: t.exposeInt('retry', { description: '1-based.' }),
     delaySeconds: t.exposeFloat('delaySeconds', {
-      description: 'Its delay: exact if the task was given, otherwise without jitter.',
+      description: 'Its delay: exact if the task is given, otherwise without jitter.',
     }),
-    earliestSeconds: t.exposeFloat('earliestSeconds', { description: 'Its delay at least.' }),
-    latestSeconds: t.exposeFloat('latestSeconds', { description: 'Its delay at most.' }),
-    elapsedSeconds: t.exposeFloat('elapsedSeconds', { description: 'All delays up to it together.' }),
+    earliestSeconds: t.exposeFloat('earliestSeconds', { description: 'Its minimum delay.' }),
+    latestSeconds: t.exposeFloat('latestSeconds', { description: 'Its maximum delay.' }),
+    elapsedSeconds: t.exposeFloat('elapsedSeconds', { description: 'Sum of all delays up to this one.' }),
   }),
 })
 
 const AirflowExplanationType = builder.objectRef<AirflowExplanation>('AirflowExplanation').implement({
-  description: 'How a policy compares with the Airflow settings that it was derived from, one sentence each.',
+  description: 'Comparison of a policy with the Airflow settings that it was derived from. Each text is one sentence.',
   fields: (t) => ({
-    alike: t.exposeStringList('alike', { description: 'What behaves as in Airflow.' }),
-    differs: t.exposeStringList('differs', { description: 'What behaves differently.' }),
+    alike: t.exposeStringList('alike', { description: 'Behaviour that is the same as in Airflow.' }),
+    differs: t.exposeStringList('differs', { description: 'Behaviour that differs from Airflow.' }),
   }),
 })
 
@@ -123,12 +126,12 @@ const AirflowPolicyPreviewType = builder.objectRef<AirflowPolicyPreview>('Airflo
         'The policy. Fields determined by the settings have the source `SESSION`; the others have the built-in defaults.',
       resolve: ({ resolved }) => shownPolicy(resolved),
     }),
-    explanation: t.expose('explanation', { type: AirflowExplanationType, description: 'How it compares.' }),
+    explanation: t.expose('explanation', { type: AirflowExplanationType, description: 'The comparison with Airflow.' }),
     airflowDelays: t.expose('airflowDelays', {
       type: [AirflowRetryType],
-      description: 'When Airflow retries; at most as many retries as a policy can have.',
+      description: 'The retries of Airflow, at most as many as a policy can have.',
     }),
-    schedule: t.expose('schedule', { type: [PlannedRetryType], description: 'When the policy retries.' }),
+    schedule: t.expose('schedule', { type: [PlannedRetryType], description: 'The retries of the policy.' }),
   }),
 })
 

@@ -10,21 +10,25 @@ import { PartialPolicyType, RetryPolicyInput } from './retry-policy.types.ts'
 import { RetryScopeEnum } from './retry.enums.ts'
 
 const RetryDefaultsType = builder.objectRef<RetryDefaults>('RetryDefaults').implement({
-  description: "Defaults for fields that a session's policy leaves out. Narrower scopes win, field by field.",
+  description:
+    "Defaults for fields that are missing in a session's policy. For each field, the narrowest scope that defines it takes precedence.",
   fields: (t) => ({
     id: t.id(stableId('RetryDefaults', ({ scope, name }: RetryDefaults) => [scope, name])),
-    scope: t.expose('scope', { type: RetryScopeEnum, description: 'Where they are set.' }),
-    name: t.exposeString('name', { nullable: true, description: 'Of the domain or project; null for the cluster.' }),
+    scope: t.expose('scope', { type: RetryScopeEnum, description: 'Kind of the scope that they apply to.' }),
+    name: t.exposeString('name', {
+      nullable: true,
+      description: 'Name of the domain or project; null for the cluster.',
+    }),
     policy: t.expose('policy', {
       type: PartialPolicyType,
       nullable: true,
-      description: 'What is set there; null if nothing is.',
+      description: 'The defaults of this scope; null if it has none.',
     }),
   }),
 })
 
 const RateLimitType = builder.objectRef<RateLimit>('RateLimit').implement({
-  description: 'A token bucket.',
+  description: 'A rate limit, which works as a token bucket.',
   fields: (t) => ({
     perSecond: t.exposeFloat('perSecond', { description: 'Sustained rate per second.' }),
     burst: t.exposeInt('burst', { description: 'Size of a burst after a quiet period.' }),
@@ -32,41 +36,53 @@ const RateLimitType = builder.objectRef<RateLimit>('RateLimit').implement({
 })
 
 const RetrySwitchChangeType = builder.objectRef<SwitchChange>('RetrySwitchChange').implement({
-  description: 'Who made a switch what it is.',
+  description: 'Who set a switch to its present value.',
   fields: (t) => ({
-    at: t.expose('at', { type: 'DateTime', description: 'When.' }),
-    by: t.exposeString('by', { description: 'By whom: the name of the token.' }),
-    reason: t.exposeString('reason', { nullable: true, description: 'Why, in their words; null if they did not say.' }),
+    at: t.expose('at', { type: 'DateTime', description: 'Time of the change.' }),
+    by: t.exposeString('by', { description: 'Who: the name of the token.' }),
+    reason: t.exposeString('reason', {
+      nullable: true,
+      description: 'The reason that this person gave; null if none.',
+    }),
   }),
 })
 
 const RetrySwitchType = builder.objectRef<RetrySwitchView>('RetrySwitch').implement({
-  description: 'Kill switch and rate limit of retries in one scope. Those of wider scopes apply as well.',
+  description: 'Kill switch and rate limit of retries in one scope. The switches of wider scopes apply as well.',
   fields: (t) => ({
     id: t.id(stableId('RetrySwitch', ({ scope, name }: RetrySwitchView) => [scope, name])),
-    scope: t.expose('scope', { type: RetryScopeEnum, description: 'Where it acts.' }),
-    name: t.exposeString('name', { nullable: true, description: 'Of the domain or project; null for the cluster.' }),
+    scope: t.expose('scope', { type: RetryScopeEnum, description: 'Kind of the scope that it applies to.' }),
+    name: t.exposeString('name', {
+      nullable: true,
+      description: 'Name of the domain or project; null for the cluster.',
+    }),
     disabled: t.exposeBoolean('disabled', { description: 'Whether due retries are held.' }),
     disabledUntil: t.expose('disabledUntil', {
       type: 'DateTime',
       nullable: true,
-      description: 'When `disabled` reverts by itself to its earlier value.',
+      description: 'When `disabled` automatically returns to its earlier value.',
     }),
     disabledChange: t.expose('disabledChange', {
       type: RetrySwitchChangeType,
       nullable: true,
-      description: 'What made `disabled` what it is; null if that came back by itself, or was never set.',
+      description:
+        'Who set `disabled` to its present value; null if the value returned automatically or was never set.',
     }),
-    rateLimit: t.expose('rateLimit', { type: RateLimitType, nullable: true, description: 'Null means no limit.' }),
+    rateLimit: t.expose('rateLimit', {
+      type: RateLimitType,
+      nullable: true,
+      description: 'The rate limit; null means no limit.',
+    }),
     rateLimitUntil: t.expose('rateLimitUntil', {
       type: 'DateTime',
       nullable: true,
-      description: 'When `rateLimit` reverts by itself to its earlier value.',
+      description: 'When `rateLimit` automatically returns to its earlier value.',
     }),
     rateLimitChange: t.expose('rateLimitChange', {
       type: RetrySwitchChangeType,
       nullable: true,
-      description: 'What made `rateLimit` what it is; null if that came back by itself, or was never set.',
+      description:
+        'Who set `rateLimit` to its present value; null if the value returned automatically or was never set.',
     }),
   }),
 })
@@ -74,26 +90,33 @@ const RetrySwitchType = builder.objectRef<RetrySwitchView>('RetrySwitch').implem
 builder.queryField('retryDefaults', (t) =>
   t.field({
     type: [RetryDefaultsType],
-    description: "The defaults that are set, widest scope first: all, or those that apply to the token's project.",
+    description:
+      "The retry policy defaults that are set, widest scope first: all, or those that apply to the token's project.",
     resolve: (_root, _args, context) => readRetryDefaults(context),
   }),
 )
 
 const SetRetryDefaultsInput = builder.inputType('SetRetryDefaultsInput', {
-  description: 'Retry policy defaults of a scope.',
+  description: 'The retry policy defaults to set for a scope.',
   fields: (t) => ({
-    scope: t.field({ type: RetryScopeEnum, required: true, description: 'Where.' }),
-    name: t.string({ description: 'Of the domain or project; nothing for the cluster.' }),
-    policy: t.field({ type: RetryPolicyInput, description: 'Replaces what was set there. Null clears it.' }),
+    scope: t.field({ type: RetryScopeEnum, required: true, description: 'Kind of the scope that they apply to.' }),
+    name: t.string({ description: 'Name of the domain or project; omit it for the cluster.' }),
+    policy: t.field({
+      type: RetryPolicyInput,
+      description: 'The defaults. They replace all earlier ones of the scope; null removes them.',
+    }),
   }),
 })
 
 const SetRetryDefaultsPayload = builder
   .objectRef<{ retryDefaults: RetryDefaults }>('SetRetryDefaultsPayload')
   .implement({
-    description: 'What is set now.',
+    description: 'The defaults after the change.',
     fields: (t) => ({
-      retryDefaults: t.expose('retryDefaults', { type: RetryDefaultsType, description: 'What is set now.' }),
+      retryDefaults: t.expose('retryDefaults', {
+        type: RetryDefaultsType,
+        description: 'The defaults after the change.',
+      }),
     }),
   })
 
@@ -102,23 +125,23 @@ mutation({
   description:
     'Sets the retry policy defaults for new sessions; for administrators. Existing sessions keep their policy.',
   input: SetRetryDefaultsInput,
-  inputDescription: 'What, and where.',
+  inputDescription: 'The defaults, and their scope.',
   payload: SetRetryDefaultsPayload,
   errors: [ValidationError, NotFoundError, ForbiddenError],
-  result: 'What is set now',
+  result: 'The defaults after the change',
   run: async (context, input) => ({ retryDefaults: await setRetryDefaults(context, input) }),
 })
 
 builder.queryField('retrySwitches', (t) =>
   t.field({
     type: [RetrySwitchType],
-    description: "Switches in effect, widest scope first: all, or those that apply to the token's project.",
+    description: "The retry switches in effect, widest scope first: all, or those that apply to the token's project.",
     resolve: (_root, _args, context) => readRetrySwitches(context),
   }),
 )
 
 const RateLimitInput = builder.inputType('RateLimitInput', {
-  description: 'A token bucket.',
+  description: 'A rate limit, which works as a token bucket.',
   fields: (t) => ({
     perSecond: t.float({ required: true, description: 'Sustained rate per second, up to 100000.' }),
     burst: t.int({ required: true, description: 'Size of a burst after a quiet period, 1 to 100000.' }),
@@ -126,38 +149,38 @@ const RateLimitInput = builder.inputType('RateLimitInput', {
 })
 
 const SetRetrySwitchInput = builder.inputType('SetRetrySwitchInput', {
-  description: 'What to change. Missing fields stay as they are.',
+  description: 'The changes of a switch. Missing fields stay as they are.',
   fields: (t) => ({
-    scope: t.field({ type: RetryScopeEnum, required: true, description: 'Where.' }),
-    name: t.string({ description: 'Of the domain or project; nothing for the cluster.' }),
+    scope: t.field({ type: RetryScopeEnum, required: true, description: 'Kind of the scope that it applies to.' }),
+    name: t.string({ description: 'Name of the domain or project; omit it for the cluster.' }),
     disabled: t.boolean({ description: 'Whether due retries are held. False releases them gradually.' }),
     rateLimit: t.field({
       type: RateLimitInput,
-      description: 'Retries beyond it are held until the rate allows them. Null removes the limit.',
+      description: 'The rate limit: retries beyond it are held until it allows them. Null removes the limit.',
     }),
     until: t.field({
       type: 'DateTime',
-      description: 'When this change reverts by itself. If missing, it is permanent.',
+      description: 'When this change is automatically undone. If missing, the change is permanent.',
     }),
-    reason: t.string({ description: 'Why, for people.' }),
+    reason: t.string({ description: 'The reason, for people.' }),
   }),
 })
 
 const SetRetrySwitchPayload = builder.objectRef<{ retrySwitch: RetrySwitchView }>('SetRetrySwitchPayload').implement({
-  description: 'What is set now.',
+  description: 'The switch after the change.',
   fields: (t) => ({
-    retrySwitch: t.expose('retrySwitch', { type: RetrySwitchType, description: 'What is set now.' }),
+    retrySwitch: t.expose('retrySwitch', { type: RetrySwitchType, description: 'The switch after the change.' }),
   }),
 })
 
 mutation({
   name: 'setRetrySwitch',
   description:
-    'Switches retries off and on, or limits their rate, for administrators. Every server acts on it at once.',
+    'Switches retries off or on, or limits their rate; for administrators. Every server applies the change at once.',
   input: SetRetrySwitchInput,
-  inputDescription: 'What, and where.',
+  inputDescription: 'The changes, and their scope.',
   payload: SetRetrySwitchPayload,
   errors: [ValidationError, NotFoundError, ForbiddenError],
-  result: 'What is set now',
+  result: 'The switch after the change',
   run: async (context, input) => ({ retrySwitch: await setRetrySwitch(context, input) }),
 })

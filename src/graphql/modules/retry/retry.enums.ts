@@ -7,7 +7,7 @@ interface Described {
 }
 
 export const FailureCauseEnum = builder.enumType('FailureCause', {
-  description: 'Why a session failed, as classified.',
+  description: "The cause of a session's failure, as classified by the server.",
   values: {
     AGENT_TRANSIENT: { description: 'Its agent was lost or restarted while it ran.' },
     SCHEDULER_TIMEOUT: { description: 'The scheduler could not start it in time.' },
@@ -18,8 +18,8 @@ export const FailureCauseEnum = builder.enumType('FailureCause', {
     OOM_KILLED: { description: 'It used more memory than its slot allows, and was killed.' },
     UNKNOWN: { description: 'Any other cause.' },
     USER_CANCELLED: { description: 'A person terminated it. Never retried.' },
-    VALIDATION_ERROR: { description: 'It could never have run as specified. Never retried.' },
-    QUOTA_EXCEEDED: { description: 'A quota forbade it. Never retried.' },
+    VALIDATION_ERROR: { description: 'It cannot run as specified. Never retried.' },
+    QUOTA_EXCEEDED: { description: 'A quota did not allow it. Never retried.' },
   } as const satisfies Record<FailureCause, Described>,
 })
 
@@ -27,7 +27,7 @@ export const RetryPhaseEnum = builder.enumType('RetryPhase', {
   description: "Phase of a session's retry.",
   values: {
     NONE: { description: 'It has no retries.' },
-    UNDECIDED: { description: 'The session has not ended, or the decision is about to be made.' },
+    UNDECIDED: { description: 'The session has not ended, or its retry has not been decided yet.' },
     SCHEDULED: { description: 'A retry will be dispatched when its delay is over.' },
     HELD: { description: 'A retry is due but held.' },
     DISPATCHED: { description: 'The child session exists.' },
@@ -49,7 +49,7 @@ export const HoldReasonEnum = builder.enumType('HoldReason', {
 })
 
 export const RetryEventTypeEnum = builder.enumType('RetryEventType', {
-  description: 'What happened to a retry.',
+  description: 'Type of a retry event.',
   values: {
     RETRY_SCHEDULED: { description: 'An attempt failed; a retry is waiting for its delay to pass.' },
     RETRY_HELD: { description: 'A retry is due but held.' },
@@ -69,30 +69,31 @@ export const BackoffEnum = builder.enumType('RetryBackoff', {
 })
 
 export const JitterEnum = builder.enumType('RetryJitter', {
-  description: 'How delays are spread, so that sessions that failed together do not return together.',
+  description:
+    'How delays are randomized, so that sessions that failed at the same time are not retried at the same time.',
   values: {
-    NONE: { description: 'Not at all.' },
-    DETERMINISTIC: { description: 'By a hash of the session: the same session always has the same delay.' },
-    RANDOM: { description: 'At random.' },
-    FULL: { description: 'The whole delay at random, from 0 to what it would be without jitter.' },
+    NONE: { description: 'No jitter.' },
+    DETERMINISTIC: { description: 'Jitter from a hash of the session: the same session always has the same delay.' },
+    RANDOM: { description: 'Random jitter.' },
+    FULL: { description: 'The whole delay is random, from 0 to what it would be without jitter.' },
     DECORRELATED: {
       description:
-        'The whole delay at random, from `retryDelay` to three times the delay before; `backoff` has no effect.',
+        'The whole delay is random, from `retryDelay` to three times the delay before; `backoff` has no effect.',
     },
   } as const satisfies Record<RetryPolicy['jitter'], Described>,
 })
 
 export const RuleActionEnum = builder.enumType('RetryRuleAction', {
-  description: 'What a matching rule does.',
+  description: 'Action of a rule for the failures that it matches.',
   values: {
-    RETRY: { description: 'Retries, whatever `eligibleCauses` says.' },
+    RETRY: { description: 'Retries, even if the cause is not in `eligibleCauses`.' },
     RETRY_UNCOUNTED: { description: 'Retries without using up `maxRetries`.' },
     FAIL: { description: 'Does not retry.' },
   } as const satisfies Record<RetryRule['action'], Described>,
 })
 
 export const AvoidanceEnum = builder.enumType('RetryAvoidance', {
-  description: 'What the retry avoids: it is used all the same if there is no other.',
+  description: 'Where a retry does not run if it can run elsewhere.',
   values: {
     AGENT: { description: 'The agents on which the attempt failed.' },
     RESOURCE_GROUP: { description: 'The resource group in which the attempt failed.' },
@@ -100,26 +101,28 @@ export const AvoidanceEnum = builder.enumType('RetryAvoidance', {
 })
 
 export const CheckpointWishEnum = builder.enumType('CheckpointWish', {
-  description: 'Whether a retry goes where the checkpoint of earlier attempts is.',
+  description: 'Whether a retry runs where the checkpoint of earlier attempts is.',
   values: {
-    PREFER: { description: 'If an agent that has it fits; otherwise elsewhere, without it.' },
-    REQUIRE: { description: 'Nowhere else, as long as `checkpointWait` says; then as PREFER.' },
-    IGNORE: { description: 'Anywhere.' },
+    PREFER: {
+      description: 'It runs there if an agent with the checkpoint fits, otherwise elsewhere without the checkpoint.',
+    },
+    REQUIRE: { description: 'It runs only there until `checkpointWait` has passed; then as with PREFER.' },
+    IGNORE: { description: 'It runs anywhere.' },
   } as const satisfies Record<RetryPolicy['checkpoint'], Described>,
 })
 
 export const ExclusionEnum = builder.enumType('RetryExclusion', {
-  description: 'What the retry excludes: it waits rather than go there.',
+  description: 'Where a retry never runs: it waits instead.',
   values: {
     AGENT: { description: 'The agents on which the attempt failed.' },
   } as const satisfies Record<NonNullable<RetryRule['exclude']>, Described>,
 })
 
 export const RetryScopeEnum = builder.enumType('RetryScope', {
-  description: 'Where something about retries is set.',
+  description: 'Scope of a retry setting.',
   values: {
-    CLUSTER: { description: 'For everything.' },
-    DOMAIN: { description: 'For all projects of a domain.' },
-    PROJECT: { description: 'For one project.' },
+    CLUSTER: { description: 'The whole cluster.' },
+    DOMAIN: { description: 'All projects of a domain.' },
+    PROJECT: { description: 'One project.' },
   } as const,
 })

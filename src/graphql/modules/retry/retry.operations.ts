@@ -29,29 +29,29 @@ const RetryDecisionFilter = builder.inputType('RetryDecisionFilter', {
     holdReason: t.field({ type: [HoldReasonEnum], description: 'Held for one of these reasons.' }),
     project: t.string({ description: 'In the project of this name.' }),
     chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
-    sessionId: t.field({ type: 'UUID', description: 'Of this session.' }),
-    decidedAt: t.field({ type: DateTimeFilter, description: 'By when it was decided.' }),
-    dueAt: t.field({ type: DateTimeFilter, description: 'By when the retry is due.' }),
+    sessionId: t.field({ type: 'UUID', description: 'About this session.' }),
+    decidedAt: t.field({ type: DateTimeFilter, description: 'Filter by the time of the decision.' }),
+    dueAt: t.field({ type: DateTimeFilter, description: 'Filter by the time when the retry is due.' }),
   }),
 })
 
-/** The order of retry_decisions_decided_at_session_id_idx, read backwards. */
+/** The order of the index retry_decisions_decided_at_session_id_idx, read backwards. */
 const NEWEST_FIRST: OrderColumn[] = [
   { column: 'decidedAt', direction: 'desc', type: 'date' },
   { column: 'sessionId', direction: 'desc', type: 'uuid' },
 ]
 
-/** The order of retry_decisions_due. */
+/** The order of the index retry_decisions_due. */
 const EARLIEST_DUE_FIRST: OrderColumn[] = [
   { column: 'dueAt', direction: 'asc', type: 'date' },
   { column: 'sessionId', direction: 'asc', type: 'uuid' },
 ]
 
 const RetryDecisionOrder = builder.enumType('RetryDecisionOrder', {
-  description: 'In which order retry decisions are listed.',
+  description: 'Order of retry decisions.',
   values: {
     DECIDED_AT: { description: 'The newest first.' },
-    DUE_AT: { description: 'The retry queue: those that are scheduled or held, the earliest due first.' },
+    DUE_AT: { description: 'The retry queue: scheduled or held retries, the earliest due first.' },
   } as const,
 })
 
@@ -77,8 +77,8 @@ builder.queryField('retryDecisions', (t) =>
       type: RetryDecisionNode,
       description: 'Retry decisions about finished sessions, newest first by default.',
       args: {
-        filter: t.arg({ type: RetryDecisionFilter, description: 'Which decisions.' }),
-        orderBy: t.arg({ type: RetryDecisionOrder, description: 'In which order.' }),
+        filter: t.arg({ type: RetryDecisionFilter, description: 'Only decisions that match.' }),
+        orderBy: t.arg({ type: RetryDecisionOrder, description: 'Order of the list.' }),
       },
       complexity: pageComplexity,
       resolve: (_root, { filter, orderBy, ...args }, context, info) => {
@@ -100,28 +100,28 @@ builder.queryField('retryDecisions', (t) =>
       },
     },
     { name: 'RetryDecisionConnection', description: 'A page of retry decisions.' },
-    { name: 'RetryDecisionEdge', description: 'One decision and its place.' },
+    { name: 'RetryDecisionEdge', description: 'One decision with its cursor.' },
   ),
 )
 
 const CancelRetryInput = builder.inputType('CancelRetryInput', {
-  description: 'Which retry to cancel.',
+  description: 'The retry to cancel.',
   fields: (t) => ({
-    sessionId: t.field({ type: 'UUID', required: true, description: 'The session that failed.' }),
+    sessionId: t.field({ type: 'UUID', required: true, description: 'Id of the session that failed.' }),
   }),
 })
 
 const RetryNowInput = builder.inputType('RetryNowInput', {
   description: 'The retry to make due now.',
   fields: (t) => ({
-    sessionId: t.field({ type: 'UUID', required: true, description: 'The session that failed.' }),
+    sessionId: t.field({ type: 'UUID', required: true, description: 'Id of the session that failed.' }),
   }),
 })
 
 const UpdateRetryInput = builder.inputType('UpdateRetryInput', {
-  description: 'The policy of a retry that waits, changed.',
+  description: 'A change of the policy of a waiting retry.',
   fields: (t) => ({
-    sessionId: t.field({ type: 'UUID', required: true, description: 'The session that failed.' }),
+    sessionId: t.field({ type: 'UUID', required: true, description: 'Id of the session that failed.' }),
     policy: t.field({
       type: RetryPolicyInput,
       required: true,
@@ -130,7 +130,7 @@ const UpdateRetryInput = builder.inputType('UpdateRetryInput', {
   }),
 })
 
-const UpdateRetryPayload = sessionPayload('UpdateRetryPayload', 'The session whose retry was decided anew.')
+const UpdateRetryPayload = sessionPayload('UpdateRetryPayload', 'The session whose retry was decided again.')
 
 const CancelRetryPayload = sessionPayload('CancelRetryPayload', 'The session whose retry was cancelled.')
 
@@ -140,7 +140,7 @@ mutation({
   name: 'cancelRetry',
   description: 'Cancels a scheduled or held retry. The chain ends with the failed session.',
   input: CancelRetryInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The retry to cancel.',
   payload: CancelRetryPayload,
   errors: [NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The session',
@@ -151,7 +151,7 @@ mutation({
   name: 'retryNow',
   description: 'Makes a scheduled or held retry due now.',
   input: RetryNowInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The retry to make due now.',
   payload: RetryNowPayload,
   errors: [NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The session',
@@ -161,9 +161,9 @@ mutation({
 mutation({
   name: 'updateRetry',
   description:
-    'Changes the policy of a chain whose retry is scheduled or held, and decides about that retry anew, from now on. The retry, and those after it, follow the new policy; the new decision may also be that there is none.',
+    'Changes the policy of a chain whose retry is scheduled or held, and decides that retry again, with delays from now on. This retry and later ones follow the new policy. The new decision may also be not to retry.',
   input: UpdateRetryInput,
-  inputDescription: 'Which, and what to change.',
+  inputDescription: 'The retry, and the changes of its policy.',
   payload: UpdateRetryPayload,
   errors: [ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The session',
@@ -184,10 +184,10 @@ builder.subscriptionField('retryEvents', (t) =>
   t.field({
     type: RetryEventType,
     description:
-      "Events of retries. With the cursor of the client's last event as `after`, everything since then comes first, and nothing is missed.",
+      "Events of retries. With the cursor of the client's last event as `after`, all events since then come first, so none is missed.",
     args: {
-      filter: t.arg({ type: RetryEventFilter, description: 'Which events.' }),
-      after: t.arg.string({ description: "Cursor of the client's last event." }),
+      filter: t.arg({ type: RetryEventFilter, description: 'Only events that match.' }),
+      after: t.arg.string({ description: 'Cursor of the last event that the client has received.' }),
     },
     subscribe: (_root, { filter, after }, context) =>
       eventStream<SessionOutboxEvent>(context, { filter: filter ?? {}, types: wireNames(filter?.types), after }),

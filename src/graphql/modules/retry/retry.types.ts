@@ -19,11 +19,11 @@ import { FailureCauseEnum, HoldReasonEnum, RetryEventTypeEnum, RetryPhaseEnum } 
 
 const RetryHoldType = builder.prismaObject('RetryWait', {
   name: 'RetryHold',
-  description: 'A time in which a retry that was due was held.',
+  description: 'A span of time in which a due retry was held.',
   fields: (t) => ({
-    holdReason: t.expose('reason', { type: HoldReasonEnum, description: 'Why.' }),
+    holdReason: t.expose('reason', { type: HoldReasonEnum, description: 'The reason.' }),
     reason: t.string({
-      description: 'Why, in words, with the scope of the switch or quota.',
+      description: 'The reason, in words, with the scope of the switch or quota.',
       select: { reason: true, scope: true },
       resolve: holdReasonText,
     }),
@@ -33,7 +33,8 @@ const RetryHoldType = builder.prismaObject('RetryWait', {
 })
 
 export const RetryDecisionNode = builder.prismaNode('RetryDecision', {
-  description: 'What was decided when a batch session ended, and why. Every finished batch session has exactly one.',
+  description:
+    'The decision whether to retry a batch session after its end. Every finished batch session has exactly one.',
   id: { field: 'sessionId' },
   nullable: true,
   findUnique: (sessionId, { viewer }) => ({
@@ -42,22 +43,22 @@ export const RetryDecisionNode = builder.prismaNode('RetryDecision', {
   }),
   select: { sessionId: true },
   fields: (t) => ({
-    sessionId: t.expose('sessionId', { type: 'UUID', description: 'The session that was over.' }),
+    sessionId: t.expose('sessionId', { type: 'UUID', description: 'Id of the session that had ended.' }),
     session: t.field({
       type: SessionNode,
-      description: 'The session that was over.',
+      description: 'The session that had ended.',
       resolve: ({ sessionId }, _args, context, info) =>
         loadExistingSession({ context, info, by: 'id', value: sessionId }),
     }),
     chainId: t.expose('chainId', { type: 'UUID', description: 'Its chain.' }),
-    phase: t.expose('phase', { type: RetryPhaseEnum, description: 'Its present phase.' }),
+    phase: t.expose('phase', { type: RetryPhaseEnum, description: 'The present phase of the retry.' }),
     cause: t.expose('cause', { type: FailureCauseEnum, nullable: true, description: 'Why the session failed.' }),
     matchedRule: t.exposeInt('matchedRule', {
       nullable: true,
-      description: 'Index of the rule that decided, from 0; null where none matched.',
+      description: 'Index of the rule that decided, from 0; null if none matched.',
     }),
     counted: t.exposeBoolean('counted', { description: 'Whether the retry uses up `maxRetries`.' }),
-    explanation: t.exposeString('explanation', { description: 'How it was decided, in words.' }),
+    explanation: t.exposeString('explanation', { description: 'Explanation of the decision, in words.' }),
     baseDelaySeconds: t.float({
       nullable: true,
       description: 'The delay before jitter.',
@@ -66,7 +67,7 @@ export const RetryDecisionNode = builder.prismaNode('RetryDecision', {
     }),
     jitterSeconds: t.float({
       nullable: true,
-      description: 'The part added by jitter; negative where FULL took from the base.',
+      description: 'The part added by jitter; negative if jitter shortened the base delay.',
       select: { jitterMs: true },
       resolve: ({ jitterMs }) => seconds(jitterMs),
     }),
@@ -80,18 +81,18 @@ export const RetryDecisionNode = builder.prismaNode('RetryDecision', {
     holdReason: t.expose('holdReason', {
       type: HoldReasonEnum,
       nullable: true,
-      description: 'Why it is held, while it is.',
+      description: 'Why the retry is held; null if it is not held.',
     }),
     heldSince: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'Since when it is held for this reason, while it is.',
+      description: 'When the retry began to be held for this reason; null if it is not held.',
       select: { waits: { orderBy: { number: 'asc' } } },
       resolve: ({ waits }) => (waits.at(-1)?.toAt === null ? waits.at(-1)!.fromAt : null),
     }),
     holds: t.relation('waits', {
       type: RetryHoldType,
-      description: `What the retry was held by, and how long, oldest first; at most ${RETRY_WAITS_MAX}.`,
+      description: `Spans in which the retry was held, oldest first; at most ${RETRY_WAITS_MAX}.`,
       query: { orderBy: { number: 'asc' } },
     }),
     childSession: t.field({
@@ -102,7 +103,7 @@ export const RetryDecisionNode = builder.prismaNode('RetryDecision', {
       resolve: ({ childSessionId }, _args, context, info) =>
         childSessionId === null ? null : loadSession({ context, info, by: 'id', value: childSessionId }),
     }),
-    decidedAt: t.expose('decidedAt', { type: 'DateTime', description: 'When it was decided.' }),
+    decidedAt: t.expose('decidedAt', { type: 'DateTime', description: 'When the decision was made.' }),
     dispatchedAt: t.expose('dispatchedAt', {
       type: 'DateTime',
       nullable: true,
@@ -118,15 +119,19 @@ function seconds(ms: number | null): number | null {
 const stateOf = (source: StateSource) => retryState(source, source.decision)
 
 const RetryStateType = builder.objectRef<StateSource>('RetryState').implement({
-  description: 'Where a session stands in its retries, for display.',
+  description: "The state of a session's retry, for display.",
   fields: (t) => ({
-    phase: t.field({ type: RetryPhaseEnum, description: 'In one word.', resolve: (source) => stateOf(source).phase }),
+    phase: t.field({
+      type: RetryPhaseEnum,
+      description: 'The phase of the retry.',
+      resolve: (source) => stateOf(source).phase,
+    }),
     attempt: t.int({
       description: '1-based within the present budget: `retryCount` + 1.',
       resolve: (source) => stateOf(source).attempt,
     }),
     maxAttempts: t.int({
-      description: 'How many the budget allows: `maxRetries` + 1.',
+      description: 'Number of attempts that the budget allows: `maxRetries` + 1.',
       resolve: (source) => stateOf(source).maxAttempts,
     }),
     label: t.string({ description: '`attempt 2 of 4`', resolve: (source) => stateOf(source).label }),
@@ -143,7 +148,7 @@ const RetryStateType = builder.objectRef<StateSource>('RetryState').implement({
     }),
     delaySeconds: t.float({
       nullable: true,
-      description: 'How long it waits from the decision on.',
+      description: 'Its delay after the decision.',
       resolve: (source) => stateOf(source).delaySeconds,
     }),
     childSession: t.field({
@@ -156,11 +161,11 @@ const RetryStateType = builder.objectRef<StateSource>('RetryState').implement({
   }),
 })
 
-/** Retry fields of a session. */
+/** Adds the retry fields of a session. */
 builder.prismaObjectFields(SessionNode, (t) => ({
   retryPolicy: t.field({
     type: RetryPolicyType,
-    description: 'How it is retried, as resolved at creation: later changes of defaults do not affect it.',
+    description: 'Its retry policy, as resolved at creation: later changes of defaults do not affect it.',
     select: { retryPolicy: true, retryPolicySources: true },
     resolve: ({ retryPolicy, retryPolicySources }) => shownPolicy(showStoredPolicy(retryPolicy, retryPolicySources)),
   }),
@@ -187,7 +192,7 @@ builder.prismaObjectFields(SessionNode, (t) => ({
   }),
   retryDecision: t.relation('decision', {
     nullable: true,
-    description: 'What was decided when it ended, and why. Only batch sessions have one.',
+    description: 'The decision whether to retry it, made at its end. Only batch sessions have one.',
   }),
 }))
 
@@ -202,12 +207,12 @@ interface StateSource {
 const dataOf = (event: SessionOutboxEvent) => event.data as RetryEventData
 
 export const RetryEventType = builder.objectRef<SessionOutboxEvent>('RetryEvent').implement({
-  description: 'Something happened to a retry. At least once, in order within a chain.',
+  description: 'An event of a retry. Delivered at least once, in order within a chain.',
   fields: (t) => ({
-    cursor: t.string({ description: 'Its cursor, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
+    cursor: t.string({ description: 'Its cursor: pass it as `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
     type: t.field({
       type: RetryEventTypeEnum,
-      description: 'What happened.',
+      description: 'The type of the event.',
       resolve: ({ type }) => RETRY_EVENT_TYPES[type as keyof typeof RETRY_EVENT_TYPES],
     }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
@@ -220,7 +225,10 @@ export const RetryEventType = builder.objectRef<SessionOutboxEvent>('RetryEvent'
     }),
     chainId: t.expose('chainId', { type: 'UUID', description: 'Its chain.' }),
     attempt: t.int({ description: '1-based within the budget.', resolve: (event) => dataOf(event).attempt }),
-    maxAttempts: t.int({ description: 'How many the budget allows.', resolve: (event) => dataOf(event).maxAttempts }),
+    maxAttempts: t.int({
+      description: 'Number of attempts that the budget allows.',
+      resolve: (event) => dataOf(event).maxAttempts,
+    }),
     cause: t.field({
       type: FailureCauseEnum,
       nullable: true,
@@ -229,7 +237,7 @@ export const RetryEventType = builder.objectRef<SessionOutboxEvent>('RetryEvent'
     }),
     delaySeconds: t.float({
       nullable: true,
-      description: 'How long the retry waits.',
+      description: 'The delay of the retry.',
       resolve: (event) => dataOf(event).delaySeconds,
     }),
     scheduledAt: t.field({
@@ -244,7 +252,11 @@ export const RetryEventType = builder.objectRef<SessionOutboxEvent>('RetryEvent'
       description: 'The retry, once it is dispatched.',
       resolve: (event) => dataOf(event).childSessionId,
     }),
-    reason: t.string({ nullable: true, description: 'Why, in words.', resolve: (event) => dataOf(event).reason }),
+    reason: t.string({
+      nullable: true,
+      description: 'The reason, in words.',
+      resolve: (event) => dataOf(event).reason,
+    }),
   }),
 })
 

@@ -30,8 +30,8 @@ const ScheduleFilter = builder.inputType('ScheduleFilter', {
   description: 'All given conditions must match.',
   fields: (t) => ({
     project: t.string({ description: 'In the project of this name.' }),
-    name: t.field({ type: StringFilter, description: 'By name.' }),
-    paused: t.boolean({ description: 'Paused ones, or those that are not.' }),
+    name: t.field({ type: StringFilter, description: 'Filter by name.' }),
+    paused: t.boolean({ description: 'True: only paused schedules; false: only those that are not paused.' }),
   }),
 })
 
@@ -50,13 +50,13 @@ builder.queryField('schedules', (t) =>
     {
       type: ScheduleNode,
       description: 'Schedules, newest first.',
-      args: { filter: t.arg({ type: ScheduleFilter, description: 'Which schedules.' }) },
+      args: { filter: t.arg({ type: ScheduleFilter, description: 'Only schedules that match.' }) },
       complexity: pageComplexity,
       resolve: (_root, { filter, ...page }, { services: { prisma }, viewer }) =>
         listSchedules({ prisma, viewer }, { filter: filter ?? {}, page }),
     },
     { name: 'ScheduleConnection', description: 'A page of schedules.' },
-    { name: 'ScheduleEdge', description: 'One schedule and its place.' },
+    { name: 'ScheduleEdge', description: 'One schedule with its cursor.' },
   ),
 )
 
@@ -64,17 +64,17 @@ builder.queryField('scheduleRuns', (t) =>
   t.connection(
     {
       type: ScheduleRun,
-      description: 'What became of the runs of a schedule, the latest planned first.',
+      description: "The outcomes of a schedule's runs, latest planned time first.",
       args: {
-        scheduleId: t.arg({ type: 'UUID', required: true, description: 'Which schedule.' }),
-        outcome: t.arg({ type: [ScheduleRunOutcomeEnum], description: 'With one of these outcomes.' }),
+        scheduleId: t.arg({ type: 'UUID', required: true, description: 'Id of the schedule.' }),
+        outcome: t.arg({ type: [ScheduleRunOutcomeEnum], description: 'Only runs with one of these outcomes.' }),
       },
       complexity: pageComplexity,
       resolve: (_root, { scheduleId, outcome, ...page }, { services: { prisma }, viewer }) =>
         listScheduleRuns({ prisma, viewer }, { scheduleId, outcome, page }),
     },
     { name: 'ScheduleRunConnection', description: 'A page of runs.' },
-    { name: 'ScheduleRunEdge', description: 'One run and its place.' },
+    { name: 'ScheduleRunEdge', description: 'One run with its cursor.' },
   ),
 )
 
@@ -85,7 +85,7 @@ function schedulePayload<Extra extends object = object>(name: string, descriptio
     fields: (t) => ({
       schedule: t.field({
         type: ScheduleNode,
-        description: 'The schedule, as it is now.',
+        description: 'The schedule after the change.',
         // An earlier mutation of the same request may have loaded a state that is now outdated.
         resolve: async ({ scheduleId }: { scheduleId: string }, _args, { loaders }) =>
           stillThere(
@@ -106,20 +106,20 @@ const CHANGE_ERRORS = [ValidationError, NotFoundError, ForbiddenError]
 mutation({
   name: 'createSchedule',
   description:
-    'Creates a schedule. What it runs is checked as by `createSession`; its runs have the rights of the token that creates it.',
+    'Creates a schedule. Its `session` is checked as `createSession` does. Its runs have the rights of the token that creates the schedule.',
   input: CreateScheduleInput,
-  inputDescription: 'When to run what.',
-  payload: schedulePayload('CreateSchedulePayload', 'A schedule that exists now.'),
+  inputDescription: 'The schedule to create.',
+  payload: schedulePayload('CreateSchedulePayload', 'The schedule that was created.'),
   errors: [QuotaExceededError, ...SETTING_ERRORS],
-  result: 'A schedule',
+  result: 'The schedule',
   run: (context, input) => createSchedule(context, input as Create),
 })
 
 mutation({
   name: 'updateSchedule',
-  description: 'Changes a schedule. Its runs have the rights of the token that updates it from now on.',
+  description: 'Changes a schedule. From now on its runs have the rights of the token that updates it.',
   input: UpdateScheduleInput,
-  inputDescription: 'Which, and what to change.',
+  inputDescription: 'The schedule, and the changes.',
   payload: schedulePayload('UpdateSchedulePayload', 'A changed schedule.'),
   errors: SETTING_ERRORS,
   result: 'The schedule',
@@ -128,9 +128,10 @@ mutation({
 
 mutation({
   name: 'pauseSchedule',
-  description: 'Makes no runs until the schedule is resumed; what runs goes on, and what waits for it waits.',
+  description:
+    'Pauses a schedule: it makes no runs until it is resumed. Active runs continue, and waiting runs keep waiting.',
   input: PauseScheduleInput,
-  inputDescription: 'Which, and why.',
+  inputDescription: 'The schedule, and the reason.',
   payload: schedulePayload('PauseSchedulePayload', 'A paused schedule.'),
   errors: CHANGE_ERRORS,
   result: 'The schedule',
@@ -140,10 +141,10 @@ mutation({
 mutation({
   name: 'resumeSchedule',
   description:
-    'Goes on with the next planned time; those that passed during the pause are not made. Runs have the rights of the token that resumes it from now on.',
+    'Resumes a schedule at its next planned time. Runs whose planned time passed during the pause are not made. From now on runs have the rights of the token that resumes it.',
   input: ResumeScheduleInput,
-  inputDescription: 'Which.',
-  payload: schedulePayload('ResumeSchedulePayload', 'A schedule that goes on.'),
+  inputDescription: 'The schedule to resume.',
+  payload: schedulePayload('ResumeSchedulePayload', 'A resumed schedule.'),
   errors: [NotFoundError, ForbiddenError],
   result: 'The schedule',
   run: resumeSchedule,
@@ -151,21 +152,21 @@ mutation({
 
 const RunScheduleNowPayload = schedulePayload<{ run: ScheduleRunRow }>(
   'RunScheduleNowPayload',
-  'A run that was asked for.',
+  'A run that was requested.',
 )
 builder.objectField(RunScheduleNowPayload, 'run', (t) =>
   t.expose('run', {
     type: ScheduleRun,
-    description: 'The run: it started, waits, or was skipped for one that goes on.',
+    description: 'The run: it started, waits, or was skipped because an earlier one is still active.',
   }),
 )
 
 mutation({
   name: 'runScheduleNow',
   description:
-    'Makes one more run at once, with the rights of the caller, also of a paused schedule. `overlap` counts as for a planned run.',
+    'Makes one additional run at once, with the rights of the caller. Works for a paused schedule, too. `overlap` applies as for a planned run.',
   input: RunScheduleNowInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The schedule to run.',
   payload: RunScheduleNowPayload,
   errors: [...CHANGE_ERRORS, QuotaExceededError],
   result: 'The run',
@@ -175,9 +176,9 @@ mutation({
 const DeleteSchedulePayload = builder.objectRef<{ scheduleId: string }>('DeleteSchedulePayload').implement({
   description: 'A deleted schedule.',
   fields: (t) => ({
-    scheduleId: t.expose('scheduleId', { type: 'UUID', description: 'The id that it had.' }),
+    scheduleId: t.expose('scheduleId', { type: 'UUID', description: 'Its id.' }),
     deletedId: t.id({
-      description: 'The global id that it had, for caches.',
+      description: 'Its global id, for caches.',
       resolve: ({ scheduleId }) => encodeGlobalID('Schedule', scheduleId),
     }),
   }),
@@ -185,9 +186,9 @@ const DeleteSchedulePayload = builder.objectRef<{ scheduleId: string }>('DeleteS
 
 mutation({
   name: 'deleteSchedule',
-  description: 'Deletes a schedule with the record of its runs. The chains that it made stay, and go on.',
+  description: 'Deletes a schedule with the record of its runs. The chains that it created stay and continue.',
   input: DeleteScheduleInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The schedule to delete.',
   payload: DeleteSchedulePayload,
   errors: [NotFoundError, ForbiddenError],
   result: 'The deleted schedule',

@@ -16,32 +16,32 @@ import { ClusterModeEnum, SessionNode, SessionTypeEnum } from '../session/sessio
 import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from '../session/values.types.ts'
 
 export const ScheduleOverlapEnum = builder.enumType('ScheduleOverlap', {
-  description: 'What happens to a run that is due while a chain of its schedule goes on.',
+  description: 'What happens to a run that is due while a chain of its schedule is active.',
   values: {
-    SKIP: { description: 'It is not made.' },
-    QUEUE: { description: 'It waits until that has ended; at most 100 wait.' },
-    CANCEL_OTHER: { description: 'What goes on is ended, and then the run starts.' },
+    SKIP: { description: 'The run is skipped.' },
+    QUEUE: { description: 'The run waits until that chain has ended; at most 100 runs wait.' },
+    CANCEL_OTHER: { description: 'The active chain is terminated, and then the run starts.' },
   } as const,
 })
 
 export const ScheduleRunOutcomeEnum = builder.enumType('ScheduleRunOutcome', {
-  description: 'What became of a run.',
+  description: 'Outcome of a run.',
   values: {
-    STARTED: { description: 'It made a chain.' },
+    STARTED: { description: 'It created a chain.' },
     QUEUED: { description: 'It waits for an earlier one to end.' },
-    SKIPPED: { description: 'It was not made, because of another run: `reason` says why.' },
-    MISSED: { description: 'No server could make it in time, and `catchUp` does not reach it.' },
-    REFUSED: { description: 'Its session was refused, as `createSession` would have: `code` and `reason` say why.' },
+    SKIPPED: { description: 'It was skipped because of another run: see `reason`.' },
+    MISSED: { description: 'No server could make it in time, and `catchUp` does not cover it.' },
+    REFUSED: { description: 'Its session was refused with an error of `createSession`: see `code` and `reason`.' },
   } as const,
 })
 
 type Template = ParsedCreateSession & { secretNames: string[] }
 
 const ScheduledSession = builder.objectRef<Template>('ScheduledSession').implement({
-  description: 'The session that the runs of a schedule create, as `createSession` would from the same input.',
+  description: 'The specification of the session that each run of a schedule creates, as `createSession` would.',
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Its name.' }),
-    sessionType: t.expose('sessionType', { type: SessionTypeEnum, description: 'What it is for.' }),
+    sessionType: t.expose('sessionType', { type: SessionTypeEnum, description: 'Its type.' }),
     resourceGroup: t.exposeString('resourceGroup', { description: 'Name of the resource group to run in.' }),
     image: t.string({ nullable: true, description: 'Its image.', resolve: ({ image }) => image ?? null }),
     command: t.exposeStringList('command', { description: 'The program and its arguments.' }),
@@ -55,18 +55,22 @@ const ScheduledSession = builder.objectRef<Template>('ScheduledSession').impleme
       description: 'Resources of each kernel.',
       resolve: ({ resourceSlots }) => slotsOf(resourceSlots),
     }),
-    clusterSize: t.exposeInt('clusterSize', { description: 'How many kernels it has.' }),
-    clusterMode: t.expose('clusterMode', { type: ClusterModeEnum, description: 'How they are spread over agents.' }),
+    clusterSize: t.exposeInt('clusterSize', { description: 'Number of its kernels.' }),
+    clusterMode: t.expose('clusterMode', {
+      type: ClusterModeEnum,
+      description: 'How its kernels are distributed over agents.',
+    }),
     batchTimeout: t.float({
       nullable: true,
-      description: 'Seconds that user code may run.',
+      description: 'Batch timeout: seconds that user code may run.',
       resolve: ({ batchTimeout }) => batchTimeout ?? null,
     }),
-    priority: t.exposeInt('priority', { description: '0 to 100; the higher goes first.' }),
+    priority: t.exposeInt('priority', { description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
     labels: t.field({ type: [Label], description: 'Its labels.', resolve: ({ labels }) => labelsOf(labels) }),
     maxRetries: t.int({
       nullable: true,
-      description: 'The retries of each run, as given; null: by the defaults of its project when a run is made.',
+      description:
+        'The retry policy of each run, as given; null if each run uses the defaults of the project at its time.',
       resolve: ({ retryPolicy }) => retryPolicy.maxRetries ?? null,
     }),
   }),
@@ -79,28 +83,32 @@ function scheduledSession(schedule: ScheduleRecord): Template | null {
 }
 
 export const ScheduleRun = builder.objectRef<ScheduleRunRow>('ScheduleRun').implement({
-  description: 'What became of a planned run. Runs in a row that made nothing, for one reason, are one with a `count`.',
+  description:
+    'A run of a schedule and its outcome. Consecutive runs that created nothing for the same reason are one entry with a `count`.',
   fields: (t) => ({
     runId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     plannedAt: t.expose('plannedAt', {
       type: 'DateTime',
-      description: 'For when it was planned, without jitter; or when it was asked for.',
+      description: 'Its planned time, without jitter, or the time of the request.',
     }),
-    lastPlannedAt: t.expose('lastPlannedAt', { type: 'DateTime', description: 'Of several, for when the last was.' }),
-    count: t.exposeInt('count', { description: 'How many.' }),
-    outcome: t.expose('outcome', { type: ScheduleRunOutcomeEnum, description: 'What became of it.' }),
+    lastPlannedAt: t.expose('lastPlannedAt', {
+      type: 'DateTime',
+      description: 'If `count` is more than 1: the planned time of the last of these runs.',
+    }),
+    count: t.exposeInt('count', { description: 'Number of runs in this entry.' }),
+    outcome: t.expose('outcome', { type: ScheduleRunOutcomeEnum, description: 'Its outcome.' }),
     code: t.exposeString('code', { nullable: true, description: 'The code of the error, if it was refused.' }),
-    reason: t.exposeString('reason', { nullable: true, description: 'Why, in words.' }),
+    reason: t.exposeString('reason', { nullable: true, description: 'The reason, in words.' }),
     askedBy: t.exposeString('askedBy', {
       nullable: true,
-      description: 'Who asked for it by `runScheduleNow`; null if it was planned.',
+      description: 'Who requested it by `runScheduleNow`; null if it was planned.',
     }),
-    decidedAt: t.expose('decidedAt', { type: 'DateTime', description: 'When this became of it.' }),
-    chainId: t.expose('chainId', { type: 'UUID', nullable: true, description: 'The chain that it made.' }),
+    decidedAt: t.expose('decidedAt', { type: 'DateTime', description: 'When it got this outcome.' }),
+    chainId: t.expose('chainId', { type: 'UUID', nullable: true, description: 'The chain that it created.' }),
     session: t.field({
       type: SessionNode,
       nullable: true,
-      description: 'The first attempt of that chain; null if there is none, or if it was removed as too old.',
+      description: 'The first attempt of that chain; null if there is none, or if it was removed because of its age.',
       resolve: ({ chainId }, _args, context, info) =>
         chainId === null ? null : loadSession({ context, info, by: 'id', value: chainId }),
     }),
@@ -110,7 +118,7 @@ export const ScheduleRun = builder.objectRef<ScheduleRunRow>('ScheduleRun').impl
 const ref = builder.objectRef<ScheduleRecord>('Schedule')
 
 export const ScheduleNode = builder.node(ref, {
-  description: 'A session that is created again and again: at the times of a cron expression, or at an interval.',
+  description: 'A schedule: creates a session at the times of a cron expression, or at an interval.',
   id: { resolve: ({ id }) => id },
   loadOne: (id, { loaders }) => (isUuid(id) ? loaders.schedules.load(id.toLowerCase()) : undefined),
   fields: (t) => ({
@@ -125,28 +133,33 @@ export const ScheduleNode = builder.node(ref, {
     }),
     cron: t.exposeString('cron', {
       nullable: true,
-      description: 'When it runs, as a cron expression; null if at an interval.',
+      description: 'The cron expression for its times; null if it runs at an interval.',
     }),
-    every: t.exposeFloat('every', { nullable: true, description: 'The interval in seconds; null if by `cron`.' }),
+    every: t.exposeFloat('every', { nullable: true, description: 'The interval in seconds; null if it uses `cron`.' }),
     timeZone: t.exposeString('timeZone', { description: 'The time zone of the cron expression.' }),
     overlap: t.expose('overlap', {
       type: ScheduleOverlapEnum,
-      description: 'What happens to a run that is due while an earlier one goes on.',
+      description: 'What happens to a run that is due while an earlier one is still active.',
     }),
     catchUp: t.exposeInt('catchUp', {
-      description: 'How many runs are made that were missed, the last ones, once a server can make them again.',
+      description: 'Number of missed runs that are made after a downtime; the latest ones are made.',
     }),
     jitter: t.exposeFloat('jitter', {
-      description: 'Seconds by which a run starts later at most; how many is fixed for each planned time.',
+      description:
+        'Maximum delay of a run after its planned time, in seconds. The delay is the same each time it is computed for one planned time.',
     }),
     session: t.field({
       type: ScheduledSession,
       nullable: true,
-      description: 'The session that its runs create; null if it is not valid any more, and runs are refused.',
+      description:
+        'The session that its runs create; null if its specification is no longer valid, so that runs are refused.',
       resolve: scheduledSession,
     }),
-    paused: t.boolean({ description: 'Whether no runs are made.', resolve: ({ pausedAt }) => pausedAt !== null }),
-    pausedAt: t.expose('pausedAt', { type: 'DateTime', nullable: true, description: 'Since when.' }),
+    paused: t.boolean({
+      description: 'Whether it is paused, so that it makes no runs.',
+      resolve: ({ pausedAt }) => pausedAt !== null,
+    }),
+    pausedAt: t.expose('pausedAt', { type: 'DateTime', nullable: true, description: 'When it was paused.' }),
     pausedBy: t.exposeString('pausedBy', { nullable: true, description: 'Who paused it.' }),
     pauseReason: t.exposeString('pauseReason', { nullable: true, description: 'Why it was paused.' }),
     statusReason: t.exposeString('statusReason', {
@@ -161,23 +174,31 @@ export const ScheduleNode = builder.node(ref, {
     }),
     nextRuns: t.field({
       type: ['DateTime'],
-      description: 'The next planned times, without jitter; of a paused one those if it were resumed now.',
-      args: { first: t.arg.int({ defaultValue: 5, description: `How many, at most ${SCHEDULE_NEXT_RUNS_MAX}.` }) },
+      description:
+        'The next planned times, without jitter; for a paused schedule, those that it would have if it were resumed now.',
+      args: {
+        first: t.arg.int({
+          defaultValue: 5,
+          description: `Number of planned times, at most ${SCHEDULE_NEXT_RUNS_MAX}.`,
+        }),
+      },
       complexity: ({ first }) => ({ field: first ?? 5 }),
       resolve: async (schedule, { first }, { loaders }) =>
         nextRunsOf(schedule, await loaders.now, listed(first, SCHEDULE_NEXT_RUNS_MAX)),
     }),
-    queued: t.exposeInt('queued', { description: 'How many runs wait for an earlier one to end.' }),
+    queued: t.exposeInt('queued', { description: 'Number of runs that wait for an earlier one to end.' }),
     lastRuns: t.field({
       type: [ScheduleRun],
-      description: 'Its last runs, newest first; `scheduleRuns` has all.',
-      args: { first: t.arg.int({ defaultValue: 5, description: `How many, at most ${SCHEDULE_LAST_RUNS_MAX}.` }) },
+      description: 'Its last runs, newest first; `scheduleRuns` lists all.',
+      args: {
+        first: t.arg.int({ defaultValue: 5, description: `Number of runs, at most ${SCHEDULE_LAST_RUNS_MAX}.` }),
+      },
       complexity: ({ first }) => ({ field: 1, multiplier: first ?? 5 }),
       resolve: ({ id }, { first }, { loaders }) =>
         loaders.lastRuns.load({ id, after: '', limit: listed(first, SCHEDULE_LAST_RUNS_MAX) }),
     }),
     owner: t.exposeString('owner', {
-      description: 'The token with whose rights its runs are made: of whoever created, updated or resumed it last.',
+      description: 'The token whose rights its runs have: the one that last created, updated or resumed the schedule.',
     }),
     createdBy: t.exposeString('createdBy', { description: 'Who created it: the name of the token.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
@@ -196,7 +217,7 @@ builder.prismaObjectField(SessionNode, 'schedule', (t) =>
   t.field({
     type: ScheduleNode,
     nullable: true,
-    description: 'The schedule that made its chain; null if none did, or if that was deleted.',
+    description: 'The schedule that created its chain; null if there was none, or if it was deleted.',
     select: { chainId: true },
     resolve: ({ chainId }, _args, { loaders }) => loaders.scheduleOfChain.load(chainId),
   }),

@@ -4,29 +4,29 @@ import type { GraphQLContext } from '../../context.ts'
 import { forwardArguments, serialPage } from '../../paging.ts'
 
 const SchedulingResultEnum = builder.enumType('SchedulingResult', {
-  description: 'How one try of a handler was judged.',
+  description: 'The outcome of one try of a scheduler handler.',
   values: {
     SUCCESS: { description: 'It succeeded.' },
-    NEED_RETRY: { description: 'It failed and is tried again.' },
+    NEED_RETRY: { description: 'It failed and will be tried again.' },
     EXPIRED: { description: 'It was in its status for longer than its resource group allows.' },
     GIVE_UP: { description: 'It failed too often.' },
-    FAILURE: { description: 'It failed; another path follows.' },
+    FAILURE: { description: 'It failed and will be handled in another way.' },
     STALE: { description: 'The information about it was too old.' },
-    SKIPPED: { description: 'It was skipped: `message` says what it waits for.' },
+    SKIPPED: { description: 'It was skipped: `message` names what it waits for.' },
   } as const,
 })
 
 const SchedulingHistory = builder.objectRef<HistoryRow>('SchedulingHistory').implement({
   description:
-    'What one handler did with a session, kernel, agent, deployment or route, once or several times in a row.',
+    'An action of one scheduler handler on a session, kernel, agent, deployment or route, once or several times in a row.',
   fields: (t) => ({
     phase: t.exposeString('phase', { description: 'The handler.' }),
     fromStatus: t.exposeString('fromStatus', { nullable: true, description: 'The status before.' }),
     toStatus: t.exposeString('toStatus', { nullable: true, description: 'The status after.' }),
-    result: t.expose('result', { type: SchedulingResultEnum, description: 'The judgement.' }),
+    result: t.expose('result', { type: SchedulingResultEnum, description: 'The outcome.' }),
     errorCode: t.exposeString('errorCode', { nullable: true, description: 'Name of the error.' }),
-    message: t.exposeString('message', { nullable: true, description: 'What happened, in words.' }),
-    attempts: t.exposeInt('attempts', { description: 'How often in a row.' }),
+    message: t.exposeString('message', { nullable: true, description: 'Explanation, in words.' }),
+    attempts: t.exposeInt('attempts', { description: 'Number of times in a row.' }),
     firstAt: t.expose('firstAt', { type: 'DateTime', description: 'The first time.' }),
     lastAt: t.expose('lastAt', { type: 'DateTime', description: 'The last time.' }),
   }),
@@ -34,10 +34,12 @@ const SchedulingHistory = builder.objectRef<HistoryRow>('SchedulingHistory').imp
 
 const SchedulingHistoryConnection = builder.connectionObject(
   { type: SchedulingHistory, name: 'SchedulingHistoryConnection', description: 'A page of scheduling history.' },
-  { name: 'SchedulingHistoryEdge', description: 'One entry and its place.' },
+  { name: 'SchedulingHistoryEdge', description: 'One entry with its cursor.' },
 )
 
-/** Field `schedulingHistory` of any object with an `id`. One statement for all objects of a page. */
+/**
+ * Declares the field `schedulingHistory` of any object with an `id`. One statement reads it for all objects of a page.
+ */
 export function historyField(t: Parameters<typeof forwardArguments>[0], description: string) {
   return {
     type: SchedulingHistoryConnection,

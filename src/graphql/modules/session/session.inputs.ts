@@ -17,10 +17,10 @@ import {
 import { EnvVarInput, ExecutorOptionInput, LabelInput, MountInput, ResourceSlotInput } from './values.types.ts'
 
 export const CreateSessionInput = builder.inputType('CreateSessionInput', {
-  description: 'What to run, and how.',
+  description: 'The session to create.',
   fields: (t) => ({
-    name: t.string({ required: true, description: 'Its name; need not be unique.' }),
-    sessionType: t.field({ type: SessionTypeEnum, defaultValue: 'BATCH', description: 'What it is for.' }),
+    name: t.string({ required: true, description: 'Its name; not necessarily unique.' }),
+    sessionType: t.field({ type: SessionTypeEnum, defaultValue: 'BATCH', description: 'Its type.' }),
     project: t.string({ defaultValue: 'default', description: 'Name of the project.' }),
     resourceGroup: t.string({ defaultValue: 'default', description: 'Name of the resource group to run in.' }),
     image: t.string({
@@ -30,7 +30,7 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
     command: t.stringList({ required: true, description: 'The program and its arguments: `["sh", "-c", "exit 3"]`.' }),
     codeSha256: t.string({
       description:
-        'SHA-256 of code that was uploaded for the project (`PUT /v2/code/{sha256}`): its kernels find the files in their working directory.',
+        'SHA-256 of code that was uploaded for the project (`PUT /v2/code/{sha256}`). Its kernels find the files in their working directory.',
     }),
     environ: t.field({
       type: [EnvVarInput],
@@ -38,58 +38,65 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
     }),
     secretEnviron: t.field({
       type: [EnvVarInput],
-      description: 'Variables whose values are encrypted, handed to kernels that start, and read by nobody else.',
+      description:
+        'Secret variables: their values are stored encrypted, are given to kernels at their start, and cannot be read otherwise.',
     }),
     resourceSlots: t.field({ type: [ResourceSlotInput], description: 'Resources of each kernel.' }),
-    clusterSize: t.int({ defaultValue: 1, description: 'How many kernels.' }),
-    clusterMode: t.field({ type: ClusterModeEnum, description: 'How they are spread over agents.' }),
+    clusterSize: t.int({ defaultValue: 1, description: 'Number of kernels.' }),
+    clusterMode: t.field({ type: ClusterModeEnum, description: 'How its kernels are distributed over agents.' }),
     batchTimeout: t.float({ description: 'Batch timeout: seconds that user code may run.' }),
     startsAt: t.field({ type: 'DateTime', description: 'Earliest start time.' }),
-    priority: t.int({ defaultValue: 10, description: '0 to 100; the higher goes first.' }),
+    priority: t.int({ defaultValue: 10, description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
     labels: t.field({ type: [LabelInput], description: 'Labels of your choice.' }),
-    allowAgents: t.field({ type: ['UUID'], description: 'Only these agents may run it, and its retries; none: all.' }),
-    avoidAgents: t.field({ type: ['UUID'], description: 'Agents to avoid: used only if no other has free capacity.' }),
+    allowAgents: t.field({
+      type: ['UUID'],
+      description: 'Ids of the only agents that may run it and its retries; an empty list means all.',
+    }),
+    avoidAgents: t.field({
+      type: ['UUID'],
+      description: 'Ids of agents to avoid: used only if no other has free capacity.',
+    }),
     excludeAgents: t.field({
       type: ['UUID'],
-      description: 'Agents that must not run it, nor its retries: it waits if no other is left.',
+      description: 'Ids of agents that must not run it or its retries: it waits if no other agent is left.',
     }),
     agentLabels: t.field({ type: [LabelInput], description: 'An agent must have all of these labels to run it.' }),
     executorOptions: t.field({
       type: [ExecutorOptionInput],
       description:
-        "What the executor is told beside the resource group's own options, as the `partition` of a Slurm cluster; only keys of the group's `allowedExecutorOptions`. Retries and resubmissions keep them.",
+        "Executor options in addition to those of the resource group, such as the `partition` of a Slurm cluster. Only keys in the group's `allowedExecutorOptions` are allowed. Retries and resubmissions keep them.",
     }),
     mounts: t.field({
       type: [MountInput],
       description:
-        'Volumes for its kernels. It runs on agents that have all of them for its project. Retries and resubmissions keep them.',
+        'Volumes that its kernels mount. It runs on agents that have all of them for its project. Retries and resubmissions keep them.',
     }),
     concurrencyKey: t.string({
-      description: 'Of the sessions of its project with this key only `concurrencyLimit` are placed at once.',
+      description: 'Only `concurrencyLimit` sessions of its project with this key are placed at the same time.',
     }),
-    concurrencyLimit: t.int({ description: 'How many with its `concurrencyKey`, 1 to 1000; 1 if nothing is said.' }),
-    dependsOn: t.field({ type: ['UUID'], description: 'Sessions whose chains must succeed first.' }),
+    concurrencyLimit: t.int({ description: 'Limit for its `concurrencyKey`, 1 to 1000; 1 if missing.' }),
+    dependsOn: t.field({ type: ['UUID'], description: 'Ids of sessions whose chains must succeed before it starts.' }),
     creationId: t.string({
       description:
         'Idempotency key chosen by the client, unique in the project. The endings `:retry:<number>` and `:resubmission:<number>` are reserved.',
     }),
-    retryPolicy: t.field({ type: RetryPolicyInput, description: 'How it is retried.' }),
+    retryPolicy: t.field({ type: RetryPolicyInput, description: 'Its retry policy.' }),
   }),
 })
 
 export const CreateSessionsInput = builder.inputType('CreateSessionsInput', {
   description: 'Sessions to create.',
   fields: (t) => ({
-    sessions: t.field({ type: [CreateSessionInput], required: true, description: 'At most 1000.' }),
+    sessions: t.field({ type: [CreateSessionInput], required: true, description: 'The sessions, at most 1000.' }),
   }),
 })
 
 export const TerminateSessionInput = builder.inputType('TerminateSessionInput', {
-  description: 'Which session to end, and how.',
+  description: 'The session to terminate.',
   fields: (t) => ({
-    sessionId: t.field({ type: 'UUID', required: true, description: 'Any session of the chain.' }),
-    force: t.boolean({ description: 'Kill its kernels at once, without the time to clean up.' }),
-    reason: t.string({ description: 'Why, in your words.' }),
+    sessionId: t.field({ type: 'UUID', required: true, description: 'Id of any session of the chain.' }),
+    force: t.boolean({ description: 'True: kills its kernels at once, without a grace period to clean up.' }),
+    reason: t.string({ description: 'The reason, for people.' }),
   }),
 })
 
@@ -104,48 +111,51 @@ export const SessionFilter = ref.implement({
     project: t.string({ description: 'In the project of this name.' }),
     idPrefix: t.string({ description: ID_PREFIX_WORDS }),
     chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
-    parentSessionId: t.field({ type: 'UUID', description: 'The attempt after this one.' }),
-    agent: t.field({ type: 'UUID', description: 'With a kernel that is, or was, on the agent of this id.' }),
+    parentSessionId: t.field({ type: 'UUID', description: 'The attempt that follows the session with this id.' }),
+    agent: t.field({ type: 'UUID', description: 'With a kernel that is or was on the agent with this id.' }),
     resourceGroup: t.string({ description: 'In the resource group of this name.' }),
     concurrencyKey: t.string({ description: 'With this concurrency key.' }),
-    dependsOn: t.field({ type: 'UUID', description: 'That start only once this chain has succeeded.' }),
-    retryCount: t.field({ type: IntRange, description: 'By `retryCount`.' }),
-    maxRetries: t.field({ type: IntRange, description: 'By `maxRetries`.' }),
+    dependsOn: t.field({ type: 'UUID', description: 'Sessions that start only once this chain has succeeded.' }),
+    retryCount: t.field({ type: IntRange, description: 'Filter by `retryCount`.' }),
+    maxRetries: t.field({ type: IntRange, description: 'Filter by `maxRetries`.' }),
     failureCause: t.field({ type: [FailureCauseEnum], description: 'Failed for one of these causes.' }),
     failureReason: t.stringList({ description: 'With one of these `failureReason`s.' }),
     exitCode: t.intList({ description: 'Ended with one of these exit codes.' }),
-    statusReason: t.field({ type: StringFilter, description: 'By `statusReason`: why it has its status, in words.' }),
+    statusReason: t.field({
+      type: StringFilter,
+      description: 'Filter by `statusReason`, the explanation of its status.',
+    }),
     retryPhase: t.field({ type: [RetryPhaseEnum], description: 'With `retryState.phase` in one of these.' }),
     origin: t.field({ type: [SessionOriginEnum], description: 'Of one of these origins.' }),
-    name: t.field({ type: StringFilter, description: 'By name.' }),
+    name: t.field({ type: StringFilter, description: 'Filter by name.' }),
     label: t.field({ type: LabelInput, description: 'With this label.' }),
-    createdAt: t.field({ type: DateTimeFilter, description: 'By when it was created.' }),
-    AND: t.field({ type: [ref], description: 'All of these match.' }),
-    OR: t.field({ type: [ref], description: 'At least one of these matches.' }),
-    NOT: t.field({ type: ref, description: 'This does not match.' }),
+    createdAt: t.field({ type: DateTimeFilter, description: 'Filter by creation time.' }),
+    AND: t.field({ type: [ref], description: 'All of these filters match.' }),
+    OR: t.field({ type: [ref], description: 'At least one of these filters matches.' }),
+    NOT: t.field({ type: ref, description: 'This filter does not match.' }),
   }),
 })
 
 const SessionOrderField = builder.enumType('SessionOrderField', {
-  description: 'By what sessions can be ordered.',
+  description: 'Fields that sessions can be ordered by.',
   values: {
     CREATED_AT: { description: 'When it was created.' },
-    STATUS_CHANGED_AT: { description: 'Since when it has its status.' },
-    NAME: { description: 'By name, byte by byte.' },
-    PRIORITY: { description: 'By priority.' },
-    ATTEMPT: { description: 'By its place in its chain.' },
+    STATUS_CHANGED_AT: { description: 'When it entered its status.' },
+    NAME: { description: 'Its name, compared byte by byte.' },
+    PRIORITY: { description: 'Its priority.' },
+    ATTEMPT: { description: 'Its position in its chain.' },
   } as const,
 })
 
 export const SessionOrder = builder.inputType('SessionOrder', {
-  description: 'One thing to order by.',
+  description: 'One field to order by.',
   fields: (t) => ({
-    field: t.field({ type: SessionOrderField, required: true, description: 'By what.' }),
-    direction: t.field({ type: OrderDirection, defaultValue: 'ASC', description: 'Which way.' }),
+    field: t.field({ type: SessionOrderField, required: true, description: 'Field to order by.' }),
+    direction: t.field({ type: OrderDirection, defaultValue: 'ASC', description: 'Direction.' }),
   }),
 })
 
-/** Only columns that are never null: cursors cannot represent NULL. */
+/** Columns to order by. None of them is ever null, because cursors cannot represent NULL. */
 const COLUMNS: Record<typeof SessionOrderField.$inferInput, Pick<OrderColumn, 'column' | 'type'>> = {
   CREATED_AT: { column: 'createdAt', type: 'date' },
   STATUS_CHANGED_AT: { column: 'statusChangedAt', type: 'date' },
@@ -157,8 +167,8 @@ const COLUMNS: Record<typeof SessionOrderField.$inferInput, Pick<OrderColumn, 'c
 const NEWEST_FIRST: (typeof SessionOrder.$inferInput)[] = [{ field: 'CREATED_AT', direction: 'DESC' }]
 
 /**
- * The columns to order by; the id comes last, which makes the order total. The default is the order of
- * sessions_created_at_id_idx.
+ * Returns the columns to order by. The id comes last, which makes the order total. The default is the order of the
+ * index sessions_created_at_id_idx.
  */
 export function sessionOrder(orderBy: readonly (typeof SessionOrder.$inferInput)[] | null | undefined): OrderColumn[] {
   const wanted = orderBy?.length ? orderBy : NEWEST_FIRST

@@ -46,8 +46,11 @@ builder.queryField('sessions', (t) =>
       type: SessionNode,
       description: 'Sessions, newest first by default.',
       args: {
-        filter: t.arg({ type: SessionFilter, description: 'Which sessions.' }),
-        orderBy: t.arg({ type: [SessionOrder], description: 'Order; the first entry counts most.' }),
+        filter: t.arg({ type: SessionFilter, description: 'Only sessions that match.' }),
+        orderBy: t.arg({
+          type: [SessionOrder],
+          description: 'Order of the list; later entries order sessions that are equal in earlier ones.',
+        }),
       },
       complexity: pageComplexity,
       resolve: (_root, { filter, orderBy, ...args }, context, info) => {
@@ -65,13 +68,16 @@ builder.queryField('sessions', (t) =>
       },
     },
     { name: 'SessionConnection', description: 'A page of sessions.' },
-    { name: 'SessionEdge', description: 'One session and its place.' },
+    { name: 'SessionEdge', description: 'One session with its cursor.' },
   ),
 )
 
-const CreateSessionPayload = sessionPayload<{ created: boolean }>('CreateSessionPayload', 'A session that exists now.')
+const CreateSessionPayload = sessionPayload<{ created: boolean }>(
+  'CreateSessionPayload',
+  'The session that was created or already existed.',
+)
 builder.objectField(CreateSessionPayload, 'created', (t) =>
-  t.exposeBoolean('created', { description: 'False if the `creationId` was known: the session already existed.' }),
+  t.exposeBoolean('created', { description: 'False if a session with this `creationId` already existed.' }),
 )
 
 const CreateSessionResult = mutation({
@@ -79,7 +85,7 @@ const CreateSessionResult = mutation({
   description:
     'Creates a session. Idempotent with a `creationId`: the same id with the same input returns the same session, and with another input CREATION_ID_REUSED.',
   input: CreateSessionInput,
-  inputDescription: 'What to run, and how.',
+  inputDescription: 'The session to create.',
   payload: CreateSessionPayload,
   errors: [ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError],
   result: 'A session',
@@ -89,25 +95,25 @@ const CreateSessionResult = mutation({
 const CreateSessionsPayload = builder
   .objectRef<{ results: { __typename: string }[] }>('CreateSessionsPayload')
   .implement({
-    description: 'The outcome of each.',
+    description: 'The outcomes for the sessions.',
     fields: (t) => ({
       results: t.expose('results', {
         type: [CreateSessionResult],
-        description: 'In the order of the input. A failure does not affect the others.',
+        description: 'Outcomes in the order of the input. A failure does not affect the other sessions.',
       }),
     }),
   })
 
 mutation({
   name: 'createSessions',
-  description: 'Creates up to 1000 sessions, each by itself as `createSession` does.',
+  description: 'Creates up to 1000 sessions, each independently as `createSession` does.',
   input: CreateSessionsInput,
-  inputDescription: 'The sessions.',
+  inputDescription: 'The sessions to create.',
   payload: CreateSessionsPayload,
   errors: [ValidationError, ForbiddenError],
-  result: 'The outcome of each',
+  result: 'The outcome for each session',
   run: async (context, input) => {
-    const results = await createSessions(context, input.sessions as CreateSession[])
+    const results = await createSessions(context, input.sessions)
     return {
       results: results.map((result) =>
         result instanceof RepriseError ? errorShape(result) : { __typename: CreateSessionPayload.name, ...result },
@@ -121,7 +127,7 @@ mutation({
   description:
     'Ends the chain of a session: the attempt that is live, or the retry that it waits for. Any session of the chain names it. The chain ends as CANCELLED and is not retried until somebody resubmits it. It is a conflict only if nothing of the chain is live.',
   input: TerminateSessionInput,
-  inputDescription: 'Which, and how.',
+  inputDescription: 'The chain, and how to end it.',
   payload: sessionPayload(
     'TerminateSessionPayload',
     'The session that ends: the newest attempt of the chain. If it had failed, its retry is cancelled.',
@@ -138,7 +144,7 @@ export function sessionPayload<Extra extends object = object>(name: string, desc
     fields: (t) => ({
       session: t.field({
         type: SessionNode,
-        description: 'The session, as it is now.',
+        description: 'The session after the change.',
         resolve: ({ sessionId }: { sessionId: string }, _args, context, info) =>
           loadExistingSession({ context, info, by: 'id', value: sessionId }),
       }),

@@ -33,7 +33,7 @@ export const SessionStatusEnum = builder.enumType('SessionStatus', {
     PREPARED: { description: 'All kernels are ready to be created.' },
     CREATING: { description: 'Agents start its kernels.' },
     RUNNING: { description: 'User code runs.' },
-    TERMINATING: { description: 'Its kernels are being stopped, or have ended.' },
+    TERMINATING: { description: 'Its kernels are being stopped or have ended.' },
     TERMINATED: { description: 'Ended: it succeeded, or a person terminated it.' },
     ERROR: { description: 'Ended: it failed.' },
     CANCELLED: { description: 'Ended before it started.' },
@@ -50,16 +50,16 @@ export const SessionResultEnum = builder.enumType('SessionResult', {
 })
 
 export const SessionTypeEnum = builder.enumType('SessionType', {
-  description: 'What a session is for.',
+  description: 'Type of a session.',
   values: {
-    BATCH: { description: 'Runs a command to its end. The only type that is retried.' },
+    BATCH: { description: 'Runs a command until it ends. Only sessions of this type are retried.' },
     INTERACTIVE: { description: 'Serves a person until it is terminated.' },
     INFERENCE: { description: 'One replica of a deployment.' },
   } as const,
 })
 
 export const ClusterModeEnum = builder.enumType('ClusterMode', {
-  description: 'How the kernels of a session are spread.',
+  description: 'How the kernels of a session are distributed over agents.',
   values: {
     SINGLE_NODE: { description: 'All on one agent.' },
     MULTI_NODE: { description: 'On as many agents as needed.' },
@@ -76,7 +76,7 @@ export const SessionOriginEnum = builder.enumType('SessionOrigin', {
 })
 
 export const SessionActionEnum = builder.enumType('SessionAction', {
-  description: 'What a person can do with a session.',
+  description: 'Actions that a person can take on a session.',
   values: {
     RETRY_NOW: { description: '`retryNow`.' },
     CANCEL_RETRY: { description: '`cancelRetry`.' },
@@ -86,17 +86,17 @@ export const SessionActionEnum = builder.enumType('SessionAction', {
 })
 
 const SessionDurationsType = builder.objectRef<SessionDurations>('SessionDurations').implement({
-  description: 'How long a session was in what so far, in seconds; together they are its age.',
+  description: 'Time that a session has spent in each stage so far, in seconds. Their sum is its age.',
   fields: (t) => ({
-    queued: t.exposeFloat('queued', { description: 'It waited for an agent: PENDING.' }),
-    preparing: t.exposeFloat('preparing', { description: 'It was prepared on its agent, until user code started.' }),
-    running: t.exposeFloat('running', { description: 'User code ran.' }),
-    ending: t.exposeFloat('ending', { description: 'It was stopped and cleared away: TERMINATING.' }),
+    queued: t.exposeFloat('queued', { description: 'Waiting for an agent: PENDING.' }),
+    preparing: t.exposeFloat('preparing', { description: 'Prepared on its agent, until user code started.' }),
+    running: t.exposeFloat('running', { description: 'Running user code.' }),
+    ending: t.exposeFloat('ending', { description: 'Being stopped and cleaned up: TERMINATING.' }),
   }),
 })
 
 export const SessionNode = builder.prismaNode('Session', {
-  description: 'One attempt at a piece of work. Attempts that follow each other form a chain.',
+  description: 'One attempt at a piece of work. An attempt, its retries and its resubmissions form a chain.',
   id: { field: 'id' },
   nullable: true,
   findUnique: (id, { viewer }) => ({ id: isUuid(id) ? id : NO_UUID, ...projectScope(viewer) }),
@@ -104,22 +104,22 @@ export const SessionNode = builder.prismaNode('Session', {
   fields: (t) => ({
     sessionId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     creationId: t.exposeString('creationId', { description: "The client's idempotency key, unique in the project." }),
-    name: t.exposeString('name', { description: 'Its name; need not be unique.' }),
-    sessionType: t.expose('sessionType', { type: SessionTypeEnum, description: 'What it is for.' }),
+    name: t.exposeString('name', { description: 'Its name; not necessarily unique.' }),
+    sessionType: t.expose('sessionType', { type: SessionTypeEnum, description: 'Its type.' }),
     status: t.expose('status', { type: SessionStatusEnum, description: 'Its status.' }),
-    statusChangedAt: t.expose('statusChangedAt', { type: 'DateTime', description: 'Since when it has this status.' }),
+    statusChangedAt: t.expose('statusChangedAt', { type: 'DateTime', description: 'When it entered this status.' }),
     result: t.expose('result', { type: SessionResultEnum, description: 'Its result.' }),
     statusReason: t.string({
       nullable: true,
       description:
-        'Why it ended as it did, in words; while it is being started, how far that is, such as "queued by Slurm: Priority".',
+        'Explanation of its status, in words: why it ended, or the progress of its start, such as "queued by Slurm: Priority".',
       select: { status: true, statusReason: true },
       resolve: ({ id, status, statusReason }, _args, { loaders }) =>
         statusReason ?? (isStarting(status) ? loaders.startNotes.load(id) : null),
     }),
     pendingReason: t.string({
       nullable: true,
-      description: 'Why it is waiting, in words with the present numbers; null if it is not.',
+      description: 'Why it is waiting, in words with the present numbers; null if it is not waiting.',
       select: { status: true },
       resolve: ({ id, status }, _args, { loaders }) => (status === 'PENDING' ? loaders.pendingReasons.load(id) : null),
     }),
@@ -131,7 +131,7 @@ export const SessionNode = builder.prismaNode('Session', {
     exitSignal: t.field({
       type: ExitSignalType,
       nullable: true,
-      description: 'The signal of which `exitCode` speaks; null if that is no signal’s.',
+      description: 'The signal that `exitCode` stands for; null if it is not the code of a signal.',
       select: { exitCode: true },
       resolve: ({ exitCode }) => exitSignalOf(exitCode),
     }),
@@ -139,46 +139,46 @@ export const SessionNode = builder.prismaNode('Session', {
       type: UsageType,
       nullable: true,
       description:
-        'What this attempt used, its kernels together as far as they have ended; null if none ran, or nothing is known.',
+        'Resources that this attempt used, over those of its kernels that have ended. Null if none ran, or nothing is known.',
       resolve: ({ id }, _args, { loaders }) => loaders.usage.load(id),
     }),
     checkpoint: t.field({
       type: CheckpointType,
-      description: 'What it found of the checkpoint of earlier attempts when it started.',
+      description: 'The state of the checkpoint of earlier attempts when it started.',
       resolve: async ({ id }, _args, { loaders }) => (await loaders.checkpoint.load(id)) ?? NO_CHECKPOINT,
     }),
     failureCause: t.expose('failureCause', {
       type: FailureCauseEnum,
       nullable: true,
-      description: 'Why it failed, once that is classified.',
+      description: 'The cause of its failure, once that is classified.',
     }),
     failureReason: t.string({
       nullable: true,
       description:
-        'The name of what failed it, once that is classified: several belong to one cause, such as `task-timeout` to KERNEL_NONZERO_EXIT.',
+        'A more exact name of its failure, once that is classified. Several names belong to one cause; `task-timeout`, for example, to KERNEL_NONZERO_EXIT.',
       select: { failureCause: true, terminatedBy: true, statusData: true },
       resolve: failureReason,
     }),
     project: t.relation('project', { description: 'The project that it belongs to.' }),
-    resourceGroup: t.relation('group', { description: 'Where it runs.' }),
+    resourceGroup: t.relation('group', { description: 'The resource group that it runs in.' }),
     kernels: t.relation('kernels', {
-      description: 'Its processes, the main one first.',
+      description: 'Its kernels, the main one first.',
       query: { orderBy: [{ role: 'asc' }, { index: 'asc' }] },
     }),
     createdBy: t.exposeString('createdBy', {
       nullable: true,
       description:
-        'Who created it, by the name of their token; null for a retry and a resubmission: `chain.epochs.by` says who asked for that.',
+        'Who created it: the name of the token. Null for a retry and for a resubmission, whose requester is in `chain.epochs.by`.',
     }),
     user: t.string({
       nullable: true,
-      description: 'The user whom it belongs to, by name: whose token created it; null if that was nobody’s.',
+      description: 'Name of its user: the user of the token that created it; null if that token has no user.',
       select: { user: { select: { name: true } } },
       resolve: ({ user }) => user?.name ?? null,
     }),
     terminatedBy: t.exposeString('terminatedBy', {
       nullable: true,
-      description: 'The person who terminated it, by the name of their token; null if nobody did.',
+      description: 'Who terminated it: the name of the token. Null if no person did.',
     }),
     image: t.exposeString('image', {
       nullable: true,
@@ -188,12 +188,12 @@ export const SessionNode = builder.prismaNode('Session', {
     imageDigest: t.exposeString('imageDigest', {
       nullable: true,
       description:
-        'Which image its kernels run, `sha256:…`; null until one of their agents knows, and where images are no containers’.',
+        'Digest of the image that its kernels run, `sha256:…`. Null until one of its agents reports it, and for executors without container images.',
     }),
     requiredImageDigest: t.exposeString('requiredImageDigest', {
       nullable: true,
       description:
-        'Which image they have to run: that of the attempt before, unless its policy says `pinImage: false`.',
+        'Digest of the image that its kernels must run: that of the attempt before, unless its policy has `pinImage: false`.',
     }),
     command: t.exposeStringList('command', { description: 'The program and its arguments.' }),
     environ: t.field({
@@ -213,26 +213,32 @@ export const SessionNode = builder.prismaNode('Session', {
       select: { resourceSlots: true },
       resolve: ({ resourceSlots }) => slotsOf(resourceSlots),
     }),
-    clusterSize: t.exposeInt('clusterSize', { description: 'How many kernels it has.' }),
-    clusterMode: t.expose('clusterMode', { type: ClusterModeEnum, description: 'How they are spread over agents.' }),
+    clusterSize: t.exposeInt('clusterSize', { description: 'Number of its kernels.' }),
+    clusterMode: t.expose('clusterMode', {
+      type: ClusterModeEnum,
+      description: 'How its kernels are distributed over agents.',
+    }),
     batchTimeout: t.exposeFloat('batchTimeout', {
       nullable: true,
       description: 'Batch timeout: seconds that user code may run.',
     }),
     startsAt: t.expose('startsAt', { type: 'DateTime', nullable: true, description: 'Earliest start time.' }),
-    priority: t.exposeInt('priority', { description: '0 to 100; the higher goes first.' }),
+    priority: t.exposeInt('priority', { description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
     labels: t.field({
       type: [Label],
       description: 'Labels given by its client.',
       select: { labels: true },
       resolve: ({ labels }) => labelsOf(labels),
     }),
-    allowAgents: t.expose('allowAgents', { type: ['UUID'], description: 'Only these agents may run it; none: all.' }),
+    allowAgents: t.expose('allowAgents', {
+      type: ['UUID'],
+      description: 'Ids of the only agents that may run it; an empty list means all.',
+    }),
     avoidAgents: t.expose('avoidAgents', {
       type: ['UUID'],
-      description: 'Agents that go last, those at the end of the list after the others.',
+      description: 'Ids of agents that are used only after all others; those at the end of this list last.',
     }),
-    excludeAgents: t.expose('excludeAgents', { type: ['UUID'], description: 'Agents that must not run it.' }),
+    excludeAgents: t.expose('excludeAgents', { type: ['UUID'], description: 'Ids of agents that must not run it.' }),
     agentLabels: t.field({
       type: [Label],
       description: 'An agent must have all of them to run it.',
@@ -242,13 +248,13 @@ export const SessionNode = builder.prismaNode('Session', {
     executorOptions: t.field({
       type: [ExecutorOption],
       description:
-        'Its own executor options. Those that its resource group does not allow, after it was moved there or the group was changed, do not count.',
+        'Its own executor options. Options that its resource group does not allow have no effect; this can happen after it was moved to another group, or after the group was changed.',
       select: { executorOptions: true },
       resolve: ({ executorOptions }) => labelsOf(executorOptions),
     }),
     mounts: t.field({
       type: [MountType],
-      description: 'Volumes that its kernels have, by paths.',
+      description: 'Volumes that its kernels mount.',
       select: { mounts: true },
       resolve: ({ mounts }) => mounts as unknown as Mount[],
     }),
@@ -258,43 +264,47 @@ export const SessionNode = builder.prismaNode('Session', {
     }),
     concurrencyKey: t.exposeString('concurrencyKey', {
       nullable: true,
-      description: 'Of the sessions of its project with this key only `concurrencyLimit` are placed at once.',
+      description: 'Only `concurrencyLimit` sessions of its project with this key are placed at the same time.',
     }),
     concurrencyLimit: t.exposeInt('concurrencyLimit', {
       nullable: true,
-      description: 'How many may be placed at once with its `concurrencyKey`; null if it has none.',
+      description: 'Limit for its `concurrencyKey`; null if it has none.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When user code started.' }),
     terminatedAt: t.expose('terminatedAt', { type: 'DateTime', nullable: true, description: 'When it ended.' }),
     durations: t.field({
       type: SessionDurationsType,
-      description: 'How long it was queued, prepared, ran and took to end, so far.',
+      description: 'Time that it has spent waiting, being prepared, running and ending so far.',
       resolve: ({ id }, _args, { loaders }) => loaders.durations.load(id),
     }),
     chainId: t.expose('chainId', {
       type: 'UUID',
-      description: "The first attempt's id; the same for the whole chain.",
+      description: 'The id of the first attempt; the same for the whole chain.',
     }),
-    tries: t.exposeInt('tries', { description: 'Tries of the scheduler in its present status; not retries.' }),
+    tries: t.exposeInt('tries', {
+      description: 'Number of tries of the scheduler in its present status. They are not retries.',
+    }),
     reschedules: t.exposeInt('reschedules', {
-      description: 'How often it went back to PENDING because it could not be started; not retries.',
+      description: 'Number of times it went back to PENDING because it could not be started. They are not retries.',
     }),
     uncountedRetries: t.exposeInt('uncountedRetries', {
-      description: 'Retries of the present epoch so far that did not use up the budget.',
+      description: 'Number of retries in the present epoch that did not use up the budget.',
     }),
     retryCount: t.exposeInt('retryCount', {
-      description: 'Retries used of the present budget; 0 for a first attempt.',
+      description: 'Number of retries used of the present budget; 0 for a first attempt.',
     }),
-    maxRetries: t.exposeInt('maxRetries', { description: 'The budget. 0 is none.' }),
+    maxRetries: t.exposeInt('maxRetries', { description: 'The retry budget; 0 means no retries.' }),
     attempt: t.exposeInt('attempt', { description: '1-based position in the chain; never reset.' }),
-    epoch: t.exposeInt('epoch', { description: 'How often people have resubmitted this chain.' }),
+    epoch: t.exposeInt('epoch', {
+      description: 'The epoch: the number of times that people have resubmitted this chain.',
+    }),
     origin: t.expose('origin', { type: SessionOriginEnum, description: 'Why it exists.' }),
     retryCause: t.expose('retryCause', {
       type: FailureCauseEnum,
       nullable: true,
-      description: 'The cause of its parent’s failure, if it is a retry.',
+      description: "The cause of its parent's failure, if it is a retry.",
     }),
-    schedulingHistory: t.field(historyField(t, 'What the scheduler did with it, oldest first.')),
+    schedulingHistory: t.field(historyField(t, 'Actions of the scheduler on it, oldest first.')),
   }),
 })

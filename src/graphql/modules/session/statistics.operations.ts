@@ -16,30 +16,32 @@ import { SessionResultEnum, SessionStatusEnum } from './session.types.ts'
 import { Label, LabelInput } from './values.types.ts'
 
 const StatusCount = builder.objectRef<SessionStatistics['byStatus'][number]>('StatusCount').implement({
-  description: 'How many sessions are in one status.',
+  description: 'Number of sessions in one status.',
   fields: (t) => ({
     status: t.expose('status', { type: SessionStatusEnum, description: 'The status.' }),
-    count: t.exposeInt('count', { description: 'How many sessions.' }),
+    count: t.exposeInt('count', { description: 'Number of sessions.' }),
   }),
 })
 
 const SessionFiguresType = builder.objectRef<SessionFigures & Partial<PendingRetries>>('SessionFigures').implement({
   description: 'Results of finished sessions, each attempt counted separately.',
   fields: (t) => ({
-    ended: t.exposeInt('ended', { description: 'How many ended.' }),
-    succeeded: t.exposeInt('succeeded', { description: 'Of these, how many succeeded.' }),
-    failed: t.exposeInt('failed', { description: 'How many failed.' }),
-    cancelled: t.exposeInt('cancelled', { description: 'How many a person terminated before they produced a result.' }),
-    retries: t.exposeInt('retries', { description: 'How many were automatic retries.' }),
-    retriesSucceeded: t.exposeInt('retriesSucceeded', { description: 'How many retries succeeded.' }),
+    ended: t.exposeInt('ended', { description: 'Number of sessions that ended.' }),
+    succeeded: t.exposeInt('succeeded', { description: 'Number of these that succeeded.' }),
+    failed: t.exposeInt('failed', { description: 'Number of these that failed.' }),
+    cancelled: t.exposeInt('cancelled', {
+      description: 'Number of these that a person terminated before they had a result.',
+    }),
+    retries: t.exposeInt('retries', { description: 'Number of these that were automatic retries.' }),
+    retriesSucceeded: t.exposeInt('retriesSucceeded', { description: 'Number of retries that succeeded.' }),
     held: t.int({
       nullable: true,
-      description: 'Retries that are held now, whenever their sessions ended; null for a bucket.',
+      description: 'Number of retries that are held now, regardless of when their sessions ended; null for a bucket.',
       resolve: ({ held }) => held ?? null,
     }),
     waiting: t.int({
       nullable: true,
-      description: 'Retries that wait out their delay now; null for a bucket.',
+      description: 'Number of retries that are waiting for their delay to pass now; null for a bucket.',
       resolve: ({ waiting }) => waiting ?? null,
     }),
     retryRate: t.exposeFloat('retryRate', {
@@ -54,12 +56,12 @@ const SessionFiguresType = builder.objectRef<SessionFigures & Partial<PendingRet
 })
 
 const CauseStatistics = builder.objectRef<CauseFigures>('CauseStatistics').implement({
-  description: 'How often sessions failed for one cause, and the results of the retries it led to.',
+  description: 'Number of failures with one cause, and the results of the retries that followed.',
   fields: (t) => ({
     cause: t.expose('cause', { type: FailureCauseEnum, description: 'The cause.' }),
-    failed: t.exposeInt('failed', { description: 'Sessions that failed for it.' }),
-    retries: t.exposeInt('retries', { description: 'Finished retries caused by it.' }),
-    retriesSucceeded: t.exposeInt('retriesSucceeded', { description: 'Of these, how many succeeded.' }),
+    failed: t.exposeInt('failed', { description: 'Number of sessions that failed for it.' }),
+    retries: t.exposeInt('retries', { description: 'Number of finished retries that followed such a failure.' }),
+    retriesSucceeded: t.exposeInt('retriesSucceeded', { description: 'Number of these retries that succeeded.' }),
     retrySuccessRate: t.exposeFloat('retrySuccessRate', {
       nullable: true,
       description: 'Share of the retries that succeeded; null if there were none.',
@@ -68,7 +70,7 @@ const CauseStatistics = builder.objectRef<CauseFigures>('CauseStatistics').imple
 })
 
 const StatisticsBucket = builder.objectRef<SessionStatistics['buckets'][number]>('StatisticsBucket').implement({
-  description: 'One span of time.',
+  description: 'One bucket: a span of time.',
   fields: (t) => ({
     from: t.expose('from', { type: 'DateTime', description: 'Its beginning.' }),
     to: t.expose('to', { type: 'DateTime', description: 'Its end, exclusive.' }),
@@ -85,19 +87,19 @@ const StatisticsBucket = builder.objectRef<SessionStatistics['buckets'][number]>
 })
 
 const OutcomeUsageType = builder.objectRef<OutcomeUsage>('OutcomeUsage').implement({
-  description: 'What the sessions with one result used, each attempt counted separately.',
+  description: 'Resources used by the sessions with one result, each attempt counted separately.',
   fields: (t) => ({
     result: t.expose('result', {
       type: SessionResultEnum,
-      description: 'Their result; UNDEFINED: a person terminated them before they produced one.',
+      description: 'Their result. UNDEFINED: a person terminated them before they had one.',
     }),
-    sessions: t.exposeInt('sessions', { description: 'How many of them are known to have used something.' }),
+    sessions: t.exposeInt('sessions', { description: 'Number of sessions whose use is known.' }),
     peakMemoryBytes: t.exposeFloat('peakMemoryBytes', {
       nullable: true,
-      description: 'The most memory that one kernel held at once, in bytes.',
+      description: 'The largest peak memory of one kernel, in bytes.',
     }),
-    cpuSeconds: t.exposeFloat('cpuSeconds', { nullable: true, description: 'CPU time of all, in seconds.' }),
-    wallSeconds: t.exposeFloat('wallSeconds', { nullable: true, description: 'How long they ran in all, in seconds.' }),
+    cpuSeconds: t.exposeFloat('cpuSeconds', { nullable: true, description: 'Their total CPU time, in seconds.' }),
+    wallSeconds: t.exposeFloat('wallSeconds', { nullable: true, description: 'Their total running time, in seconds.' }),
   }),
 })
 
@@ -110,7 +112,7 @@ const SessionStatisticsType = builder.objectRef<SessionStatistics>('SessionStati
     byStatus: t.expose('byStatus', {
       type: [StatusCount],
       description:
-        'Sessions that ended within the span, and those not finished now, by status. Statuses without sessions are left out.',
+        'Number of sessions by status: those that ended within the span, and those that are not finished now. Statuses without sessions are left out.',
     }),
     byCause: t.expose('byCause', {
       type: [CauseStatistics],
@@ -119,61 +121,73 @@ const SessionStatisticsType = builder.objectRef<SessionStatistics>('SessionStati
     usage: t.field({
       type: [OutcomeUsageType],
       description:
-        'What the sessions that ended within the span used, by their result. Results without any are left out.',
+        'Resources used by the sessions that ended within the span, by their result. Results without sessions are left out.',
       resolve: (statistics, _args, context) => readOutcomeUsage(context, statistics),
     }),
-    total: t.expose('total', { type: SessionFiguresType, description: 'Of the whole span.' }),
+    total: t.expose('total', { type: SessionFiguresType, description: 'Results of the whole span.' }),
     buckets: t.expose('buckets', {
       type: [StatisticsBucket],
-      description: 'The span bucket by bucket, including empty ones.',
+      description: 'The buckets of the span, including empty ones.',
     }),
   }),
 })
 
 const FailureGroupingEnum = builder.enumType('FailureGrouping', {
-  description: 'By what failures are counted together.',
+  description: 'Property that failures are grouped by.',
   values: {
-    CAUSE: { description: 'By their cause.' },
-    EXIT_CODE: { description: 'By their exit code, as far as they have one.' },
-    NAME: { description: 'By the name of the session.' },
-    LABEL: { description: "By each of the session's labels: one with several is counted for each." },
-    AGENT: { description: 'By the agents of the kernels: one on several agents is counted for each.' },
+    CAUSE: { description: 'Cause of the failure.' },
+    EXIT_CODE: { description: 'Exit code. Failures without one are left out.' },
+    NAME: { description: 'Name of the session.' },
+    LABEL: { description: 'Labels of the session. A session with several labels is counted for each.' },
+    AGENT: { description: 'Agents of the kernels. A session on several agents is counted for each.' },
   } as const,
 })
 
 const FailureGroupType = builder.objectRef<FailureGroup>('FailureGroup').implement({
-  description: 'Attempts that failed and have something in common: the one of the fields that they were grouped by.',
+  description: 'A group of failed attempts that have one property in common. Only the field of that property is set.',
   fields: (t) => ({
     cause: t.field({
       type: FailureCauseEnum,
       nullable: true,
-      description: 'Their cause.',
+      description: 'Their cause, if grouped by cause.',
       resolve: ({ cause }) => cause ?? null,
     }),
-    exitCode: t.int({ nullable: true, description: 'Their exit code.', resolve: ({ exitCode }) => exitCode ?? null }),
-    name: t.string({ nullable: true, description: 'The name of their sessions.', resolve: ({ name }) => name ?? null }),
+    exitCode: t.int({
+      nullable: true,
+      description: 'Their exit code, if grouped by exit code.',
+      resolve: ({ exitCode }) => exitCode ?? null,
+    }),
+    name: t.string({
+      nullable: true,
+      description: 'The name of their sessions, if grouped by name.',
+      resolve: ({ name }) => name ?? null,
+    }),
     label: t.field({
       type: Label,
       nullable: true,
-      description: 'A label of their sessions.',
+      description: 'A label of their sessions, if grouped by label.',
       resolve: ({ labelKey, labelValue }) =>
         labelKey === undefined ? null : { key: labelKey, value: labelValue ?? '' },
     }),
     agentId: t.field({
       type: 'UUID',
       nullable: true,
-      description: 'An agent that they were on.',
+      description: 'Id of an agent that they ran on, if grouped by agent.',
       resolve: ({ agentId }) => agentId ?? null,
     }),
-    agentName: t.string({ nullable: true, description: 'Its name.', resolve: ({ agentName }) => agentName ?? null }),
-    failed: t.exposeInt('failed', { description: 'How many attempts failed.' }),
-    chains: t.exposeInt('chains', { description: 'Of how many chains they are.' }),
-    lost: t.exposeInt('lost', { description: 'How many of these chains have failed for good.' }),
+    agentName: t.string({
+      nullable: true,
+      description: 'Name of this agent.',
+      resolve: ({ agentName }) => agentName ?? null,
+    }),
+    failed: t.exposeInt('failed', { description: 'Number of failed attempts.' }),
+    chains: t.exposeInt('chains', { description: 'Number of their chains.' }),
+    lost: t.exposeInt('lost', { description: 'Number of these chains that have finally failed.' }),
     latestAt: t.expose('latestAt', { type: 'DateTime', description: 'When the last one of them failed.' }),
   }),
 })
 
-/** Arguments for the span of time and the sessions to count. */
+/** Returns the arguments for the span of time and the sessions to count. */
 const counted = (t: ArgumentBuilder) => ({
   from: t.arg({ type: 'DateTime', description: 'Start of the span; by default a day before the end.' }),
   to: t.arg({ type: 'DateTime', description: 'End of the span, exclusive; by default now.' }),
@@ -181,7 +195,7 @@ const counted = (t: ArgumentBuilder) => ({
   name: t.arg.string({ description: 'With exactly this name.' }),
   label: t.arg({ type: LabelInput, description: 'With this label.' }),
   resourceGroup: t.arg.string({ description: 'In the resource group of this name.' }),
-  user: t.arg.string({ description: 'Of the user of this name.' }),
+  user: t.arg.string({ description: 'Of the user with this name.' }),
 })
 type ArgumentBuilder = Parameters<Parameters<typeof builder.queryField>[1]>[0]
 
@@ -198,12 +212,12 @@ builder.queryField('failureGroups', (t) =>
   t.field({
     type: [FailureGroupType],
     description:
-      'Attempts that failed within at most 31 days, of those that you may see, counted together by what they have in common: the largest groups first.',
+      'Failed attempts that you may see, over at most 31 days, grouped by one property, largest groups first.',
     args: {
-      by: t.arg({ type: FailureGroupingEnum, required: true, description: 'By what.' }),
+      by: t.arg({ type: FailureGroupingEnum, required: true, description: 'Property to group by.' }),
       ...counted(t),
-      cause: t.arg({ type: [FailureCauseEnum], description: 'For one of these causes.' }),
-      first: t.arg.int({ description: `How many groups, at most ${FAILURE_GROUPS_MAX}; 20 by default.` }),
+      cause: t.arg({ type: [FailureCauseEnum], description: 'Only failures with one of these causes.' }),
+      first: t.arg.int({ description: `Number of groups, at most ${FAILURE_GROUPS_MAX}; 20 by default.` }),
     },
     complexity: ({ first }) => ({ field: 1, multiplier: Math.max(1, first ?? 20) }),
     resolve: (_root, { cause, ...args }, context) => readFailureGroups(context, { ...args, causes: cause }),

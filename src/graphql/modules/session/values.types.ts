@@ -7,8 +7,8 @@ import { shownEnviron } from '../../../services/session/session-fields.ts'
 import { builder } from '../../builder.ts'
 
 /**
- * Small values of sessions that other types have as well. JSON objects of the database are lists of pairs here, which
- * GraphQL can type.
+ * Defines small values of sessions that other types have as well. The database's JSON objects become lists of pairs
+ * here, because GraphQL can type those.
  */
 
 export const EnvVar = builder.objectRef<{ name: string; value: string }>('EnvVar').implement({
@@ -20,7 +20,7 @@ export const EnvVar = builder.objectRef<{ name: string; value: string }>('EnvVar
       resolve: (variable, _args, { viewer }) => shownEnviron(viewer, [variable])[0]!.value,
     }),
     redacted: t.boolean({
-      description: 'Whether the value is withheld from the token in use.',
+      description: 'Whether the value is hidden from the token of this request.',
       resolve: (_variable, _args, { viewer }) => !mayReadEnviron(viewer),
     }),
   }),
@@ -29,8 +29,8 @@ export const EnvVar = builder.objectRef<{ name: string; value: string }>('EnvVar
 export const ResourceSlot = builder.objectRef<{ slot: string; amount: string }>('ResourceSlot').implement({
   description: 'An amount of one resource, per kernel.',
   fields: (t) => ({
-    slot: t.exposeString('slot', { description: 'Which: `cpu`, `mem`, `cuda.device`, …' }),
-    amount: t.exposeString('amount', { description: 'How much, as a plain decimal; bytes for memory.' }),
+    slot: t.exposeString('slot', { description: 'The resource: `cpu`, `mem`, `cuda.device`, …' }),
+    amount: t.exposeString('amount', { description: 'The amount, as a plain decimal; bytes for memory.' }),
   }),
 })
 
@@ -43,9 +43,9 @@ export const Label = builder.objectRef<{ key: string; value: string }>('Label').
 })
 
 export const ExecutorOption = builder.objectRef<{ key: string; value: string }>('ExecutorOption').implement({
-  description: 'What executors are told in their own terms.',
+  description: 'An option for the executor, such as a Slurm partition.',
   fields: (t) => ({
-    key: t.exposeString('key', { description: 'Which: `partition`, `qos`, …' }),
+    key: t.exposeString('key', { description: 'Its name: `partition`, `qos`, …' }),
     value: t.exposeString('value', { description: 'Its value.' }),
   }),
 })
@@ -70,10 +70,10 @@ export const EnvVarInput = builder.inputType('EnvVarInput', {
 export const ResourceSlotInput = builder.inputType('ResourceSlotInput', {
   description: 'An amount of one resource, per kernel.',
   fields: (t) => ({
-    slot: t.string({ required: true, description: 'Which: `cpu`, `mem`, `cuda.device`, …' }),
+    slot: t.string({ required: true, description: 'The resource: `cpu`, `mem`, `cuda.device`, …' }),
     amount: t.string({
       required: true,
-      description: 'How much, as a decimal: `0.5`, `2`; bytes take k, m, g, t (binary): `2g`, `512 MiB`.',
+      description: 'The amount, as a decimal: `0.5`, `2`. Bytes take k, m, g, t (binary): `2g`, `512 MiB`.',
     }),
   }),
 })
@@ -87,72 +87,72 @@ export const LabelInput = builder.inputType('LabelInput', {
 })
 
 export const ExecutorOptionInput = builder.inputType('ExecutorOptionInput', {
-  description: 'What executors are told in their own terms.',
+  description: 'An option for the executor, such as a Slurm partition.',
   fields: (t) => ({
-    key: t.string({ required: true, description: 'Which: `partition`, `qos`, …' }),
+    key: t.string({ required: true, description: 'Its name: `partition`, `qos`, …' }),
     value: t.string({ required: true, description: 'Its value: letters, digits and _ . , : & | * ( ) [ ] -.' }),
   }),
 })
 
 export const MountType = builder.objectRef<Mount>('Mount').implement({
-  description: 'A volume of agents, as kernels see it.',
+  description: 'A volume that kernels mount.',
   fields: (t) => ({
-    volume: t.exposeString('volume', { description: 'The name that agents have for it.' }),
-    path: t.exposeString('path', { description: 'Where kernels find it.' }),
-    readOnly: t.exposeBoolean('readOnly', { description: 'Kernels cannot change what is in it.' }),
+    volume: t.exposeString('volume', { description: 'Name of the volume.' }),
+    path: t.exposeString('path', { description: 'Its path in the kernel.' }),
+    readOnly: t.exposeBoolean('readOnly', { description: 'Whether it is read-only for kernels.' }),
   }),
 })
 
 export const MountInput = builder.inputType('MountInput', {
-  description: 'A volume of agents for kernels.',
+  description: 'A volume that kernels mount.',
   fields: (t) => ({
-    volume: t.string({ required: true, description: 'The name that agents have for it, as in `volumes`.' }),
+    volume: t.string({ required: true, description: 'Name of the volume, as in `volumes`.' }),
     path: t.string({
       required: true,
       description:
-        'Where kernels find it: absolute, of letters, digits and _ . @ + -, not within /work, /chain, /tmp, /proc, /sys, /dev or another one.',
+        'Its path in the kernel: absolute, of letters, digits and _ . @ + -, and not within /work, /chain, /tmp, /proc, /sys, /dev or another mount.',
     }),
-    readOnly: t.boolean({ defaultValue: false, description: 'Kernels are not to change what is in it.' }),
+    readOnly: t.boolean({ defaultValue: false, description: 'True: read-only for kernels.' }),
   }),
 })
 
 const UsageSourceEnum = builder.enumType('UsageSource', {
-  description: 'Where the figures of a usage are from.',
+  description: 'How the figures of a usage were measured.',
   values: {
     CGROUP: {
-      description: 'The operating system counted each kernel as a whole, files that it kept in memory included.',
+      description: 'The operating system measured each kernel as a whole, including files that it kept in memory.',
     },
     PROCESSES: {
       description:
-        'Some were put together from the processes of a kernel: memory is what was seen resident while it ran, shared pages for each process, and CPU time leaves out what nobody waited for. They are not exact.',
+        'Some figures are sums over the processes of a kernel and not exact: memory is the resident memory seen while it ran, with shared pages counted for each process; CPU time lacks processes that no parent waited for.',
     },
   } satisfies Record<UsageSource, object>,
 })
 
 export const UsageType = builder.objectRef<KernelUsage>('Usage').implement({
   description:
-    'What was used, by the word of the agent. A figure is null if it is not known: the agent was lost, or the program ended before anybody looked.',
+    'Used resources, as reported by the agent. A figure is null if it is not known: the agent was lost, or the program ended before it was measured.',
   fields: (t) => ({
     peakMemoryBytes: t.exposeFloat('peakMemoryBytes', {
       nullable: true,
-      description: 'The most memory that a kernel held at once, with all its processes, in bytes.',
+      description: 'Peak memory of a kernel with all its processes, in bytes.',
     }),
     cpuSeconds: t.exposeFloat('cpuSeconds', {
       nullable: true,
-      description: 'CPU time, user and system, in seconds; of a session, of all its kernels together.',
+      description: 'CPU time, user and system, in seconds; for a session, the sum over its kernels.',
     }),
     wallSeconds: t.exposeFloat('wallSeconds', {
       nullable: true,
       description:
-        'From the start of the program until nothing of it was left, by the agent’s clock, in seconds; of a session, of the kernel that took longest.',
+        "Seconds from the start of the program until its last process had ended, by the agent's clock; for a session, the longest of its kernels.",
     }),
-    source: t.expose('source', { type: UsageSourceEnum, description: 'Where the figures are from.' }),
+    source: t.expose('source', { type: UsageSourceEnum, description: 'How the figures were measured.' }),
   }),
 })
 
 export const ExitSignalType = builder.objectRef<ExitSignal>('ExitSignal').implement({
   description:
-    'A signal that ended a program, known by its exit code of 128 and the number. A program may also end with such a code by itself.',
+    'A signal that ended a program, derived from the exit code 128 plus its number. A program may also exit with such a code by itself.',
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Its name, such as SIGKILL.' }),
     number: t.exposeInt('number', { description: 'Its number on Linux.' }),
@@ -160,37 +160,38 @@ export const ExitSignalType = builder.objectRef<ExitSignal>('ExitSignal').implem
 })
 
 const CheckpointStateEnum = builder.enumType('CheckpointState', {
-  description: 'What a session found of the checkpoint of earlier attempts.',
+  description: 'State of the checkpoint of earlier attempts when a session started.',
   values: {
-    NONE: { description: 'There was none.' },
-    HERE: { description: 'It was in its directory.' },
-    FETCHED: { description: 'It was brought there from elsewhere.' },
-    MISSING: { description: 'There was one, and it could not be had.' },
+    NONE: { description: 'There was no checkpoint.' },
+    HERE: { description: "It was in the session's directory." },
+    FETCHED: { description: 'It was copied there from elsewhere.' },
+    MISSING: { description: 'There was one, but it was not available.' },
   } satisfies Record<ShownCheckpoint['state'], object>,
 })
 
 export const CheckpointType = builder.objectRef<ShownCheckpoint>('Checkpoint').implement({
-  description: 'What earlier attempts of its chain left for a session.',
+  description: 'The checkpoint that earlier attempts of its chain left for a session.',
   fields: (t) => ({
-    state: t.expose('state', { type: CheckpointStateEnum, description: 'Whether it had it.' }),
+    state: t.expose('state', { type: CheckpointStateEnum, description: 'Whether the session had it when it started.' }),
     fromAttempt: t.exposeInt('fromAttempt', {
       nullable: true,
-      description: 'The attempt that left it; null if there was none, or nobody knows.',
+      description: 'The attempt that left it; null if there was none, or the attempt is not known.',
     }),
     bytes: t.exposeFloat('bytes', {
       nullable: true,
-      description: 'The size of its files; null if it is not known, also of very many files.',
+      description:
+        'The size of its files in bytes; null if it is not known, for example because there are very many files.',
     }),
     store: t.exposeString('store', {
       nullable: true,
-      description: 'Identifies the directory in which it is; agents that share it have the same.',
+      description: 'Id of the directory that it is stored in; agents that share the directory have the same id.',
     }),
     publishedAt: t.expose('publishedAt', {
       type: 'DateTime',
       nullable: true,
       description:
-        'When it was recorded: at the end of the attempt that left it, or when its program published it. Of one that was fetched, when the copy was made.',
+        'When it was recorded: at the end of the attempt that left it, or when its program published it. For a copy, when the copy was made.',
     }),
-    note: t.exposeString('note', { nullable: true, description: 'Why it is missing, in words.' }),
+    note: t.exposeString('note', { nullable: true, description: 'Why it was not available, in words.' }),
   }),
 })

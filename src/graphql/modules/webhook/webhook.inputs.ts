@@ -2,19 +2,19 @@ import { builder } from '../../builder.ts'
 import { LabelInput } from '../session/values.types.ts'
 
 const EVENT_TYPES =
-  'Event names like `session.retry_exhausted`; a `*` at the end matches any rest: `session.retry_*`, `deployment.*`.'
+  'Event names such as `session.retry_exhausted`. A `*` at the end matches any ending: `session.retry_*`, `deployment.*`.'
 
 export const CreateWebhookInput = builder.inputType('CreateWebhookInput', {
-  description: 'An endpoint, and the events to send to it.',
+  description: 'A webhook: an endpoint, and the events to send to it.',
   fields: (t) => ({
     url: t.string({
       required: true,
       description:
-        'http:// or https://, with port 80, 443 or one above 1023. Private addresses are refused when it is sent to.',
+        'URL of the endpoint: http:// or https://, with port 80, 443 or one above 1023. Deliveries to private addresses are refused.',
     }),
     project: t.string({
       description:
-        "Project whose events to send. By default the token's project, or all projects if the token is for all.",
+        "Name of the project whose events are sent. By default the token's project, or all projects if the token has none.",
     }),
     eventTypes: t.stringList({ required: true, description: EVENT_TYPES }),
     description: t.string({ description: 'Description, for people.' }),
@@ -27,57 +27,57 @@ export const CreateWebhookInput = builder.inputType('CreateWebhookInput', {
 })
 
 export const UpdateWebhookInput = builder.inputType('UpdateWebhookInput', {
-  description: 'What to change. Missing fields stay as they are.',
+  description: 'Changes of a webhook. Missing fields stay as they are.',
   fields: (t) => ({
-    webhookId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
-    url: t.string({ description: 'The endpoint; waiting deliveries go there, too.' }),
+    webhookId: t.field({ type: 'UUID', required: true, description: 'Id of the webhook.' }),
+    url: t.string({ description: 'URL of the endpoint; waiting deliveries are sent there, too.' }),
     eventTypes: t.stringList({ description: EVENT_TYPES }),
-    description: t.string({ description: 'What it is for. Null clears it.' }),
-    chainId: t.field({ type: 'UUID', description: 'Only events of this chain. Null: of all chains.' }),
+    description: t.string({ description: 'Description, for people. Null removes it.' }),
+    chainId: t.field({ type: 'UUID', description: 'Only events of this chain. Null means all chains.' }),
     labels: t.field({
       type: [LabelInput],
-      description: 'Only events of sessions and deployments that have all of these labels. Null: of all.',
+      description: 'Only events of sessions and deployments that have all of these labels. Null means all.',
     }),
     enabled: t.boolean({
       description:
-        'While it is disabled, nothing is sent and no new deliveries are stored. Waiting deliveries continue when it is enabled again; `replayWebhook` sends the rest.',
+        'False disables it: nothing is sent and no new deliveries are stored. Waiting deliveries continue when it is enabled again; `replayWebhook` sends the events that it missed.',
     }),
   }),
 })
 
 export const DeleteWebhookInput = builder.inputType('DeleteWebhookInput', {
-  description: 'Which webhook to delete.',
-  fields: (t) => ({ webhookId: t.field({ type: 'UUID', required: true, description: 'Which.' }) }),
+  description: 'The webhook to delete.',
+  fields: (t) => ({ webhookId: t.field({ type: 'UUID', required: true, description: 'Id of the webhook.' }) }),
 })
 
 export const RotateWebhookSecretInput = builder.inputType('RotateWebhookSecretInput', {
-  description: 'Which secret to replace.',
+  description: 'The webhook whose secret is replaced.',
   fields: (t) => ({
-    webhookId: t.field({ type: 'UUID', required: true, description: 'Of which webhook.' }),
+    webhookId: t.field({ type: 'UUID', required: true, description: 'Id of the webhook.' }),
     overlapSeconds: t.int({
-      description: 'For how long requests are also signed with the old secret: a day by default, at most 7 days.',
+      description: 'Seconds for which requests are also signed with the old secret: a day by default, at most 7 days.',
     }),
   }),
 })
 
 export const SendTestEventInput = builder.inputType('SendTestEventInput', {
-  description: 'Which webhook to test.',
-  fields: (t) => ({ webhookId: t.field({ type: 'UUID', required: true, description: 'Which.' }) }),
+  description: 'The webhook to test.',
+  fields: (t) => ({ webhookId: t.field({ type: 'UUID', required: true, description: 'Id of the webhook.' }) }),
 })
 
 export const ReplayDeliveryInput = builder.inputType('ReplayDeliveryInput', {
   description: 'The delivery to repeat.',
-  fields: (t) => ({ deliveryId: t.field({ type: 'UUID', required: true, description: 'Which.' }) }),
+  fields: (t) => ({ deliveryId: t.field({ type: 'UUID', required: true, description: 'Id of the delivery.' }) }),
 })
 
 export const ReplayWebhookInput = builder.inputType('ReplayWebhookInput', {
-  description: 'What to send again.',
+  description: 'The events to send again.',
   fields: (t) => ({
-    webhookId: t.field({ type: 'UUID', required: true, description: 'To which webhook.' }),
+    webhookId: t.field({ type: 'UUID', required: true, description: 'Id of the webhook.' }),
     since: t.field({
       type: 'DateTime',
       required: true,
-      description: 'Events from this moment on; at most 14 days ago.',
+      description: 'Send events since this time, at most 14 days ago.',
     }),
   }),
 })

@@ -32,7 +32,7 @@ function webhookPayload<Extra extends object = object>(name: string, description
   builder.objectField(payload, 'webhook', (t) =>
     t.prismaField({
       type: WebhookNode,
-      description: 'The webhook, as it is now.',
+      description: 'The webhook after the change.',
       resolve: (query, { webhookId }: { webhookId: string }, _args, { services, viewer }) =>
         stillThere(
           services.prisma.webhook.findFirst({ ...query, where: { id: webhookId, ...projectScope(viewer) } }),
@@ -48,7 +48,7 @@ function deliveryPayload(name: string, description: string) {
   builder.objectField(payload, 'delivery', (t) =>
     t.prismaField({
       type: WebhookDeliveryNode,
-      description: 'The delivery, as it is now.',
+      description: 'The delivery after the change.',
       resolve: (query, { deliveryId }, _args, { services, viewer }) =>
         stillThere(
           services.prisma.webhookDelivery.findFirst({
@@ -68,8 +68,8 @@ builder.queryField('webhooks', (t) =>
       type: WebhookNode,
       description: "The webhooks of the token's project, or all; newest first.",
       args: {
-        project: t.arg.string({ description: 'Those of the project of this name.' }),
-        enabled: t.arg.boolean({ description: 'Enabled ones, or disabled ones.' }),
+        project: t.arg.string({ description: 'Only webhooks of the project with this name.' }),
+        enabled: t.arg.boolean({ description: 'True: only enabled webhooks; false: only disabled ones.' }),
         idPrefix: t.arg.string({ description: ID_PREFIX_WORDS }),
       },
       complexity: pageComplexity,
@@ -91,7 +91,7 @@ builder.queryField('webhooks', (t) =>
       },
     },
     { name: 'WebhookConnection', description: 'A page of webhooks.' },
-    { name: 'WebhookEdge', description: 'One webhook and its place.' },
+    { name: 'WebhookEdge', description: 'One webhook with its cursor.' },
   ),
 )
 
@@ -101,8 +101,11 @@ builder.queryField('webhookDeliveries', (t) =>
       type: WebhookDeliveryNode,
       description: 'Deliveries of one webhook in the last 14 days, newest first.',
       args: {
-        webhookId: t.arg({ type: 'UUID', required: true, description: 'Which webhook.' }),
-        status: t.arg({ type: [WebhookDeliveryStatusEnum], description: 'With one of these statuses.' }),
+        webhookId: t.arg({ type: 'UUID', required: true, description: 'Id of the webhook.' }),
+        status: t.arg({
+          type: [WebhookDeliveryStatusEnum],
+          description: 'Only deliveries with one of these statuses.',
+        }),
         idPrefix: t.arg.string({ description: ID_PREFIX_WORDS }),
       },
       complexity: pageComplexity,
@@ -125,20 +128,20 @@ builder.queryField('webhookDeliveries', (t) =>
       },
     },
     { name: 'WebhookDeliveryConnection', description: 'A page of deliveries.' },
-    { name: 'WebhookDeliveryEdge', description: 'One delivery and its place.' },
+    { name: 'WebhookDeliveryEdge', description: 'One delivery with its cursor.' },
   ),
 )
 
 const CreateWebhookPayload = webhookPayload<{ secret: string }>('CreateWebhookPayload', 'A webhook that was created.')
 builder.objectField(CreateWebhookPayload, 'secret', (t) =>
-  t.exposeString('secret', { description: 'Secret with which requests are signed. Store it: it is not shown again.' }),
+  t.exposeString('secret', { description: 'The secret that signs requests. Store it: it is not shown again.' }),
 )
 
 mutation({
   name: 'createWebhook',
-  description: 'Sends events to an endpoint from now on.',
+  description: 'Creates a webhook, which sends events to an endpoint from now on.',
   input: CreateWebhookInput,
-  inputDescription: 'Where, and what.',
+  inputDescription: 'The webhook to create.',
   payload: CreateWebhookPayload,
   errors: [ValidationError, NotFoundError, QuotaExceededError, ForbiddenError],
   result: 'The webhook',
@@ -149,7 +152,7 @@ mutation({
   name: 'updateWebhook',
   description: 'Changes a webhook, enables or disables it.',
   input: UpdateWebhookInput,
-  inputDescription: 'Which, and what.',
+  inputDescription: 'The webhook, and the changes.',
   payload: webhookPayload('UpdateWebhookPayload', 'A webhook that was changed.'),
   errors: [ValidationError, NotFoundError, ForbiddenError],
   result: 'The webhook',
@@ -159,9 +162,9 @@ mutation({
 const DeleteWebhookPayload = builder.objectRef<{ webhookId: string }>('DeleteWebhookPayload').implement({
   description: 'A deleted webhook.',
   fields: (t) => ({
-    webhookId: t.expose('webhookId', { type: 'UUID', description: 'The id that it had.' }),
+    webhookId: t.expose('webhookId', { type: 'UUID', description: 'Its id.' }),
     deletedId: t.id({
-      description: 'The global id that it had, for caches.',
+      description: 'Its global id, for caches.',
       resolve: ({ webhookId }) => encodeGlobalID('Webhook', webhookId),
     }),
   }),
@@ -171,7 +174,7 @@ mutation({
   name: 'deleteWebhook',
   description: 'Deletes a webhook with its deliveries, including waiting ones.',
   input: DeleteWebhookInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The webhook to delete.',
   payload: DeleteWebhookPayload,
   errors: [NotFoundError, ForbiddenError],
   result: 'The deleted webhook',
@@ -189,9 +192,9 @@ builder.objectField(RotateWebhookSecretPayload, 'secret', (t) =>
 mutation({
   name: 'rotateWebhookSecret',
   description:
-    'Creates a new secret. For a while requests carry both signatures, so that the receiver can switch over.',
+    'Replaces the secret of a webhook. For a while requests have signatures with both secrets, so that the receiver can change over.',
   input: RotateWebhookSecretInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The webhook whose secret is replaced.',
   payload: RotateWebhookSecretPayload,
   errors: [ValidationError, NotFoundError, ForbiddenError],
   result: 'The new secret',
@@ -200,9 +203,9 @@ mutation({
 
 mutation({
   name: 'sendTestEvent',
-  description: 'Sends a `webhook.test` event, once. Its delivery shows the outcome.',
+  description: 'Sends a `webhook.test` event once, without retries. Its delivery has the outcome.',
   input: SendTestEventInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The webhook to test.',
   payload: deliveryPayload('SendTestEventPayload', 'A delivery of a test event.'),
   errors: [NotFoundError, InvalidStateError, ForbiddenError],
   result: 'The delivery',
@@ -211,9 +214,9 @@ mutation({
 
 mutation({
   name: 'replayDelivery',
-  description: 'Repeats a delivery at once, with a new schedule, under the same `webhook-id`.',
+  description: 'Repeats a delivery at once, with new attempts if it fails, under the same `webhook-id`.',
   input: ReplayDeliveryInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The delivery to repeat.',
   payload: deliveryPayload('ReplayDeliveryPayload', 'A repeated delivery.'),
   errors: [NotFoundError, InvalidStateError, ForbiddenError],
   result: 'The delivery',
@@ -222,10 +225,10 @@ mutation({
 
 const ReplayWebhookPayload = webhookPayload<{ replayed: number; more: boolean }>(
   'ReplayWebhookPayload',
-  'What is sent again.',
+  'The number of deliveries that are sent again.',
 )
 builder.objectField(ReplayWebhookPayload, 'replayed', (t) =>
-  t.exposeInt('replayed', { description: 'How many deliveries; at most 10000 at once.' }),
+  t.exposeInt('replayed', { description: 'Number of deliveries, at most 10000 for each call.' }),
 )
 builder.objectField(ReplayWebhookPayload, 'more', (t) =>
   t.exposeBoolean('more', { description: 'Whether there may be more; repeat the call to send them.' }),
@@ -233,11 +236,12 @@ builder.objectField(ReplayWebhookPayload, 'more', (t) =>
 
 mutation({
   name: 'replayWebhook',
-  description: 'Sends what the endpoint has missed: failed deliveries, and events that happened while it was disabled.',
+  description:
+    'Sends the events that an endpoint has missed: failed deliveries, and events that happened while it was disabled.',
   input: ReplayWebhookInput,
-  inputDescription: 'To which, since when.',
+  inputDescription: 'The webhook, and the start time.',
   payload: ReplayWebhookPayload,
   errors: [ValidationError, NotFoundError, InvalidStateError, ForbiddenError],
-  result: 'How much is sent again',
+  result: 'The number of deliveries',
   run: replayWebhook,
 })

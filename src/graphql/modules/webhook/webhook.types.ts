@@ -6,9 +6,9 @@ import { isUuid, NO_UUID } from '../../ids.ts'
 import { stillThere } from '../../loaders/load-session.ts'
 import { Label, labelsOf } from '../session/values.types.ts'
 
-/** Has no secrets: they are returned only once, by the mutation that creates them. */
+/** Type of webhooks. It has no secrets: only the mutation that creates a secret returns it. */
 export const WebhookNode = builder.prismaNode('Webhook', {
-  description: 'An endpoint to which events are sent, according to Standard Webhooks.',
+  description: 'A webhook: an endpoint to which events are sent, according to Standard Webhooks.',
   id: { field: 'id' },
   nullable: true,
   findUnique: (id, { viewer }) => ({ id: isUuid(id) ? id : NO_UUID, ...projectScope(viewer) }),
@@ -22,7 +22,7 @@ export const WebhookNode = builder.prismaNode('Webhook', {
     url: t.exposeString('url', { description: 'Where events are sent.' }),
     description: t.exposeString('description', { description: 'Description given by its owner.' }),
     eventTypes: t.exposeStringList('eventTypes', {
-      description: 'Names of the events that it receives; a `*` at the end matches any rest.',
+      description: 'Names of the events that it receives; a `*` at the end matches any ending.',
     }),
     chainId: t.expose('chainId', {
       type: 'UUID',
@@ -31,14 +31,14 @@ export const WebhookNode = builder.prismaNode('Webhook', {
     }),
     labels: t.field({
       type: [Label],
-      description: 'Labels that a session or deployment must have for its events to be sent.',
+      description: 'Labels that a session or deployment must have, so that its events are sent.',
       select: { labels: true },
       resolve: ({ labels }) => labelsOf(labels),
     }),
-    enabled: t.exposeBoolean('enabled', { description: 'Whether anything is sent to it.' }),
+    enabled: t.exposeBoolean('enabled', { description: 'Whether it is enabled.' }),
     disabledReason: t.exposeString('disabledReason', {
       nullable: true,
-      description: 'Why the server disabled it, if it did.',
+      description: 'Why the server disabled it; null if the server did not.',
     }),
     disabledAt: t.expose('disabledAt', {
       type: 'DateTime',
@@ -48,7 +48,7 @@ export const WebhookNode = builder.prismaNode('Webhook', {
     failingSince: t.expose('failingSince', {
       type: 'DateTime',
       nullable: true,
-      description: 'Since when every attempt has failed; null if the last one succeeded.',
+      description: 'When its attempts began to fail without a success since; null if the last attempt succeeded.',
     }),
     lastDeliveredAt: t.expose('lastDeliveredAt', {
       type: 'DateTime',
@@ -58,12 +58,12 @@ export const WebhookNode = builder.prismaNode('Webhook', {
     restingUntil: t.expose('restingUntil', {
       type: 'DateTime',
       nullable: true,
-      description: 'Until when it has asked, by Retry-After, for no deliveries.',
+      description: 'Time until which the endpoint has asked for no deliveries, by a Retry-After header.',
     }),
     previousSecretExpiresAt: t.expose('previousSecretExpiresAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'Until when the previous secret also signs.',
+      description: 'Time until which requests are also signed with the previous secret.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
   }),
@@ -73,7 +73,7 @@ export const WebhookDeliveryStatusEnum = builder.enumType('WebhookDeliveryStatus
   description: 'Status of a delivery.',
   values: {
     PENDING: { description: 'It waits for its next attempt, or one is in progress.' },
-    DELIVERED: { description: 'The endpoint answered with a status of 200 to 299.' },
+    DELIVERED: { description: 'The endpoint responded with a status of 200 to 299.' },
     FAILED: { description: 'All scheduled attempts failed, or the endpoint is gone.' },
   } as const,
 })
@@ -82,10 +82,10 @@ const WebhookAttemptType = builder.prismaObject('WebhookAttempt', {
   description: 'A completed attempt. An attempt cut off by a crash is missing.',
   select: { deliveryId: true, number: true },
   fields: (t) => ({
-    number: t.exposeInt('number', { description: 'Its place among the attempts, from 1.' }),
+    number: t.exposeInt('number', { description: 'Its number among the attempts, from 1.' }),
     startedAt: t.expose('startedAt', { type: 'DateTime', description: 'When it started.' }),
     durationSeconds: t.float({
-      description: 'How long it took.',
+      description: 'Its duration.',
       select: { durationMs: true },
       resolve: ({ durationMs }) => durationMs / 1000,
     }),
@@ -99,7 +99,7 @@ const WebhookAttemptType = builder.prismaObject('WebhookAttempt', {
 })
 
 export const WebhookDeliveryNode = builder.prismaNode('WebhookDelivery', {
-  description: 'One event on its way to one webhook.',
+  description: 'A delivery of one event to one webhook.',
   id: { field: 'id' },
   nullable: true,
   findUnique: (id, { viewer }) => ({ id: isUuid(id) ? id : NO_UUID, webhook: projectScope(viewer) }),
@@ -115,7 +115,7 @@ export const WebhookDeliveryNode = builder.prismaNode('WebhookDelivery', {
         stillThere(services.prisma.webhook.findUnique({ ...query, where: { id } }), 'WEBHOOK_NOT_FOUND'),
     }),
     messageId: t.string({
-      description: 'The `webhook-id` of its requests, the same in all of them.',
+      description: 'The `webhook-id` header of its requests, the same in all of them.',
       resolve: ({ id }) => webhookId(id),
     }),
     eventType: t.exposeString('eventType', { description: 'The name of the event.' }),
@@ -142,11 +142,11 @@ export const WebhookDeliveryNode = builder.prismaNode('WebhookDelivery', {
     nextAttemptAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When it is tried again; null if it is not, or is being tried now.',
+      description: 'When the next attempt is due; null if there is none, or if an attempt is in progress.',
       select: { status: true, underWay: true, nextAttemptAt: true },
       resolve: ({ status, underWay, nextAttemptAt }) => (status === 'PENDING' && !underWay ? nextAttemptAt : null),
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made from the event.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     finishedAt: t.expose('finishedAt', {
       type: 'DateTime',
       nullable: true,
@@ -154,7 +154,7 @@ export const WebhookDeliveryNode = builder.prismaNode('WebhookDelivery', {
     }),
     attempts: t.relation('history', {
       type: WebhookAttemptType,
-      description: 'Its attempts, at most the last 50, oldest first.',
+      description: 'Its last attempts, at most 50, oldest first.',
       query: { orderBy: { number: 'asc' } },
     }),
   }),

@@ -1,9 +1,15 @@
 import type { RecordedAttempt } from '../../../domain/chain/timeline.ts'
 import { ATTEMPT_MOVES_READ_MAX } from '../../../domain/limits.ts'
 import type { Queryable } from '../../database.ts'
-import type { AttemptWindow } from './read-chains.sql.ts'
 import type { AttemptSpec } from '../../../domain/chain/spec-difference.ts'
 import { SESSION_COLUMNS, SPEC_FIELDS } from '../session/session-columns.sql.ts'
+
+/** A page of one chain's attempts: at most `limit` after attempt number `after`. */
+export interface AttemptWindow {
+  chainId: string
+  after: number
+  limit: number
+}
 
 /** A row as the statement returns it. Times within JSON are in milliseconds since 1970. */
 interface RecordRow extends Omit<RecordedAttempt, 'moves' | 'waits' | 'decision' | 'next'> {

@@ -1,3 +1,4 @@
+import type { AttemptWindow } from './chain-timelines.sql.ts'
 import type { ChainState, NewestAttempt } from '../../../domain/chain/outlook.ts'
 import type { FailureCause } from '../../../domain/session/failure.ts'
 import type { Queryable } from '../../database.ts'
@@ -46,13 +47,6 @@ export async function readChains(
   visibleProjectId: string | null,
 ): Promise<ChainRow[]> {
   return (await db.query<ChainRow>(SQL, [chainIds, visibleProjectId])).rows
-}
-
-/** A page of one chain's attempts: at most `limit` after attempt number `after`. */
-export interface AttemptWindow {
-  chainId: string
-  after: number
-  limit: number
 }
 
 /**

@@ -1,8 +1,12 @@
 import type { ResubmissionOverrides } from '../../../domain/resubmission.ts'
 import type { SessionAction } from '../../../domain/session/session-spec.ts'
 import type { Queryable } from '../../database.ts'
-import type { TerminationOptions } from './resubmission-batch.sql.ts'
 import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
+
+export interface TerminationOptions {
+  force?: boolean
+  reason?: string
+}
 
 export interface NewResubmission {
   id: string

@@ -1,3 +1,4 @@
+import type { TerminationOptions } from './open-resubmission.sql.ts'
 import type { ErrorCode } from '../../../domain/errors.ts'
 import type { ResubmissionOverrides } from '../../../domain/resubmission.ts'
 import type { SessionAction } from '../../../domain/session/session-spec.ts'
@@ -16,11 +17,6 @@ export interface HeldResubmission {
   includeSucceeded: boolean
   /** From this position on, sessions are resubmitted because they depend on others; null for none. */
   dependentsFrom: number | null
-}
-
-export interface TerminationOptions {
-  force?: boolean
-  reason?: string
 }
 
 const COLUMNS = `id, project_id AS "projectId", actor, action, overrides, overrides AS options, include_succeeded AS "includeSucceeded",

@@ -12,7 +12,7 @@ import { useMoments, useZone, type Zone, ZONES } from '../moments.tsx'
 import type { Viewer } from '../viewer.ts'
 import './frame.css'
 
-/** Pages that can be narrowed to a project. */
+/** Pages with a filter for the project. */
 const OF_PROJECTS = [
   '/',
   '/chains',
@@ -30,7 +30,7 @@ const OF_PROJECTS = [
   '/settings/audit',
 ] as const
 
-/** Which project is looked at. A token of one project sees that one alone. */
+/** The menu of projects. A token of one project sees only that one. */
 export function ProjectMenu({ viewer, projects }: { viewer: Viewer; projects: readonly string[] }) {
   const navigate = useNavigate()
   const { pathname, search } = useLocation()
@@ -115,7 +115,7 @@ function currentTheme(): Theme {
   return THEMES.find((each) => each === theme) ?? 'system'
 }
 
-/** The server reads the cookie, so that the next page is painted in the right colours at once. */
+/** Stores the theme in a cookie, so that the server sends the next page in the right colours at once. */
 function chooseTheme(theme: Theme): void {
   document.documentElement.dataset['theme'] = theme
   const secure = location.protocol === 'https:' ? '; Secure' : ''
@@ -126,7 +126,7 @@ function chooseTheme(theme: Theme): void {
 const HOLLOW_AFTER_MS = 1_000
 const LINE_AFTER_MS = 5_000
 
-/** Whether what is shown is told of changes. */
+/** Shows whether the page receives changes. */
 export function Connection() {
   const state = useStore(liveState)
   const moments = useMoments()
@@ -175,7 +175,7 @@ function useWasBroken(kind: string): boolean {
   return was
 }
 
-/** The server has another build than this page. */
+/** Shows that the server has another build than this page. */
 export function NewVersion() {
   const { loaded, served } = useStore(build)
   const [dismissed, setDismissed] = useState<string | null>(null)

@@ -23,7 +23,7 @@ import {
 } from '../../design/icons.tsx'
 import { UiViewerDocument, type UiViewerQuery } from '../app.generated.ts'
 import { useKeys } from '../keys.ts'
-import { ProblemPanel } from '../problem-panel.tsx'
+import { ProblemPanel } from '../page.tsx'
 import { Toasts } from '../toasts.tsx'
 import { ViewerContext } from '../viewer.ts'
 import { AccountMenu, Connection, NewVersion, ProjectMenu } from './bar.tsx'
@@ -33,7 +33,7 @@ const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).Ke
 const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
 const LoginDialog = lazy(async () => ({ default: (await import('./login-dialog.tsx')).LoginDialog }))
 
-/** Pages that there are. */
+/** The pages of the navigation. */
 const PAGES = [
   { to: '/', name: 'Overview', keys: 'g o', icon: OverviewIcon },
   { to: '/chains', name: 'Chains', keys: 'g c', icon: ChainsIcon },
@@ -56,13 +56,13 @@ export function Frame() {
     if (data) setServerNow(data.now)
   }, [data])
   useEffect(() => {
-    // Once: until the page of the login is loaded, this one stays.
+    // Once: this page stays until that of the login is loaded.
     if (isStranger) void router.navigate({ to: '/login', search: { to: router.latestLocation.href }, replace: true })
   }, [isStranger, router])
   if (data) return <Framed data={data} />
   if (error && !isStranger)
     return <ProblemPanel error={error} onAgain={() => again({ requestPolicy: 'network-only' })} />
-  // As index.html has it, so that nothing moves.
+  // The same as in index.html, so that nothing moves.
   return (
     <div className="frame" aria-busy={fetching}>
       <header className="bar">
@@ -76,16 +76,16 @@ export function Frame() {
   )
 }
 
-/** The part that is open over or beside the page. */
+/** The part that is open over the page or beside it. */
 type Opened = 'keys' | 'rail' | 'palette'
 
 function Framed({ data }: { data: UiViewerQuery }) {
   const { pathname, search } = useLocation()
   const { project } = search as { project?: string }
-  // The project stays chosen from page to page.
+  // The chosen project is kept on all pages.
   const kept = project === undefined ? {} : { project }
   const [opened, setOpened] = useState<{ what: Opened; on: string } | null>(null)
-  // Another page closes it.
+  // It closes when the page changes.
   const open = opened?.on === pathname ? opened.what : null
   const setOpen = (what: Opened | null) => setOpened(what && { what, on: pathname })
   const isGone = useStore(session) === 'gone'
@@ -94,7 +94,7 @@ function Framed({ data }: { data: UiViewerQuery }) {
   const router = useRouter()
   useEffect(
     () =>
-      // Once the page is there: its program may have to be loaded first.
+      // After the page is drawn, as its code may have to be loaded first.
       router.subscribe('onRendered', ({ fromLocation, pathChanged }) => {
         if (fromLocation && pathChanged) main.current?.querySelector('h1')?.focus()
       }),
@@ -170,7 +170,7 @@ function Framed({ data }: { data: UiViewerQuery }) {
   )
 }
 
-/** ctrl k, or as it is on a Mac: also where somebody types, and where keys of one letter are off. */
+/** Binds ctrl k, on a Mac command k. It works in fields too, and where keys of one letter are off. */
 function usePaletteKey(onOpen: () => void): void {
   const press = useEffectEvent((event: KeyboardEvent) => {
     if (event.key !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return
@@ -184,7 +184,7 @@ function usePaletteKey(onOpen: () => void): void {
   }, [])
 }
 
-/** Words of names and labels, in the address of the list of chains. */
+/** The search field: words of names and labels, kept in the address of the list of chains. */
 function Search() {
   const navigate = useNavigate()
   const { search } = useLocation()

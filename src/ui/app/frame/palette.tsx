@@ -14,14 +14,14 @@ import './palette.css'
 interface Entry {
   id: string
   label: string
-  /** What it is, or by which keys it is done otherwise. */
+  /** The kind of entry, or the keys that do the same. */
   kind: string | { keys: string }
   run: () => void
 }
 
 const ASKED_AFTER_MS = 150
 
-/** Chains by their names and labels, pages, and what the page that is open can do, by what is typed. */
+/** Finds chains by name or label, pages, and actions of the open page. */
 export function Palette({ project, onClose }: { project: string | undefined; onClose: () => void }) {
   const [text, setText] = useState('')
   const bindings = useStore(boundKeys)
@@ -53,7 +53,7 @@ export function Palette({ project, onClose }: { project: string | undefined; onC
                 spellCheck="false"
                 maxLength={200}
               />
-              <Autocomplete.Empty className="palette-empty">Nothing has these words.</Autocomplete.Empty>
+              <Autocomplete.Empty className="palette-empty">Nothing matches these words.</Autocomplete.Empty>
               <Autocomplete.List className="palette-list">
                 {(entry: Entry) => (
                   <Autocomplete.Item

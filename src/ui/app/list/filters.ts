@@ -23,7 +23,7 @@ import {
 
 const PRESENT: AgentStatus[] = ['ALIVE', 'SUSPECT', 'LOST', 'DRAINING']
 
-/** Without a status: those that are there. */
+/** Without a status: all agents that are not removed. */
 export function agentFilterOf({ status, group }: SearchOf<'agents'>) {
   return {
     status: status === undefined ? PRESENT : [AGENT_STATUSES[status]],
@@ -62,7 +62,7 @@ function chainTimesOf({ failed, exit, agent, since, from, to }: SearchOf<'chains
   }
 }
 
-/** Without a status: those that are not gone. */
+/** Without a status: all deployments that are not destroyed. */
 export function deploymentFilterOf({ status, q, project }: SearchOf<'deployments'>): DeploymentFilter {
   return {
     status: status === undefined ? [...MOVING, 'READY', 'DESTROYING'] : DEPLOYMENT_STATUSES[status],
@@ -71,7 +71,7 @@ export function deploymentFilterOf({ status, q, project }: SearchOf<'deployments
   }
 }
 
-/** The filters of the rows, and of the counts of the tabs, each of which counts its own phase, whatever is chosen. */
+/** The filters of the rows and of the counts in the tabs. Each tab counts its own phase, whichever is chosen. */
 export function retryFiltersOf({ phase, reason, cause, project }: SearchOf<'retries'>): {
   filter: RetryDecisionFilter
   waiting: RetryDecisionFilter
@@ -81,7 +81,7 @@ export function retryFiltersOf({ phase, reason, cause, project }: SearchOf<'retr
   const held = { ...common, phase: [PHASES.held], ...(reason && { holdReason: [HOLD_REASONS[reason]] }) }
   const waiting = { ...common, phase: [PHASES.waiting] }
   const all = { ...common, phase: [PHASES.waiting, PHASES.held] }
-  // A retry that waits has no reason why it is held.
+  // Only held retries have a hold reason.
   const filter = phase === 'held' || (reason && phase === undefined) ? held : phase === 'waiting' ? waiting : all
   return { filter, waiting, held }
 }

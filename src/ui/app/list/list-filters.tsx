@@ -6,11 +6,11 @@ import '../app.css'
 interface Tab<Key extends string> {
   tab: Key | undefined
   name: string
-  /** Null until it is known; missing where nothing is counted. */
-  counted?: { count: number; isExact: boolean } | null | undefined
+  /** Null until it is known; undefined for a tab without a count. */
+  counted?: { totalCount: number; totalCountIsExact?: boolean } | null | undefined
 }
 
-/** The tabs above a list, each with its number of rows. */
+/** The tabs above a list, each with the number of its rows. */
 export function Tabs<Key extends string>(props: {
   label: string
   tabs: readonly Tab<Key>[]
@@ -31,7 +31,7 @@ export function Tabs<Key extends string>(props: {
           {name}
           {counted !== undefined && (
             <span className="tab-count">
-              {counted ? `${count(counted.count)}${counted.isExact ? '' : '+'}` : '\u2007'}
+              {counted ? `${count(counted.totalCount)}${counted.totalCountIsExact === false ? '+' : ''}` : '\u2007'}
             </span>
           )}
         </button>
@@ -40,7 +40,7 @@ export function Tabs<Key extends string>(props: {
   )
 }
 
-/** A part of the name, taken when Enter is pressed. */
+/** A filter by a part of the name, applied when Enter is pressed. */
 export function NameFilter({
   value,
   onChange,

@@ -1,11 +1,11 @@
-import { type NavigateOptions, useRouter } from '@tanstack/react-router'
+import { Link, type NavigateOptions, useRouter } from '@tanstack/react-router'
 import type { AnchorHTMLAttributes, MouseEvent } from 'react'
 
 type Props = Omit<AnchorHTMLAttributes<HTMLAnchorElement>, 'href' | 'onClick'> & { to: NavigateOptions }
 
 /**
- * A link of a row. Those of the router follow where the page is, in order to look different when they lead to it: of a
- * screen of rows that is a tenth of the time until they are drawn.
+ * A link of a row. The router's own links watch the address, to look different when it is theirs; for a screen of
+ * rows that takes a tenth of the time until they are drawn.
  */
 export function RowLink({ to, children, onFocus, ...props }: Props) {
   const router = useRouter()
@@ -26,12 +26,25 @@ export function RowLink({ to, children, onFocus, ...props }: Props) {
   )
 }
 
+interface AttemptLinkProps {
+  session: { chainId: string; attempt: number; name: string }
+}
+
+/** The link of a row to an attempt in its chain. */
+export function AttemptLink({ session: { chainId, attempt, name } }: AttemptLinkProps) {
+  return (
+    <Link to="/chains/$chainId" params={{ chainId }} search={{ attempt }} className="table-link" title={name}>
+      {name}
+    </Link>
+  )
+}
+
 interface LinkTo {
   href: string
   onClick: (event: MouseEvent) => void
 }
 
-/** Where drawings lead to, which do not know the router. */
+/** Links for drawings, which do not use the router's components. */
 export function useLinkTo(): (to: NavigateOptions) => LinkTo {
   const router = useRouter()
   return (to) => ({

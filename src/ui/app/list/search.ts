@@ -8,7 +8,7 @@ import type {
 import { CAUSES, RETRIED_CAUSES } from '../causes.ts'
 import { RANGES } from './time-range.ts'
 
-/** Words of addresses, each with what the API has for it. */
+/** The words of addresses, each with the API's value. */
 
 export const AGENT_STATUSES = {
   alive: 'ALIVE',
@@ -18,7 +18,7 @@ export const AGENT_STATUSES = {
   removed: 'TERMINATED',
 } as const satisfies Record<string, AgentStatus>
 
-/** Tabs, in their order, and the states of chains that they show. */
+/** The tabs in their order, each with the state of the chains that it shows. */
 export const STATE_TABS = {
   running: 'LIVE',
   waiting: 'WAITING_RETRY',
@@ -29,11 +29,11 @@ export const STATE_TABS = {
 } as const
 export type StateTab = keyof typeof STATE_TABS
 
-/** Hours. */
+/** The words for times in addresses, in hours. */
 export const SINCE = { '1h': 1, '24h': 24, '7d': 168, '30d': 720, '31d': 744 } as const
 export type SinceWord = keyof typeof SINCE
 
-/** With `-`, the largest or newest first. */
+/** The orders of the list; with `-`, the largest or newest first. */
 export const ORDERS = {
   '-latest': { field: 'ACTIVITY', direction: 'DESC' },
   latest: { field: 'ACTIVITY', direction: 'ASC' },
@@ -90,7 +90,7 @@ export const HOLD_REASONS = {
   alive: 'PARENT_ALIVE',
 } as const
 
-/** Whether the schedule is paused. */
+/** The words, each with whether the schedule is paused. */
 export const SCHEDULE_STATUSES = { active: false, paused: true } as const
 
 export const SESSION_TYPES = {
@@ -120,7 +120,7 @@ const text = (value: unknown): string | undefined => {
   const given = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
   return typeof given === 'string' && given !== '' && given.length <= TEXT_LENGTH_MAX ? given : undefined
 }
-/** A moment as the server writes it, or a shorter form of that: `2026-11-23`, `2026-11-23T14:00Z`. */
+/** A time in the server's format, or a shorter form: `2026-11-23`, `2026-11-23T14:00Z`. */
 const moment = (value: unknown): string | undefined => {
   const given = text(value)
   const at = given !== undefined && /^\d{4}-\d\d-\d\d(T[\d:.]+Z)?$/.test(given) ? Date.parse(given) : NaN
@@ -130,7 +130,7 @@ const uuid = (value: unknown): string | undefined =>
   /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text(value) ?? '') ? text(value) : undefined
 /** `team:cms` */
 const label = (value: unknown): string | undefined => (/^[^:]+:/.test(text(value) ?? '') ? text(value) : undefined)
-/** From 1. */
+/** A whole number from 1. */
 const wholeNumber = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined
 const oneOf =
@@ -138,7 +138,7 @@ const oneOf =
   (value: unknown): (keyof Table & string) | undefined =>
     typeof value === 'string' && Object.hasOwn(table, value) ? (value as keyof Table & string) : undefined
 
-/** The parameters of each page's address: the same address is the same page for a colleague. */
+/** The parameters of each page's address. An address shows a colleague the same page. */
 const PARAMETERS = {
   overview: { range: oneOf(RANGES), project: text },
   chains: {
@@ -147,28 +147,28 @@ const PARAMETERS = {
     label,
     q: text,
     project: text,
-    /** Exactly this one. */
+    /** The exact name. */
     name: text,
-    /** An attempt failed for this cause, or for any, whatever came after it. */
+    /** An attempt failed for this cause, or `any`, even if a later one succeeded. */
     failed: oneOf({ ...CAUSES, any: true }),
     /** An attempt failed with this exit code. */
     exit: wholeNumber,
     /** An attempt failed on the agent with this id. */
     agent: uuid,
-    /** When the latest activity was, or, where failed attempts are asked for, when one of them failed. */
+    /** The time since the latest activity; with a filter for failed attempts, since one of them failed. */
     since: oneOf(SINCE),
-    /** The same, at or after this moment. */
+    /** The same time, at or after this moment. */
     from: moment,
-    /** The same, before this moment. */
+    /** The same time, before this moment. */
     to: moment,
-    /** At least this many. */
+    /** The least number of attempts. */
     attempts: wholeNumber,
     order: oneOf(ORDERS),
   },
   newSession: { project: text },
   retries: {
     phase: oneOf(PHASES),
-    /** Why it is held. */
+    /** The hold reason. */
     reason: oneOf(HOLD_REASONS),
     cause: oneOf(RETRIED_CAUSES),
     project: text,
@@ -181,7 +181,7 @@ const PARAMETERS = {
     view: oneOf({ share: true }),
     project: text,
   },
-  /** The project is one that was chosen elsewhere: agents belong to all projects. */
+  /** Agents belong to all projects; the project is only kept for other pages. */
   agents: { status: oneOf(AGENT_STATUSES), group: text, project: text },
   /** `q` is a part of the name. */
   deployments: { status: oneOf(DEPLOYMENT_STATUSES), q: text, project: text },
@@ -191,7 +191,7 @@ const PARAMETERS = {
     status: oneOf(SESSION_STATUSES),
     /** A part of the name. */
     q: text,
-    /** With a kernel that is or was on this agent. */
+    /** The id of an agent that has or had one of its kernels. */
     agent: uuid,
     /** The resource group. */
     group: text,
@@ -199,37 +199,37 @@ const PARAMETERS = {
   },
   /** `after` is the cursor after which the page begins. */
   resubmissions: { action: oneOf(BULK_ACTIONS), after: text },
-  /** `show` says which of its chains are listed. */
+  /** `show`: which of its chains are listed. */
   resubmission: { show: oneOf(ITEM_STATUSES) },
-  /** In the settings, the project stays chosen from page to page. */
+  /** The chosen project is kept on all pages of the settings. */
   settings: { project: text },
-  /** `show=all`: also those that can no longer be used. */
+  /** `show=all`: with revoked and expired tokens. */
   tokens: { project: text, show: oneOf({ all: true }) },
   webhook: { project: text, status: oneOf(DELIVERIES) },
   audit: { project: text, action: text, actor: text, outcome: oneOf({ refused: true, done: true }) },
 } satisfies Record<string, Record<string, Reader>>
 
-type Page = keyof typeof PARAMETERS
-type ReadersOf<Of extends Page> = (typeof PARAMETERS)[Of]
+export type SearchPage = keyof typeof PARAMETERS
+type ReadersOf<Of extends SearchPage> = (typeof PARAMETERS)[Of]
 type Understood<Read> = Read extends (value: unknown) => infer Value ? Exclude<Value, undefined> : never
 
 type Whole<Part> = { [Name in keyof Part]: Part[Name] }
 
 /** The parsed parameters of a page's address. */
-export type SearchOf<Of extends Page> = Whole<
+export type SearchOf<Of extends SearchPage> = Whole<
   { [Name in keyof ReadersOf<Of>]?: Understood<ReadersOf<Of>[Name]> } & {
-    /** Query parameters that could not be parsed, and are left out. */
+    /** The names of query parameters that could not be parsed. */
     dropped?: string[]
   }
 >
 
-/** Reads the address of a page. Leaves out what it does not understand, and names it. */
-export function searchReader<Of extends Page>(page: Of): (given: Record<string, unknown>) => SearchOf<Of> {
+/** Parses the parameters of a page's address. Lists the names of those that it cannot parse in `dropped`. */
+export function searchReader<Of extends SearchPage>(page: Of): (given: Record<string, unknown>) => SearchOf<Of> {
   const readers: Readonly<Record<string, Reader>> = PARAMETERS[page]
   return (given) => {
-    // Names every parameter, also those that are not understood: the router keeps the given value of unnamed ones.
+    // Sets every parameter, also those that cannot be parsed: the router keeps the given value of missing ones.
     const read = Object.fromEntries<ReturnType<Reader>>(Object.keys(readers).map((name) => [name, undefined]))
-    // The router writes the result into the address, and reads that again.
+    // The router writes the result into the address, and parses that again.
     const before: unknown[] = Array.isArray(given['dropped']) ? given['dropped'].slice(0, 10) : []
     const dropped = before.filter((name) => typeof name === 'string').map((name) => name.slice(0, 40))
     for (const [name, value] of Object.entries(given)) {

@@ -1,4 +1,4 @@
-/** Spans of time that figures are over, each with the length of the parts that it is drawn in. */
+/** The spans of time of figures, each with the length of one bar. */
 export const RANGES = {
   '1h': { seconds: 3_600, bucketSeconds: 120 },
   '24h': { seconds: 86_400, bucketSeconds: 3_600 },
@@ -16,8 +16,10 @@ export const RANGE_NAMES = {
 
 const MINUTE_MS = 60_000
 
-/** From the beginning of a part, by the clock on the wall: 24 hours end with the hour that has begun. `offsetMinutes`: what
- * that clock is ahead of UTC. */
+/**
+ * The start of a span, at the beginning of a bar in local time: 24 hours end with the present hour. `offsetMinutes`:
+ * the zone's offset from UTC.
+ */
 export function spanOf(range: RangeWord, now: number, offsetMinutes: number): { from: string; bucketSeconds: number } {
   const { seconds, bucketSeconds } = RANGES[range]
   const bucketMs = bucketSeconds * 1000

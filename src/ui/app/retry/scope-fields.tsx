@@ -1,7 +1,8 @@
-import { Field, FieldChoice } from '../../design/controls.tsx'
+import { SelectField, TextField } from '../../design/controls.tsx'
 import type { Viewer } from '../viewer.ts'
 
-export type Scope = 'CLUSTER' | 'DOMAIN' | 'PROJECT'
+const SCOPES = { CLUSTER: 'everywhere', DOMAIN: 'in a domain', PROJECT: 'in a project' } as const
+export type Scope = keyof typeof SCOPES
 
 interface Props {
   viewer: Viewer
@@ -9,41 +10,32 @@ interface Props {
   onScope: (scope: Scope) => void
   /** The name of the domain or project that the field has at first. */
   name: string
-  /** Once it is typed. */
+  /** Called when the name has been typed. */
   onName?: (name: string) => void
   fault: string | undefined
 }
 
-/** Where something about retries is set. A token of one project sets it there. */
+/** The fields for a scope: cluster, domain or project. A token of one project can choose only that project. */
 export function ScopeFields({ viewer, scope, onScope, name, onName, fault }: Props) {
   return (
     <>
-      <Field label="Where">
-        {(control) => (
-          <FieldChoice>
-            <select {...control} name="scope" value={scope} onChange={(event) => onScope(event.target.value as Scope)}>
-              {viewer.project === null && <option value="CLUSTER">everywhere</option>}
-              {viewer.project === null && <option value="DOMAIN">in a domain</option>}
-              <option value="PROJECT">in a project</option>
-            </select>
-          </FieldChoice>
-        )}
-      </Field>
+      <SelectField
+        label="Where"
+        name="scope"
+        names={viewer.project === null ? SCOPES : { PROJECT: SCOPES.PROJECT }}
+        value={scope}
+        onChoose={onScope}
+      />
       {scope === 'CLUSTER' ? (
         <span />
       ) : (
-        <Field label={scope === 'DOMAIN' ? 'Domain' : 'Project'} fault={fault}>
-          {(control) => (
-            <input
-              {...control}
-              name="name"
-              defaultValue={name}
-              autoComplete="off"
-              spellCheck={false}
-              onBlur={(event) => onName?.(event.target.value.trim())}
-            />
-          )}
-        </Field>
+        <TextField
+          label={scope === 'DOMAIN' ? 'Domain' : 'Project'}
+          fault={fault}
+          name="name"
+          defaultValue={name}
+          onBlur={(event) => onName?.(event.target.value.trim())}
+        />
       )}
     </>
   )

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from 'urql'
-import { Field, FieldChoice, typed, typedMoment, typedNumber, typedOrNull } from '../../design/controls.tsx'
+import { SelectField, TextField, typed, typedMoment, typedNumber, typedOrNull } from '../../design/controls.tsx'
 import { counted } from '../../words/numbers.ts'
 import { useSend } from '../act.ts'
 import { isSureOf, TypedCount } from '../confirm.tsx'
@@ -10,10 +10,15 @@ import { useViewer } from '../viewer.ts'
 import { type Scope, ScopeFields, scopeWords } from './scope-fields.tsx'
 import { UiSetSwitchDocument, type UiSwitchFragment, UiWaitingRetriesDocument } from './switches.generated.ts'
 
-type Retries = 'off' | 'on' | 'same'
+const CHOICES = {
+  off: 'off: those that are due are held',
+  on: 'on: those that are held go, gradually',
+  same: 'as they are: change the limit only',
+} as const
+type Retries = keyof typeof CHOICES
 
 interface Props {
-  /** The switch that is changed; undefined for another one. */
+  /** The switch to change; undefined to choose its scope in the form. */
   changed: UiSwitchFragment | undefined
   /** The choice that is selected at first. */
   retries: Retries
@@ -24,7 +29,7 @@ interface Props {
 const FIELDS = ['name', 'disabled', 'rateLimit.perSecond', 'rateLimit.burst', 'rateLimit', 'until', 'reason']
 const CODES = { PROJECT_NOT_FOUND: 'name', DOMAIN_NOT_FOUND: 'name' }
 
-/** Switches retries off and on, or limits their rate: with a reason, for good or for a time. */
+/** The form that switches retries off or on, or limits their rate, with a reason, permanently or for a time. */
 export function SwitchForm({ changed, retries: first, onDone, onClose }: Props) {
   const viewer = useViewer()
   const send = useSend()
@@ -74,49 +79,47 @@ export function SwitchForm({ changed, retries: first, onDone, onClose }: Props) 
             />
           )}
           {changed && <input type="hidden" name="name" value={name} />}
-          <Field label="Retries" fault={faults['disabled']} wide>
-            {(control) => (
-              <FieldChoice>
-                <select {...control} value={retries} onChange={(event) => setRetries(event.target.value as Retries)}>
-                  <option value="off">off: those that are due are held</option>
-                  <option value="on">on: those that are held go, gradually</option>
-                  <option value="same">as they are: change the limit only</option>
-                </select>
-              </FieldChoice>
-            )}
-          </Field>
-          <Field
+          <SelectField
+            label="Retries"
+            fault={faults['disabled']}
+            wide
+            names={CHOICES}
+            value={retries}
+            onChoose={setRetries}
+          />
+          <TextField
             label="At most, a second"
-            hint="nothing: no limit"
+            hint="empty: no limit"
             fault={faults['rateLimit.perSecond'] ?? faults['rateLimit']}
-          >
-            {(control) => (
-              <input
-                {...control}
-                name="perSecond"
-                inputMode="decimal"
-                autoComplete="off"
-                defaultValue={changed?.rateLimit?.perSecond ?? ''}
-              />
-            )}
-          </Field>
-          <Field label="And at once" hint="after a quiet time" fault={faults['rateLimit.burst']}>
-            {(control) => (
-              <input
-                {...control}
-                name="burst"
-                inputMode="numeric"
-                autoComplete="off"
-                defaultValue={changed?.rateLimit?.burst ?? ''}
-              />
-            )}
-          </Field>
-          <Field label="Until" hint="nothing: until somebody changes it" fault={faults['until']} wide>
-            {(control) => <input {...control} name="until" type="datetime-local" />}
-          </Field>
-          <Field label="Reason" hint="for whoever wonders" fault={faults['reason']} wide>
-            {(control) => <input {...control} name="reason" autoComplete="off" maxLength={1000} />}
-          </Field>
+            name="perSecond"
+            inputMode="decimal"
+            defaultValue={changed?.rateLimit?.perSecond ?? ''}
+          />
+          <TextField
+            label="And at once"
+            hint="after a quiet time"
+            fault={faults['rateLimit.burst']}
+            name="burst"
+            inputMode="numeric"
+            defaultValue={changed?.rateLimit?.burst ?? ''}
+          />
+          <TextField
+            label="Until"
+            hint="empty: until it is changed"
+            fault={faults['until']}
+            wide
+            name="until"
+            type="datetime-local"
+          />
+          <TextField
+            label="Reason"
+            hint="shown beside the switch"
+            fault={faults['reason']}
+            wide
+            name="reason"
+            spellCheck
+            maxLength={1000}
+          />
           <TypedCount count={concerned.count} typed={typedCount} onTyped={setTypedCount} />
         </>
       )}
@@ -135,12 +138,12 @@ function useConcerned(scope: Scope, name: string, isOff: boolean): { count: numb
     requestPolicy: 'network-only',
   })
   const waiting = isCounted ? data?.retryDecisions : undefined
-  if (!waiting) return { count: 0, words: 'Retries are held once they are due. What runs goes on.' }
+  if (!waiting) return { count: 0, words: 'Retries are held once they are due. Running sessions continue.' }
   const { totalCount, totalCountIsExact } = waiting
   const number = `${totalCountIsExact ? '' : 'more than '}${counted(totalCount, 'retry', 'retries')}`
   return {
     count: totalCount,
-    words: `${number} ${totalCount === 1 ? 'waits' : 'wait'} there now, and would be held once due. What runs goes on.`,
+    words: `${number} ${totalCount === 1 ? 'waits' : 'wait'} there now, and would be held once due. Running sessions continue.`,
   }
 }
 

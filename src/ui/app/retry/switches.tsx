@@ -9,7 +9,7 @@ import './switches.css'
 
 type Switch = UiSwitchesFragment['retrySwitches'][number]
 
-/** What holds retries back by somebody's will, whose, since when and why. */
+/** The switches that hold retries back, with author, time and reason. */
 export function Switches({
   queue,
   project,
@@ -17,7 +17,7 @@ export function Switches({
 }: {
   queue: UiSwitchesFragment & { now: string }
   project: string | undefined
-  /** Something was switched. */
+  /** Called after a switch has changed. */
   onDone: () => void
 }) {
   const now = Date.parse(queue.now)
@@ -91,14 +91,14 @@ function whatWords(shown: Switch): string {
 const SwitchForm = lazy(async () => ({ default: (await import('./switch-form.tsx')).SwitchForm }))
 
 interface Props extends ComponentProps<typeof Button> {
-  /** Missing: one that is named in the form. */
+  /** Undefined: the form asks for the scope. */
   changed?: UiSwitchFragment
   /** The choice that is selected at first. */
   retries: 'off' | 'on' | 'same'
   onDone: () => void
 }
 
-/** Opens the form that switches retries; says why where the viewer may not. */
+/** Opens the form that switches retries; shows the reason where the user may not. */
 export function SwitchButton({ changed, retries, onDone, ...button }: Props) {
   const [isOpen, setOpen] = useState(false)
   const refusal = noAdministration(useViewer(), changed?.scope ?? 'PROJECT')

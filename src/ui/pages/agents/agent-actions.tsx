@@ -80,7 +80,8 @@ export function useAgentActions(onDone: () => void): { actsOn: (agent: Agent) =>
             onAct={() => void remove(asked.agent)}
             onClose={close}
           >
-            {asked.agent.name} is shown no more among the agents. It comes back when its program is started again.
+            {asked.agent.name} will no longer be listed among the agents. It comes back when its program is started
+            again.
           </Confirm>
         )}
       </Suspense>
@@ -88,7 +89,7 @@ export function useAgentActions(onDone: () => void): { actsOn: (agent: Agent) =>
   }
 }
 
-/** What the server would refuse. */
+/** The reason for which the server would refuse it. */
 function whyNotRemoved({ status, kernels }: Agent): string | null {
   if (status !== 'LOST' && status !== 'DRAINING') return 'It must be lost or drained before it is removed'
   return kernels.totalCount > 0 ? 'It still has kernels that may run' : null

@@ -1,32 +1,28 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { globalId } from '../../api/connection.ts'
 import { usePolled } from '../../api/poll.ts'
-import { problemOf } from '../../api/problem.ts'
+import { DetailHead, type Fact, FactsCard, Missing } from '../../app/detail.tsx'
 import { HistoryCard } from '../../app/history.tsx'
 import { Ago } from '../../app/moments.tsx'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
-import { Meter } from '../../charts/meter.tsx'
+import { Outdated, ProblemPanel, useTitle } from '../../app/page.tsx'
+import { SlotMeter } from '../../charts/meter.tsx'
 import { Button } from '../../design/controls.tsx'
-import { ArrowLeftIcon } from '../../design/icons.tsx'
 import { Skeleton } from '../../design/panel.tsx'
-import { roughAmount } from '../../words/numbers.ts'
 import { type AgentAct, AgentStatusMark, useAgentActions } from './agent-actions.tsx'
 import { type Agent, AgentFailures, AgentKernels } from './agent-parts.tsx'
 import { UiAgentDocument } from './agents.generated.ts'
-import '../../design/panel.css'
-import '../../design/detail.css'
 import '../../design/table.css'
 import './agents.css'
 
 const route = getRouteApi('/frame/agents/$agentId')
 
 const EVERY_MS = 5_000
-/** Read at first, and more each time that more are asked for, as far as the server goes. */
+/** The number of kernels that are read at first, and the most that the server returns. */
 const KERNELS = 20
 const KERNELS_MAX = 100
 
-/** One agent: what is used of it, what runs there, what failed there, and what became of it. */
+/** One agent: its use, its kernels, failed sessions, and its history. */
 export function AgentPage() {
   const { agentId } = route.useParams()
   const [kernels, setKernels] = useState(KERNELS)
@@ -36,34 +32,24 @@ export function AgentPage() {
     EVERY_MS,
   )
   const agent = data?.node?.__typename === 'Agent' ? data.node : null
-  useEffect(() => {
-    if (agent) document.title = `${agent.name} · Reprise`
-  }, [agent])
+  useTitle(agent?.name)
   if (!agent && error) return <ProblemPanel error={error} onAgain={again} />
   if (!data) return <Skeleton />
-  if (!agent) return <NoAgent />
+  if (!agent)
+    return <Missing noun="agent" list="/agents" why="No agent has this id, or it was removed from the records." />
   return (
     <div className="detail-page">
-      {error && (
-        <p className="notice" role="status">
-          This is no longer up to date: {problemOf(error).message}
-        </p>
-      )}
+      <Outdated error={error} />
       <Head agent={agent} again={again} />
       <div className="detail-columns">
         <section className="card" aria-label="In use">
           <h2>In use</h2>
-          {agent.slots.length === 0 && <p className="card-none">It has told of no resources.</p>}
-          {agent.slots.map(({ slot, used, capacity, utilisation }) => (
-            <Meter
-              key={slot}
-              name={slot}
-              share={utilisation}
-              words={`${roughAmount(slot, used)} of ${roughAmount(slot, capacity)}`}
-            />
+          {agent.slots.length === 0 && <p className="card-none">It has reported no resources.</p>}
+          {agent.slots.map((each) => (
+            <SlotMeter key={each.slot} {...each} />
           ))}
         </section>
-        <Facts agent={agent} />
+        <FactsCard title="About it" facts={factsOf(agent)} />
       </div>
       <AgentKernels
         agent={agent}
@@ -78,19 +64,14 @@ export function AgentPage() {
 function Head({ agent, again }: { agent: Agent; again: () => void }) {
   const { actsOn, dialog } = useAgentActions(again)
   return (
-    <header className="page-head">
-      <div className="back-place">
-        <Link to="/agents" className="back-link">
-          <ArrowLeftIcon /> Agents
-        </Link>
-      </div>
-      <h1 tabIndex={-1}>{agent.name}</h1>
-      <AgentStatusMark status={agent.status} />
-      <div className="page-actions">
-        {actsOn(agent).map((each) => (
-          <ActButton key={each.name} {...each} />
-        ))}
-      </div>
+    <DetailHead
+      list="/agents"
+      name={agent.name}
+      mark={<AgentStatusMark status={agent.status} />}
+      acts={actsOn(agent).map((each) => (
+        <ActButton key={each.name} {...each} />
+      ))}
+    >
       {agent.drainedAt !== null && (
         <p className="page-note">
           Drained <Ago at={agent.drainedAt} />
@@ -98,7 +79,7 @@ function Head({ agent, again }: { agent: Agent; again: () => void }) {
         </p>
       )}
       {dialog}
-    </header>
+    </DetailHead>
   )
 }
 
@@ -114,65 +95,30 @@ function ActButton({ name, whyNot, run }: AgentAct) {
   )
 }
 
-function Facts({ agent }: { agent: Agent }) {
+function factsOf(agent: Agent): Fact[] {
   const { resourceGroup, version, isolation, refuses, embedded, registeredAt, lastHeardAt, labels, agentId } = agent
-  return (
-    <section className="card" aria-label="About it">
-      <h2>About it</h2>
-      <dl className="facts-table">
-        <dt>group</dt>
-        <dd>
-          <Link to="/agents" search={{ group: resourceGroup.name }} className="text-link">
-            {resourceGroup.name}
-          </Link>
-        </dd>
-        <dt>heard</dt>
-        <dd>
-          <Ago at={lastHeardAt} />
-        </dd>
-        <dt>registered</dt>
-        <dd>
-          <Ago at={registeredAt} />
-        </dd>
-        <dt>version</dt>
-        <dd>
-          {version}
-          {embedded && ', in the process of a server'}
-        </dd>
-        <dt>isolation</dt>
-        <dd>{isolation ?? 'not reported'}</dd>
-        {refuses !== null && (
-          <>
-            <dt>refuses</dt>
-            <dd>new kernels: {refuses}</dd>
-          </>
-        )}
-        <dt>labels</dt>
-        <dd>
-          {labels.length === 0 && 'none'}
-          {labels.map(({ key, value }) => (
+  return [
+    [
+      'group',
+      <Link key="group" to="/agents" search={{ group: resourceGroup.name }} className="text-link">
+        {resourceGroup.name}
+      </Link>,
+    ],
+    ['heard', <Ago key="heard" at={lastHeardAt} />],
+    ['registered', <Ago key="registered" at={registeredAt} />],
+    ['version', `${version}${embedded ? ', in the process of a server' : ''}`],
+    ['isolation', isolation ?? 'not reported'],
+    ...(refuses === null ? [] : [['refuses', `new kernels: ${refuses}`] as const]),
+    [
+      'labels',
+      labels.length === 0
+        ? 'none'
+        : labels.map(({ key, value }) => (
             <span key={key} className="label-chip" title={`${key}=${value}`}>
               {key}={value}
             </span>
-          ))}
-        </dd>
-        <dt>id</dt>
-        <dd>
-          <code>{agentId}</code>
-        </dd>
-      </dl>
-    </section>
-  )
-}
-
-function NoAgent() {
-  return (
-    <div className="empty">
-      <h1 tabIndex={-1}>There is no such agent</h1>
-      <p>Nothing has this id, or it has been forgotten since.</p>
-      <Link to="/agents" className="button">
-        To the agents
-      </Link>
-    </div>
-  )
+          )),
+    ],
+    ['id', <code key="id">{agentId}</code>],
+  ]
 }

@@ -1,14 +1,14 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { usePolled } from '../../api/poll.ts'
 import { agentFilterOf } from '../../app/list/filters.ts'
 import { Tabs } from '../../app/list/list-filters.tsx'
-import { Dropped, EmptyUnderFilters, ListPanel, PageFoot, usePlace } from '../../app/list/list-panel.tsx'
+import { ListPage, NoRows, PageFoot, useChangeSearch, useList } from '../../app/list/list-page.tsx'
 import type { SearchOf } from '../../app/list/search.ts'
 import { Ago, useMoments } from '../../app/moments.tsx'
-import { Meter } from '../../charts/meter.tsx'
+import { SlotMeter } from '../../charts/meter.tsx'
 import { Button } from '../../design/controls.tsx'
 import { HeldIcon, RunningIcon } from '../../design/icons.tsx'
-import { count, counted, roughAmount } from '../../words/numbers.ts'
+import type { Column } from '../../design/table.tsx'
+import { count, counted } from '../../words/numbers.ts'
 import { type AgentAct, AgentStatusMark, useAgentActions } from './agent-actions.tsx'
 import { type UiAgentRowFragment, UiAgentsDocument, type UiAgentsQuery } from './agents.generated.ts'
 import '../../design/panel.css'
@@ -19,111 +19,64 @@ const route = getRouteApi('/frame/agents')
 const EVERY_MS = 5_000
 const PAGE_ROWS = 100
 
-/** The agents with what is used of them, by resource group. */
+/** The agents with their use, by resource group. */
 export function AgentsPage() {
   const search = route.useSearch()
-  const page = useAgentPage(search)
-  const { data, error, again } = page
-  const { actsOn, dialog } = useAgentActions(again)
-  const rows = data?.agents.edges.map(({ node }) => node) ?? []
-  const showsGroup = search.group === undefined && (data?.resourceGroups.length ?? 0) > 1
+  const { status, group } = search
+  const change = useChangeSearch<'agents'>()
+  const variables = { filter: agentFilterOf(search), group, first: PAGE_ROWS }
+  const list = useList(UiAgentsDocument, variables, ({ agents }) => agents, EVERY_MS)
+  const { actsOn, dialog } = useAgentActions(list.again)
+  const { data } = list
+  const showsGroup = group === undefined && (data?.resourceGroups.length ?? 0) > 1
   return (
-    <div className="list-page agents-page">
-      <h1 tabIndex={-1}>Agents</h1>
-      <Dropped names={search.dropped} />
+    <ListPage
+      title="Agents"
+      className="agents-page"
+      dropped={search.dropped}
+      list={list}
+      rowClass="agent-row"
+      rowProps={(agent) => ({ 'data-status': agent.status })}
+      columns={columnsOf(showsGroup, (agent) => actsOn(agent)[0])}
+      empty={
+        <NoRows title="No agent fits" filters={{ status, group }} onChange={change}>
+          <h2>No agents yet</h2>
+          <p>A server runs kernels itself if it has the role agent. Other machines join with an agent of their own:</p>
+          <pre className="empty-command">
+            <code>npx reprise agent --server {location.origin} --token-file FILE</code>
+          </pre>
+        </NoRows>
+      }
+      foot={
+        <>
+          <PageFoot noun="agent" list={list} />
+          {dialog}
+        </>
+      }
+    >
       {data && <GroupCards groups={data.resourceGroups} search={search} />}
-      <StatusTabs search={search} data={data} />
-      <ListPanel
-        label="Agents"
-        rowClass="agent-row"
-        columns={[
-          'Agent',
-          'Status',
-          'In use',
-          { title: 'Kernels', className: 'number' },
-          'Heard',
-          { title: 'Actions', isHidden: true },
+      <Tabs
+        label="By status"
+        tabs={[
+          { tab: undefined, name: 'All', counted: data?.present },
+          { tab: 'alive', name: 'Alive', counted: data?.alive },
+          { tab: 'suspect', name: 'Suspect', counted: data?.suspect },
+          { tab: 'lost', name: 'Lost', counted: data?.lost },
+          { tab: 'draining', name: 'Draining', counted: data?.draining },
+          { tab: 'removed', name: 'Removed', counted: data?.removed },
         ]}
-        read={{ data, error, again }}
-        rows={rows}
-        offset={page.offset}
-        hasMore={page.next !== null}
-        empty={<Empty search={search} />}
-      >
-        {(agent, rowIndex) => (
-          <AgentRow
-            key={agent.id}
-            agent={agent}
-            rowIndex={rowIndex}
-            showsGroup={showsGroup}
-            change={actsOn(agent)[0]}
-          />
-        )}
-      </ListPanel>
-      <PageFoot noun="agent" rows={rows.length} offset={page.offset} first={page.first} next={page.next} />
-      {dialog}
-    </div>
-  )
-}
-
-/** A page of the list, read every five seconds. */
-function useAgentPage(search: SearchOf<'agents'>) {
-  const filter = agentFilterOf(search)
-  const { after, offset, first, onward } = usePlace(JSON.stringify(filter))
-  const read = usePolled(UiAgentsDocument, { filter, group: search.group, first: PAGE_ROWS, after }, EVERY_MS)
-  return { ...read, offset, first, next: onward(read.data?.agents) }
-}
-
-function StatusTabs({ search, data }: { search: SearchOf<'agents'>; data: UiAgentsQuery | undefined }) {
-  const navigate = route.useNavigate()
-  const counts = (of: { totalCount: number } | undefined) => of && { count: of.totalCount, isExact: true }
-  return (
-    <Tabs<NonNullable<SearchOf<'agents'>['status']>>
-      label="By status"
-      tabs={[
-        { tab: undefined, name: 'All', counted: counts(data?.present) },
-        { tab: 'alive', name: 'Alive', counted: counts(data?.alive) },
-        { tab: 'suspect', name: 'Suspect', counted: counts(data?.suspect) },
-        { tab: 'lost', name: 'Lost', counted: counts(data?.lost) },
-        { tab: 'draining', name: 'Draining', counted: counts(data?.draining) },
-        { tab: 'removed', name: 'Removed', counted: counts(data?.removed) },
-      ]}
-      chosen={search.status}
-      onChoose={(status) =>
-        void navigate({ search: (before) => ({ ...before, dropped: undefined, status }), replace: true })
-      }
-    />
-  )
-}
-
-/** Why there is none, and what next. */
-function Empty({ search: { status, group } }: { search: SearchOf<'agents'> }) {
-  const navigate = route.useNavigate()
-  if (status === undefined && group === undefined) {
-    return (
-      <div className="empty">
-        <h2>No agent is there</h2>
-        <p>A server runs kernels itself if it has the role agent. Other machines join with an agent of their own:</p>
-        <pre className="empty-command">
-          <code>npx reprise agent --server {location.origin} --token-file FILE</code>
-        </pre>
-      </div>
-    )
-  }
-  return (
-    <EmptyUnderFilters
-      title="No agent fits"
-      filters={{ status, group }}
-      onRemove={(name) =>
-        void navigate({ search: (before) => ({ ...before, dropped: undefined, [name]: undefined }), replace: true })
-      }
-    />
+        chosen={status}
+        onChoose={(chosen) => change({ status: chosen })}
+      />
+    </ListPage>
   )
 }
 
 type Group = UiAgentsQuery['resourceGroups'][number]
 
-/** The resource groups with what is used of them. One that is chosen narrows the list of agents, and back. */
+/**
+ * The resource groups with their use. Choosing one filters the list of agents; choosing it again removes the filter.
+ */
 function GroupCards({ groups, search }: { groups: readonly Group[]; search: SearchOf<'agents'> }) {
   return (
     <ul className="group-cards" aria-label="Resource groups">
@@ -164,16 +117,9 @@ function GroupCard({ group, search }: { group: Group; search: SearchOf<'agents'>
       </div>
       {group.draining && <Draining group={group} />}
       {slots.length === 0 ? (
-        <p className="group-none">Nothing runs here: none of its agents is there.</p>
+        <p className="group-none">Nothing runs here: none of its agents is alive.</p>
       ) : (
-        slots.map(({ slot, used, capacity, utilisation }) => (
-          <Meter
-            key={slot}
-            name={slot}
-            share={utilisation}
-            words={`${roughAmount(slot, used)} of ${roughAmount(slot, capacity)}`}
-          />
-        ))
+        slots.map((each) => <SlotMeter key={each.slot} {...each} />)
       )}
     </li>
   )
@@ -201,57 +147,62 @@ function Draining({ group: { drainedAt, drainReason } }: { group: Group }) {
   )
 }
 
-/** Further ones are on the agent's own page. */
+/** More meters are on the agent's page. */
 const METERS_MAX = 3
 
-interface Props {
-  agent: UiAgentRowFragment
-  rowIndex: number
-  showsGroup: boolean
-  /** To drain or to resume it. */
-  change: AgentAct | undefined
-}
-
-function AgentRow({ agent, rowIndex, showsGroup, change }: Props) {
-  const { agentId, name, status, drainReason, resourceGroup, slots, kernels, lastHeardAt } = agent
-  return (
-    <div role="row" aria-rowindex={rowIndex} className="table-row agent-row" data-status={status}>
-      <span role="cell" className="agent-name named">
-        <Link to="/agents/$agentId" params={{ agentId }} className="table-link" title={name}>
-          {name}
-        </Link>
-        {showsGroup && <span className="table-tag">{resourceGroup.name}</span>}
-      </span>
-      <span role="cell" className="agent-state">
-        <AgentStatusMark status={status} />
-        {drainReason !== null && (
-          <span className="agent-why" title={drainReason}>
-            {drainReason}
-          </span>
-        )}
-      </span>
-      <span role="cell" className="agent-meters">
-        {slots.slice(0, METERS_MAX).map(({ slot, used, capacity, utilisation }) => (
-          <Meter
-            key={slot}
-            small
-            name={slot}
-            share={utilisation}
-            words={`${roughAmount(slot, used)} of ${roughAmount(slot, capacity)}`}
-          />
-        ))}
-      </span>
-      <span role="cell" className="agent-kernels number">
-        {count(kernels.totalCount)}
-      </span>
-      <span role="cell" className="agent-heard">
-        <Ago at={lastHeardAt} said="heard" />
-      </span>
-      <span role="cell" className="row-actions">
-        {change && <ChangeButton agent={name} change={change} />}
-      </span>
-    </div>
-  )
+function columnsOf(
+  showsGroup: boolean,
+  changeOf: (agent: UiAgentRowFragment) => AgentAct | undefined,
+): readonly Column<UiAgentRowFragment>[] {
+  return [
+    {
+      title: 'Agent',
+      className: 'agent-name named',
+      cell: ({ agentId, name, resourceGroup }) => (
+        <>
+          <Link to="/agents/$agentId" params={{ agentId }} className="table-link" title={name}>
+            {name}
+          </Link>
+          {showsGroup && <span className="table-tag">{resourceGroup.name}</span>}
+        </>
+      ),
+    },
+    {
+      title: 'Status',
+      className: 'agent-state',
+      cell: ({ status, drainReason }) => (
+        <>
+          <AgentStatusMark status={status} />
+          {drainReason !== null && (
+            <span className="agent-why" title={drainReason}>
+              {drainReason}
+            </span>
+          )}
+        </>
+      ),
+    },
+    {
+      title: 'In use',
+      className: 'agent-meters',
+      cell: ({ slots }) => slots.slice(0, METERS_MAX).map((each) => <SlotMeter key={each.slot} small {...each} />),
+    },
+    {
+      title: 'Kernels',
+      headClass: 'number',
+      className: 'agent-kernels number',
+      cell: ({ kernels }) => count(kernels.totalCount),
+    },
+    { title: 'Heard', className: 'agent-heard', cell: ({ lastHeardAt }) => <Ago at={lastHeardAt} said="heard" /> },
+    {
+      title: 'Actions',
+      isHidden: true,
+      className: 'row-actions',
+      cell: (agent) => {
+        const change = changeOf(agent)
+        return change && <ChangeButton agent={agent.name} change={change} />
+      },
+    },
+  ]
 }
 
 function ChangeButton({ agent, change: { name, whyNot, run } }: { agent: string; change: AgentAct }) {

@@ -1,10 +1,10 @@
-import { Button, Field, typed } from '../../design/controls.tsx'
+import { Button, TextField, typed } from '../../design/controls.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { counted } from '../../words/numbers.ts'
 
 const REASON_LENGTH_MAX = 200
 
-/** Asks for the reason, which everybody sees beside the agent. */
+/** Asks for the reason, which is shown beside the agent. */
 export function DrainDialog(props: {
   name: string
   kernels: number
@@ -24,11 +24,15 @@ export function DrainDialog(props: {
       >
         <p className="dialog-note">
           It gets no new work until it is resumed, also after a restart.
-          {kernels > 0 && ` What it runs goes on: ${counted(kernels, 'kernel')}.`}
+          {kernels > 0 && ` Its kernels continue: ${counted(kernels, 'kernel')}.`}
         </p>
-        <Field label="Reason" hint="Shown beside the agent">
-          {(control) => <input {...control} name="reason" autoComplete="off" maxLength={REASON_LENGTH_MAX} />}
-        </Field>
+        <TextField
+          label="Reason"
+          hint="Shown beside the agent"
+          name="reason"
+          spellCheck
+          maxLength={REASON_LENGTH_MAX}
+        />
         <div className="dialog-buttons">
           <Button onClick={onClose}>Keep it</Button>
           <Button kind="primary" type="submit" disabled={isBusy}>

@@ -181,7 +181,7 @@ function Changes({
   )
 }
 
-/** What decided, in words: `no rule matched`, `out of memory is retried`, `uses up a retry`. */
+/** The reasons of a decision: `no rule matched`, `out of memory is retried`, `uses up a retry`. */
 export function decisionWords({ matchedRule, cause, counted, phase }: UiDecisionFragment): string[] {
   const goesOn = phase === 'DISPATCHED' || phase === 'SCHEDULED' || phase === 'HELD'
   return [
@@ -212,7 +212,7 @@ export function DelayParts({ decision }: { decision: UiDecisionFragment }) {
   )
 }
 
-/** Short ones to the millisecond: so the sum can be checked. */
+/** Short delays to the millisecond, so that the sum can be checked. */
 function exact(seconds: number): string {
   return seconds < 60 ? `${Number(seconds.toFixed(3))}\u00a0s` : duration(seconds)
 }
@@ -223,7 +223,7 @@ interface FoundProps {
   moments: Moments
 }
 
-/** What an attempt found, and when that was made; or why it has none. */
+/** The checkpoint that an attempt found, with its time; or why there was none. */
 function FoundCheckpoint({ session, publishedAt, moments }: FoundProps) {
   const { state, bytes: size, note } = session.checkpoint
   return (
@@ -245,7 +245,7 @@ interface KeptProps {
   moments: Moments
 }
 
-/** What a next attempt would find, and whether it would elsewhere, too. */
+/** The checkpoint for the next attempt, and whether other agents have it too. */
 export function KeptCheckpoint({ chain, now, moments }: KeptProps) {
   const { checkpointBytes: size, checkpointAttempt: attempt, checkpointPublishedAt, checkpointCopiedAt } = chain
   if (!size && attempt === null) return null

@@ -109,7 +109,7 @@ const ResubmitDialog = lazy(async () => ({ default: (await import('./resubmit-fo
 
 type Action = Chain['actions'][number]['action']
 
-/** The actions on a chain. Those that are not possible now say why. */
+/** The actions on a chain. Those that are not possible now show the reason. */
 function ChainActions({ chain, onDone }: { chain: Chain; onDone: () => void }) {
   const { name, newestAttempt } = chain
   const { sessionId } = newestAttempt

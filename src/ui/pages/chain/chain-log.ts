@@ -7,14 +7,14 @@ import { UiAttemptKernelsDocument, UiKernelLogDocument, UiKernelLogFollowDocumen
 export interface LoggedAttempt {
   attempt: number
   sessionId: string
-  /** How it ended, and what followed: for between its log and the next one's. */
+  /** How the attempt ended and what followed, for the note between its log and the next one. */
   end: string
 }
 
 const LOOKED_FOR_EVERY_MS = 1_000
 const ALL_CHUNKS = 100
 
-/** Of an attempt that never ran. */
+/** The log of an attempt that never ran. */
 const NOTHING: LogSource = {
   hasEarlier: () => false,
   earlier: async () => [],
@@ -23,8 +23,8 @@ const NOTHING: LogSource = {
 }
 
 /**
- * The logs of all attempts as one, each that of its main kernel, with what became of an attempt between it and the next.
- * Attempts that come while it is read follow. `attempts`: those there are at present, oldest first.
+ * The logs of all attempts as one, each of the main kernel, with a note about the end of each attempt before the next
+ * one. Attempts that begin meanwhile are added. `attempts`: the present ones, oldest first.
  */
 export function chainLog(attempts: () => readonly LoggedAttempt[]): LogSource {
   const newest = attempts().at(-1)!
@@ -69,7 +69,7 @@ function noteOf({ end }: LoggedAttempt): LogPiece {
   return { stream: NOTE, text: `${end}\n` }
 }
 
-/** From its beginning, and then as it comes. */
+/** Reads a log from its beginning, then follows it. */
 async function* whole(log: LogSource, signal: AbortSignal): AsyncGenerator<readonly LogPiece[], void, void> {
   const read: (readonly LogPiece[])[] = []
   while (log.hasEarlier()) read.unshift(await log.earlier(ALL_CHUNKS, signal))
@@ -77,7 +77,7 @@ async function* whole(log: LogSource, signal: AbortSignal): AsyncGenerator<reado
   yield* log.later(signal)
 }
 
-/** Waits for its kernel, as long as there may be one. */
+/** Waits for the attempt's kernel, as long as it can get one. */
 async function startedLog(attempt: LoggedAttempt, signal: AbortSignal): Promise<LogSource> {
   return until(async () => {
     const { log, isOver } = await openedLog(attempt, signal)
@@ -105,10 +105,10 @@ async function until<T>(look: () => T | undefined | Promise<T | undefined>, sign
   }
 }
 
-/** Of up to so many bytes, all is read at once. */
+/** Logs of up to this size are read whole. */
 const WHOLE_BYTES_MAX = 2_000_000
 
-/** The log of a kernel; what comes later if it is live. */
+/** The log of a kernel; a live one is followed. */
 export function kernelLog({ id, kernelId, isLive }: { id: string; kernelId: string; isLive: boolean }): LogSource {
   let before: string | null | undefined
   let after: string | null = null
@@ -132,7 +132,7 @@ export function kernelLog({ id, kernelId, isLive }: { id: string; kernelId: stri
 
 async function readPage(id: string, last: number, before: string | null, signal: AbortSignal) {
   const { node } = await connection.request(UiKernelLogDocument, { kernelId: id, last, before }, { signal })
-  if (node?.__typename !== 'Kernel') throw new Error('This log is not there any more')
+  if (node?.__typename !== 'Kernel') throw new Error('This log no longer exists')
   const { edges, pageInfo } = node.logs
   return {
     pieces: edges.map((edge) => edge.node),

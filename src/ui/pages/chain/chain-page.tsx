@@ -3,6 +3,7 @@ import { useEffect, useMemo } from 'react'
 import { setServerNow, useServerNow } from '../../api/clock.ts'
 import { useKeys } from '../../app/keys.ts'
 import { useMoments } from '../../app/moments.tsx'
+import { useTitle } from '../../app/page.tsx'
 import { Button } from '../../design/controls.tsx'
 import { barsOf, timelineOf } from '../../timeline/bars.ts'
 import type { EpochMark } from '../../timeline/timeline-svg.tsx'
@@ -26,9 +27,7 @@ export function ChainPage() {
   useEffect(() => {
     if (data) setServerNow(data.now)
   }, [data])
-  useEffect(() => {
-    if (data?.chain) document.title = `${data.chain.name} · Reprise`
-  }, [data?.chain])
+  useTitle(data?.chain?.name)
   if (data?.chain)
     return <LoadedChain chain={data.chain} serverNow={data.now} reread={reread} {...{ segments, isPartial }} />
   if (error) return <Failure message={error.message} onAgain={() => void reread()} />
@@ -99,7 +98,7 @@ function LoadedChain({ chain, serverNow, segments, isPartial, reread }: LoadedPr
             ghost={timeline.ghost}
           />
           <ChainTabs
-            // What is read of all attempts is not read again for another one.
+            // The joined log is not read again when another attempt is chosen.
             key={search.log ?? bar.session.sessionId}
             bar={bar}
             bars={bars}
@@ -157,7 +156,7 @@ function NotFound() {
   )
 }
 
-/** As high as what comes, so that nothing moves. */
+/** A placeholder as high as the page, so that nothing moves. */
 function Skeleton() {
   return (
     <div className="chain-page" aria-busy="true">

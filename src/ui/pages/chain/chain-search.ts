@@ -1,14 +1,14 @@
 /** The parameters of a chain page's address. */
 export interface ChainSearch {
-  /** The chosen one; without it the newest. */
+  /** The chosen attempt; undefined for the newest. */
   attempt?: number
   tab?: ChainTab
-  /** Waits are not cut. */
+  /** Shows waits to scale, not cut. */
   scale?: true
-  /** The part of its time that is seen, in milliseconds since 1970. */
+  /** The visible part of the timeline, in milliseconds since 1970. */
   from?: number
   to?: number
-  /** The logs of all attempts, read as one. */
+  /** Shows the logs of all attempts as one. */
   log?: 'all'
   /** The line of the log that somebody linked to, from 1. */
   line?: number
@@ -17,7 +17,7 @@ export interface ChainSearch {
 export const CHAIN_TABS = ['logs', 'decision', 'history', 'spec', 'kernels'] as const
 export type ChainTab = (typeof CHAIN_TABS)[number]
 
-/** Without what is not understood. */
+/** Parses the parameters; leaves out those that it cannot parse. */
 export function readChainSearch({ attempt, tab, scale, from, to, log, line }: Record<string, unknown>): ChainSearch {
   const isRange = typeof from === 'number' && typeof to === 'number' && Number.isFinite(from) && to > from
   return {

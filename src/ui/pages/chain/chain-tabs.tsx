@@ -105,7 +105,7 @@ function KernelsTab({ kernels, isRead, moments }: { kernels: readonly Kernel[]; 
   if (!isRead) return null
   if (kernels.length === 0) return <p className="chain-empty">It has no kernels yet.</p>
   return (
-    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is reached by the keyboard
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- the keyboard scrolls it
     <div className="record-scroll" role="region" aria-label="Kernels" tabIndex={0}>
       <table className="record-table">
         <thead>
@@ -147,13 +147,13 @@ function KernelsTab({ kernels, isRead, moments }: { kernels: readonly Kernel[]; 
   )
 }
 
-/** Why there is another attempt, or none: with all that was weighed. */
+/** Why there is another attempt or none, with everything that was considered. */
 function DecisionTab({ decision, bar, moments }: { decision: UiDecisionFragment | null; bar: Bar; moments: Moments }) {
   if (decision === null)
     return (
       <p className="chain-empty">
         {bar.outcome === 'LIVE'
-          ? 'It is decided when this attempt has ended.'
+          ? 'The decision follows when this attempt has ended.'
           : 'Nothing was decided about this attempt.'}
       </p>
     )

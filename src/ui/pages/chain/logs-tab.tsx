@@ -15,7 +15,7 @@ interface Props {
   bar: Bar
   bars: readonly Bar[]
   kernels: readonly Kernel[]
-  /** Whether they have been read; until then nothing is known of them. */
+  /** Whether the kernels have been read. */
   isRead: boolean
   timeline: Timeline
   now: number
@@ -44,7 +44,7 @@ export function LogsTab({ bar, bars, kernels, isRead, timeline, now, line, onLin
       <>
         {all && <div className="log-tools">{all}</div>}
         <p className="chain-empty" aria-busy={!isRead}>
-          {!isRead ? '' : waits ? 'It writes nothing before it runs.' : 'It never ran, so it wrote nothing.'}
+          {!isRead ? '' : waits ? 'It has no log before it runs.' : 'It never ran, so it has no log.'}
         </p>
       </>
     )
@@ -154,7 +154,7 @@ function loggedAttempt(bar: Bar): LoggedAttempt {
   }
 }
 
-/** What follows the last line: how the attempt ended, and when there is another. */
+/** The notes after the last line: how the attempt ended, and when the next one starts. */
 function endsOf(bar: Bar, next: Bar | undefined, { ghost }: Timeline, now: number): { key: string; text: string }[] {
   if (bar.outcome === 'LIVE') return []
   const ends = [{ key: 'end', text: `attempt ${bar.attempt} ended: ${endOf(bar)}` }]

@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { FreshCheckpoint, overridesOf } from '../../bulk/overrides.tsx'
-import { Button, Field } from '../../design/controls.tsx'
+import { Button, TextField } from '../../design/controls.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { amountWords } from '../../words/numbers.ts'
 import { type UiResubmitMutationVariables, UiSpecDocument, type UiSpecQuery } from './chain.generated.ts'
@@ -23,7 +23,7 @@ interface Overridable {
   value: string
 }
 
-/** What a resubmission may change, filled with what the chain has. What was left as it is, is not sent. */
+/** The form for a resubmission, filled with the chain's values. Only changed ones are sent. */
 export function ResubmitDialog({ name, sessionId, ...rest }: Props) {
   const [{ data }] = useQuery({ query: UiSpecDocument, variables: { sessionId } })
   const spec = data?.session
@@ -58,17 +58,13 @@ function Form({ spec, isBusy, onClose, onSubmit }: Omit<Props, 'sessionId' | 'na
       <p className="dialog-note">A new budget of retries begins. Change what should be different:</p>
       <div className="fields">
         {fields.map(({ name, label, value }) => (
-          <Field key={name} label={label}>
-            {(control) => (
-              <input
-                {...control}
-                type="text"
-                value={values[name] ?? value}
-                spellCheck={false}
-                onChange={(event) => setValues((last) => ({ ...last, [name]: event.target.value }))}
-              />
-            )}
-          </Field>
+          <TextField
+            key={name}
+            label={label}
+            type="text"
+            value={values[name] ?? value}
+            onType={(text) => setValues((last) => ({ ...last, [name]: text }))}
+          />
         ))}
         <FreshCheckpoint isFresh={isFresh} onChange={setFresh} />
       </div>

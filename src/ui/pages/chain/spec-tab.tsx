@@ -58,7 +58,7 @@ function Row({ name, value }: { name: string; value: string }) {
   )
 }
 
-/** Masked until somebody asks for it. */
+/** A variable's value, masked until the user shows it. */
 function Variable({ name, value }: { name: string; value: string }) {
   const [isShown, setIsShown] = useState(false)
   return (
@@ -106,7 +106,7 @@ function rowsOf(spec: Spec): [string, string][] {
   return rows.filter((row): row is [string, string] => Boolean(row[1]))
 }
 
-/** What ran, or has to run; and that it is not what the attempt before ran. */
+/** The digest of the image that ran or has to run; and whether the attempt before had another one. */
 function digestWords({ imageDigest, requiredImageDigest, parentSession }: Spec): string | null {
   if (imageDigest === null) return requiredImageDigest && `${requiredImageDigest}, as before`
   const before = parentSession?.imageDigest ?? null

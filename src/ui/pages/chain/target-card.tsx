@@ -18,7 +18,7 @@ interface Props {
   schedule: UiScheduleQuery['retryPolicyPreview']['schedule']
 }
 
-/** What stands beside a bar, a gap or the planned retry. */
+/** The card about a bar, a gap or the planned retry. */
 export function TargetCard({ target, timeline, moments, now, schedule }: Props) {
   if (target.kind === 'ghost')
     return (
@@ -83,7 +83,7 @@ function useLastLines(session: UiAttemptQuery['session'] | undefined): string[] 
         ),
       )
     }
-    // The card is of use without them.
+    // The card is useful without these lines.
     read().catch(() => undefined)
     return () => left.abort()
   }, [id, bytes])

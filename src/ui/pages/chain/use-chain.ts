@@ -14,12 +14,12 @@ import {
 
 export type Chain = NonNullable<UiChainQuery['chain']>
 
-/** Chains of more attempts show the newest of them. */
+/** Of chains with more segments, the newest are shown. */
 const SEGMENTS_MAX = 5_000
 
 type Edge = UiSegmentsFragment['edges'][number]
 
-/** A chain with its timeline: the newest segments at once, and earlier ones as they are read. */
+/** Reads a chain with its timeline: the newest segments first, earlier ones after them. */
 export function useChain(chainId: string) {
   const variables = { chainId }
   const [{ data, error, fetching }] = useQuery({
@@ -37,7 +37,7 @@ export function useChain(chainId: string) {
   return { data, error, fetching, reread, segments, isPartial: earlier.isReading }
 }
 
-/** What changes between attempts; what is left of the policy's schedule after the newest one. */
+/** Reads the changes between attempts, and the rest of the policy's schedule after the newest one. */
 export function usePlans(chain: Chain | undefined | null) {
   const chainId = chain?.chainId ?? ''
   const goesOn = chain !== null && chain !== undefined && chain.endedAt === null
@@ -53,7 +53,7 @@ export function usePlans(chain: Chain | undefined | null) {
   })
   const attempts = chain?.attempts ?? 0
   const rereadChanges = useReread(UiChainChangesDocument, { chainId })
-  // With the second one it is read for the first time.
+  // First read when there is a second attempt.
   useRereadWhen(Math.max(attempts, 2), rereadChanges)
   return {
     changes: changes.data?.chain?.changes.edges.map(({ node }) => node) ?? [],
@@ -93,14 +93,14 @@ function useEarlier(chainId: string, newest: UiSegmentsFragment | undefined) {
       setEdges([])
     }
   }, [chainId, hasEarlier])
-  // What has come since then slides out of the newest page: it is kept.
+  // Segments that leave the newest page are kept.
   useEffect(() => {
     if (newest) setEdges((last) => (last.length === 0 ? last : joined(last, newest.edges)))
   }, [newest])
   return { edges, isReading }
 }
 
-/** `newer` where it begins; all of `older` before that. */
+/** All of `newer`, and the part of `older` before it. */
 function joined(older: readonly Edge[], newer: readonly Edge[]): Edge[] {
   const first = newer.at(0)
   if (first === undefined) return [...older]

@@ -44,7 +44,7 @@ export interface ChainList {
 }
 
 /**
- * The chains of a search, a page at a time, and kept up to date. `isAtTop`: nobody has scrolled away from the first rows.
+ * The chains of a search, page by page, kept up to date. `isAtTop`: whether the list is scrolled to its first rows.
  */
 export function useChainList(
   search: SearchOf<'chains'>,
@@ -62,7 +62,7 @@ export function useChainList(
 
   const orderBy = ORDERS[search.order ?? DEFAULT_ORDER]
   const key = keyOf(search)
-  // oxlint-disable-next-line react/exhaustive-deps -- the time that is in it stays what it was when the list was read
+  // oxlint-disable-next-line react/exhaustive-deps -- its time stays that of the first read
   const filter = useMemo(() => chainFilterOf(search, serverNow()), [key, round])
 
   const shownKey = useRef(key)
@@ -160,7 +160,7 @@ export function useChainList(
   }
 }
 
-/** When somebody last did anything here. */
+/** The time of the last input on this page. */
 function useTouch() {
   const at = useRef(-Infinity)
   useEffect(() => {
@@ -177,18 +177,18 @@ function useTouch() {
 }
 
 export interface Rows {
-  /** By chain, the newest attempt that was seen when it was chosen. */
+  /** The chosen chains, each with its newest attempt at the time of the choice. */
   chosen: ReadonlyMap<string, string>
-  /** Of the row that the keys are about. */
+  /** The chain of the row to which the keys apply. */
   current: string | undefined
   choose: (chain: ChainRow) => void
   setCurrent: (chainId: string) => void
-  /** All that are loaded, but for this one. */
+  /** Chooses all loaded rows except this one. */
   chooseAll: (but?: ChainRow) => void
   clear: () => void
 }
 
-/** Which rows are chosen, and which one the keys are about. */
+/** The chosen rows, and the row to which the keys apply. */
 export function useRows({ rows, reload }: ChainList, show: (index: number) => void): Rows {
   const navigate = useNavigate()
   const act = useAct()
@@ -243,7 +243,7 @@ export function useRows({ rows, reload }: ChainList, show: (index: number) => vo
   }
 }
 
-/** Changes the address: what is undefined is left out of it. */
+/** Changes parameters of the address; undefined ones are left out of it. */
 export function useChangeSearch(): (change: Partial<SearchOf<'chains'>>) => void {
   const navigate = useNavigate()
   return (change) =>

@@ -7,7 +7,7 @@ import type { ChainRow as Row } from './read-chains.ts'
 
 interface ChainRowProps {
   chain: Row
-  /** Among all rows, from 1. */
+  /** The row's number, from 1. */
   rowIndex: number
   isChosen: boolean
   isCurrent: boolean

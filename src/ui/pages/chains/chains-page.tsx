@@ -1,9 +1,9 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { startTransition, useEffect, useRef, useState } from 'react'
-import { Dropped } from '../../app/list/list-panel.tsx'
+import { IgnoredParameters } from '../../app/list/list-page.tsx'
 import { type SearchOf, STATE_TABS, type StateTab } from '../../app/list/search.ts'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { ProblemPanel } from '../../app/page.tsx'
 import { Button, Keys } from '../../design/controls.tsx'
 import { ArrowUpIcon } from '../../design/icons.tsx'
 import { Skeleton } from '../../design/panel.tsx'
@@ -20,15 +20,17 @@ import '../../design/panel.css'
 const route = getRouteApi('/frame/chains')
 
 const ROW_PX = 37
-/** Of the names of the columns, which stay above the rows. */
+/** The height of the heading, which stays above the rows. */
 const HEAD_PX = 31
 const ROW_NARROW_PX = 63
-/** About as much of the window has rows. */
+/** The share of the window's height that the rows take, roughly. */
 const TABLE_SHARE = 0.7
-/** Above and below what is seen, once that is drawn. */
+/** Rows drawn above and below the view, after the visible ones. */
 const OVERSCAN_ROWS = 12
 const NARROW = '(width < 720px)'
-/** Rows before the end of what is loaded at which the next page is asked for; of few rows, a quarter. */
+/**
+ * The next page is read when fewer loaded rows than this are left below the view; with few rows, a quarter of them.
+ */
 const AHEAD_ROWS = 40
 
 export function ChainsPage() {
@@ -44,12 +46,12 @@ export function ChainsPage() {
   const { without, columns } = useColumns()
   const isNarrow = useMatches(NARROW)
   const isDrawn = useDrawn(rows.length > 0)
-  // oxlint-disable-next-line react/incompatible-library -- nothing here is compiled to remember what it returns
+  // oxlint-disable-next-line react/incompatible-library -- no compiler memoizes it
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => (isNarrow ? ROW_NARROW_PX : ROW_PX),
-    // Until it is measured: so rows are in what is drawn first.
+    // Assumed until it is measured, so that the first frame has rows.
     initialRect: { width: innerWidth, height: innerHeight * TABLE_SHARE },
     overscan: isDrawn ? OVERSCAN_ROWS : 0,
     scrollPaddingStart: isNarrow ? 0 : HEAD_PX,
@@ -71,13 +73,13 @@ export function ChainsPage() {
   const { fresh, moved } = list.pending
   return (
     <div className="list-page">
-      <div className="chains-head">
+      <div className="list-head">
         <h1 tabIndex={-1}>Chains</h1>
         <SelectionBar rows={selected} all={all} total={total} onDone={list.reload} />
       </div>
       <StateTabs state={search.state} counts={list.counts} />
       <Filters search={search} />
-      <Dropped names={search.dropped} />
+      <IgnoredParameters names={search.dropped} />
       <div className="table-panel">
         {(fresh.size > 0 || moved.size > 0) && <Pill list={list} scroller={scroller} />}
         {error && rows.length === 0 ? (
@@ -158,7 +160,7 @@ export function ChainsPage() {
   )
 }
 
-/** How many chains match, whichever are loaded. */
+/** The number of matching chains, loaded or not. */
 function totalOf({ counts }: ChainList, state: StateTab | undefined): Total | null {
   if (!counts) return null
   const some = state === undefined ? counts : counts.filter((each) => each.state === STATE_TABS[state])
@@ -206,7 +208,7 @@ function Foot({ list: { rows, hasMore }, total }: { list: ChainList; total: Tota
   )
 }
 
-/** Whether a frame with it has been drawn. */
+/** Whether a frame has been drawn since it was there. */
 function useDrawn(isThere: boolean): boolean {
   const [isDrawn, setIsDrawn] = useState(false)
   useEffect(() => {
@@ -232,7 +234,7 @@ const FIRST = `npx reprise run --name first --retries 3 --retry-delay 5s -- \\
   sh -c 'echo attempt $REPRISE_ATTEMPT; test $REPRISE_ATTEMPT -ge 3'
 npx reprise chains`
 
-/** Why there is nothing, and what next. */
+/** Shown where there are no chains: the filters, or how to create the first one. */
 export function Empty({ search }: { search: SearchOf<'chains'> }) {
   const change = useChangeSearch()
   const { order: _, dropped: __, ...narrowing } = search

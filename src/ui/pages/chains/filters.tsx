@@ -29,10 +29,12 @@ const TAB_NAMES: Record<StateTab, string> = {
 
 export function StateTabs({ state, counts }: { state: StateTab | undefined; counts: Counts | null }) {
   const change = useChangeSearch()
-  const byState = new Map(counts?.map((each) => [each.state, each]))
+  const byState = new Map(
+    counts?.map(({ state: of, count, isExact }) => [of, { totalCount: count, totalCountIsExact: isExact }]),
+  )
   const total = counts && {
-    count: counts.reduce((sum, each) => sum + each.count, 0),
-    isExact: counts.every(({ isExact }) => isExact),
+    totalCount: counts.reduce((sum, each) => sum + each.count, 0),
+    totalCountIsExact: counts.every(({ isExact }) => isExact),
   }
   const tabs = [
     { tab: undefined, name: 'All', counted: total },
@@ -105,7 +107,7 @@ export function Filters({ search }: { search: SearchOf<'chains'> }) {
   )
 }
 
-/** The list begins with what was active on that day, however many chains came after it. */
+/** Moves the start of the list to chains that were active on a day. */
 function GoToDate() {
   const change = useChangeSearch()
   const [isOpen, setOpen] = useState(false)
@@ -120,7 +122,7 @@ function GoToDate() {
     event.preventDefault()
     const [year, month, day] = typed(event.currentTarget, 'day').split('-').map(Number)
     if (year !== undefined && month !== undefined && day !== undefined && year > 0) {
-      // Up to the end of that day, by the clock on the wall.
+      // Up to the end of that day in local time.
       change({ to: new Date(year, month - 1, day + 1).toISOString(), since: undefined, order: undefined })
     }
     setOpen(false)
@@ -131,7 +133,7 @@ function GoToDate() {
         name="day"
         type="date"
         aria-label="Day to go to"
-        // oxlint-disable-next-line jsx-a11y/no-autofocus -- it appears where it was asked for
+        // oxlint-disable-next-line jsx-a11y/no-autofocus -- it appears after a click
         autoFocus
         onKeyDown={(event) => {
           if (event.key === 'Escape') setOpen(false)
@@ -172,7 +174,7 @@ function LabelFilter({ label }: { label: string | undefined }) {
         name="label"
         aria-label="Label, as key=value"
         placeholder="team=cms"
-        // oxlint-disable-next-line jsx-a11y/no-autofocus -- it appears where it was asked for
+        // oxlint-disable-next-line jsx-a11y/no-autofocus -- it appears after a click
         autoFocus
         autoComplete="off"
         spellCheck="false"
@@ -185,7 +187,7 @@ function LabelFilter({ label }: { label: string | undefined }) {
   )
 }
 
-/** Filters that were chosen elsewhere; each can be removed. */
+/** Filters that were set on other pages; each can be removed. */
 function FilterChips({ search }: { search: SearchOf<'chains'> }) {
   const change = useChangeSearch()
   const moments = useMoments()
@@ -199,7 +201,7 @@ function FilterChips({ search }: { search: SearchOf<'chains'> }) {
 
 interface Chip {
   words: string
-  /** What it takes away. */
+  /** The change of the address that removes it. */
   without: Partial<SearchOf<'chains'>>
 }
 

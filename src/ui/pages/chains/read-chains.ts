@@ -16,10 +16,10 @@ import {
 export type ChainRow = UiChainRowFragment
 export type Counts = UiChainCountsQuery['chains']['counts']
 
-/** As high as rows are at least. */
+/** The least height of a row. */
 const ROW_PX = 37
 const FIRST_ROWS_MIN = 20
-/** More than a screen: nothing has to be asked for after them before somebody scrolls. */
+/** More than a screen, so that nothing else is read before the user scrolls. */
 const AGAIN_ROWS = 50
 export const PAGE_ROWS = 100
 
@@ -27,14 +27,14 @@ export interface Listed {
   rows: readonly ChainRow[]
   endCursor: string | null
   hasMore: boolean
-  /** Of the events that are in it. */
+  /** The cursor of the newest event in the data. */
   cursor: string
 }
 
-/** The data that a list begins with. */
+/** The first data of a list. */
 export interface FirstRead {
   rows: Promise<Listed>
-  /** Null without an answer: the list does without. */
+  /** Null without an answer; the list works without counts. */
   counts: Promise<Counts | null>
 }
 
@@ -43,12 +43,12 @@ export async function readMore(client: Client, filter: ChainFilter, orderBy: Cha
   return listedIn(await ask(client, { filter, orderBy, first: PAGE_ROWS, after, together: false }))
 }
 
-/** A screen of them: the others are asked for once these are drawn. */
+/** One screen of rows; the others are read after these are drawn. */
 function firstRows(): number {
   return Math.min(Math.max(Math.ceil(innerHeight / ROW_PX), FIRST_ROWS_MIN), PAGE_ROWS)
 }
 
-/** Rows and counts, each as soon as it is there. */
+/** Reads rows and counts by two requests, so that each is shown as soon as it comes. */
 export function readFirst(client: Client, filter: ChainFilter, orderBy: ChainOrder): FirstRead {
   const counts = client.query(UiChainCountsDocument, { filter: countedWith(filter) }, UNCACHED).toPromise()
   return {
@@ -57,7 +57,7 @@ export function readFirst(client: Client, filter: ChainFilter, orderBy: ChainOrd
   }
 }
 
-/** The same by one request: of a list that is shown, and read again as often as something changes. */
+/** Reads rows and counts by one request, for a list that is shown already. */
 export function readAgain(client: Client, filter: ChainFilter, orderBy: ChainOrder): FirstRead {
   const both = ask(client, { filter, orderBy, first: AGAIN_ROWS, counted: countedWith(filter), together: true })
   return { rows: both.then(listedIn), counts: both.then(({ counted }) => counted?.counts ?? null).catch(() => null) }
@@ -79,12 +79,12 @@ function listedIn({ chains: { edges, pageInfo }, eventCursor }: UiChainsQuery): 
   }
 }
 
-/** Each state is counted, whichever is listed. */
+/** The filter without the state, as each state is counted. */
 function countedWith(filter: ChainFilter): ChainFilter {
   return { ...filter, state: undefined }
 }
 
-/** Lists of the same key are the same. */
+/** The key of a list; equal lists have equal keys. */
 export function keyOf(search: SearchOf<'chains'>): string {
   return JSON.stringify({ ...search, dropped: undefined })
 }
@@ -93,17 +93,17 @@ interface Begun {
   key: string
   at: number
   read: FirstRead
-  /** Once it is there. */
+  /** The rows, once they are read. */
   listed: Listed | null
 }
 
-/** Later than this it is no longer what there is. */
+/** Data that was read longer ago is not used. */
 const BEGUN_FOR_MS = 5_000
 let begun: Begun | null = null
 
 /**
- * Reads the first rows while the program is still about to draw what surrounds them. Not of a time before now: it is
- * not known yet by the server's clock.
+ * Starts to read the first rows before the rest of the page is drawn. Not with a relative time, as the server's clock
+ * is not known yet.
  */
 export function beginToRead(client: Client, search: SearchOf<'chains'>): void {
   if (search.since !== undefined) return
@@ -124,7 +124,7 @@ export function begunFor(key: string): Begun | null {
   return begun?.key === key && performance.now() - begun.at < BEGUN_FOR_MS ? begun : null
 }
 
-/** It is used once. */
+/** Returns the first read, once. */
 export function takeBegun(key: string): FirstRead | null {
   const found = begunFor(key)
   begun = null

@@ -18,7 +18,7 @@ const BulkDialog = lazy(async () => ({ default: (await import('../../bulk/bulk-d
 interface Props {
   rows: Rows
   all: All
-  /** How many match, as far as it is known. */
+  /** The number of matching chains, as far as it is known. */
   total: { count: number; isExact: boolean } | null
   onDone: () => void
 }
@@ -29,17 +29,17 @@ export interface All {
   setAll: (isAll: boolean) => void
 }
 
-/** Whether all that match are selected: another filter is another selection. */
+/** Whether all matching chains are selected. Another filter ends that selection. */
 export function useAll(search: SearchOf<'chains'>, chosen: Rows['chosen']): All {
   const key = JSON.stringify({ ...search, order: undefined, dropped: undefined })
   const [all, setAll] = useState<{ key: string; filter: ChainFilter } | null>(null)
   const isAll = all?.key === key && chosen.size === 0
-  // The time that is in it stays what it was.
+  // The filter's time stays the same.
   const filter = isAll ? all.filter : chainFilterOf(search, serverNow())
   return { filter, isAll, setAll: (wanted) => setAll(wanted ? { key, filter } : null) }
 }
 
-/** The selection, some rows or all that match, and the actions on it. */
+/** The selected rows, or all that match, and the actions on them. */
 export function SelectionBar({ rows, all, total, onDone }: Props) {
   const { can, role } = useViewer()
   const { chosen, clear } = rows
@@ -74,7 +74,7 @@ export function SelectionBar({ rows, all, total, onDone }: Props) {
   }
   const close = () => {
     setAsked(null)
-    // The button may be gone with the selection.
+    // The button may have disappeared with the selection.
     requestAnimationFrame(() =>
       (opener.current?.isConnected ? opener.current : document.querySelector<HTMLElement>('h1'))?.focus(),
     )
@@ -104,7 +104,7 @@ export function SelectionBar({ rows, all, total, onDone }: Props) {
         <Button
           kind="quiet"
           aria-disabled={!hasFilter}
-          title={hasFilter ? 'X' : 'Narrow the list first: an action on everything there is, is not offered'}
+          title={hasFilter ? 'X' : 'Set a filter first: there is no action on all chains'}
           onClick={selectAll}
         >
           Select all {many} that match

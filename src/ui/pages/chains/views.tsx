@@ -7,7 +7,7 @@ import { Button, typed } from '../../design/controls.tsx'
 import { ChevronIcon } from '../../design/icons.tsx'
 import type { MenuEntry } from '../../design/menu.tsx'
 
-/** An address of the list with a name. */
+/** An address of the list under a name. */
 interface View {
   name: string
   search: SearchOf<'chains'>
@@ -18,7 +18,7 @@ const VIEWS_MAX = 30
 
 const views = createStore<readonly View[]>(readViews())
 
-/** Views that were saved in this browser; what is looked at can be saved as one. */
+/** The views saved in this browser. The present list can be saved as one. */
 export function ViewsMenu({ search }: { search: SearchOf<'chains'> }) {
   const saved = useStore(views)
   const navigate = useNavigate()
@@ -66,7 +66,7 @@ function NameForm({ onName }: { onName: (name: string | undefined) => void }) {
         name="view"
         aria-label="Name of the view"
         placeholder="Name of the view"
-        // oxlint-disable-next-line jsx-a11y/no-autofocus -- it appears where it was asked for
+        // oxlint-disable-next-line jsx-a11y/no-autofocus -- it appears after a click
         autoFocus
         autoComplete="off"
         maxLength={40}
@@ -79,7 +79,7 @@ function NameForm({ onName }: { onName: (name: string | undefined) => void }) {
   )
 }
 
-/** The same for the same list, whatever the order of what it says. */
+/** The key of a list, regardless of the order of its parameters. */
 function keyOf(search: SearchOf<'chains'>): string {
   const entries = Object.entries(search).filter(([name, value]) => value !== undefined && name !== 'dropped')
   return JSON.stringify(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)))
@@ -90,7 +90,7 @@ function keep(after: readonly View[]): void {
   views.set(after)
 }
 
-/** Of another version, perhaps: what is not understood is left out. */
+/** Reads the saved views. They may come from another version: those that cannot be parsed are left out. */
 function readViews(): View[] {
   try {
     const kept: unknown = JSON.parse(localStorage.getItem(KEPT_VIEWS) ?? '[]')
@@ -106,7 +106,7 @@ function readViews(): View[] {
   }
 }
 
-/** Those that can be left out, with what each takes of a row. Labels stand beside the name. */
+/** The columns that can be hidden, each with its width. Labels are beside the name. */
 const COLUMNS = {
   labels: { name: 'Labels', width: '' },
   attempts: { name: 'Attempts', width: '172px' },
@@ -122,7 +122,7 @@ const leftOut = createStore<readonly Column[]>(
   (localStorage.getItem(KEPT_COLUMNS) ?? '').split(' ').filter((each): each is Column => Object.hasOwn(COLUMNS, each)),
 )
 
-/** For the table: the columns that this browser's owner wants. */
+/** The columns that were chosen in this browser, for the table. */
 export function useColumns(): { without: string | undefined; columns: CSSProperties } {
   const without = useStore(leftOut)
   const widths = Object.entries(COLUMNS).flatMap(([column, { width }]) =>

@@ -18,7 +18,7 @@ const ScaleDialog = lazy(async () => ({ default: (await import('./scale-dialog.t
 type Asked = { what: 'scale' | 'destroy' } | { what: 'rollBack'; revision: UiRevisionFragment }
 
 export interface DeploymentActions {
-  /** Why it cannot be changed; null if it can. */
+  /** The reason why it cannot be changed; null if it can. */
   whyNotChanged: string | null
   whyNotDestroyed: string | null
   ask: (what: Asked) => void
@@ -53,7 +53,7 @@ export function useDeploymentActions(deployment: UiDeploymentRowFragment, onDone
       act(
         UiUpdateDeploymentDocument,
         { input: rollBackInput(deploymentId, revision) },
-        { about: name, done: `${name} goes back to what revision ${revision.number} was.` },
+        { about: name, done: `${name} goes back to revision ${revision.number}.` },
       ),
     )
   const destroy = () =>
@@ -85,8 +85,8 @@ export function useDeploymentActions(deployment: UiDeploymentRowFragment, onDone
             onAct={() => void rollBack(asked.revision)}
             onClose={close}
           >
-            {name} gets a new revision that is what revision {asked.revision.number} was, and its replicas are replaced
-            one after the other. Secret variables stay as they are now.
+            {name} gets a new revision equal to revision {asked.revision.number}, and its replicas are replaced one
+            after the other. Secret variables stay as they are now.
           </Confirm>
         )}
         {asked?.what === 'destroy' && (
@@ -107,7 +107,7 @@ export function useDeploymentActions(deployment: UiDeploymentRowFragment, onDone
 
 type Revision = UiRevisionFragment
 
-/** Each of its fields in words, by name: for comparing. */
+/** The fields of a revision in words, by name, for comparing. */
 function fieldsOf(revision: Revision): Record<string, string> {
   const { healthCheck: check } = revision
   const pairs = (given: readonly { key: string; value: string }[]) =>
@@ -131,7 +131,7 @@ function fieldsOf(revision: Revision): Record<string, string> {
   }
 }
 
-/** What a revision has that the one before has not: `LR = 0.1`, `resources: cpu 1 to cpu 2`. */
+/** The differences of a revision from the one before: `LR = 0.1`, `resources: cpu 1 to cpu 2`. */
 export function revisionChanges(before: Revision, after: Revision): string[] {
   const [old, now] = [fieldsOf(before), fieldsOf(after)]
   return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap((name) => {
@@ -142,7 +142,9 @@ export function revisionChanges(before: Revision, after: Revision): string[] {
   })
 }
 
-/** All of an earlier revision but its secret variables, whose values nobody can read: they stay as they are. */
+/**
+ * The input that restores an earlier revision. Secret variables stay as they are, as nobody can read their values.
+ */
 function rollBackInput(deploymentId: string, revision: Revision): UpdateDeploymentInput {
   const { command, image, environ, resourceSlots, resourceGroup, priority, labels, agentLabels, mounts } = revision
   const { portVariable, startTimeout, evictAfter, drain, healthCheck } = revision

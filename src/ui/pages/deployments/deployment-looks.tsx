@@ -49,11 +49,11 @@ function Mark({ icon: Icon, tone, name }: Look) {
   )
 }
 
-/** More are said by their number alone. */
+/** More replicas than this are shown as a number only. */
 const SQUARES_MAX = 16
 const LIVE: readonly RouteStatus[] = ['HEALTHY', 'DEGRADED', 'UNHEALTHY', 'PROVISIONING', 'TERMINATING']
 
-/** A square for each replica, healthy ones first; dashed ones are still to be started. */
+/** A square for each replica, healthy ones first; dashed ones have not started yet. */
 export function Replicas(props: {
   wanted: number
   healthy: number
@@ -75,7 +75,7 @@ export function Replicas(props: {
       <span className="replica-squares" aria-hidden="true">
         {squares.map((status, index) => (
           <span
-            // oxlint-disable-next-line react/no-array-index-key -- those of one status are all the same
+            // oxlint-disable-next-line react/no-array-index-key -- equal ones
             key={`${status} ${index}`}
             className="replica-square"
             data-tone={status === null ? undefined : ROUTES[status].tone}

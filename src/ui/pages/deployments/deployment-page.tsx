@@ -1,14 +1,12 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { useEffect } from 'react'
 import { useServerNow } from '../../api/clock.ts'
 import { useFirstCursor, useLive } from '../../api/live.ts'
 import { usePolled } from '../../api/poll.ts'
-import { problemOf } from '../../api/problem.ts'
+import { DetailHead, type Fact, FactsCard, Missing } from '../../app/detail.tsx'
 import { HistoryCard } from '../../app/history.tsx'
 import { Ago } from '../../app/moments.tsx'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { Outdated, ProblemPanel, useTitle } from '../../app/page.tsx'
 import { Button } from '../../design/controls.tsx'
-import { ArrowLeftIcon } from '../../design/icons.tsx'
 import { Skeleton } from '../../design/panel.tsx'
 import { mountWords } from '../../words/mount.ts'
 import { amountWords, counted } from '../../words/numbers.ts'
@@ -17,16 +15,14 @@ import { type DeploymentActions, useDeploymentActions } from './deployment-actio
 import { DeploymentStatusMark, Replicas } from './deployment-looks.tsx'
 import { RevisionsCard, RoutesCard } from './deployment-parts.tsx'
 import { UiDeploymentDocument, type UiDeploymentQuery } from './deployments.generated.ts'
-import '../../design/panel.css'
 import '../../design/table.css'
-import '../../design/detail.css'
 import './deployments.css'
 
 const route = getRouteApi('/frame/deployments/$deploymentId')
 
 type Deployment = NonNullable<UiDeploymentQuery['deployment']>
 
-/** One deployment: its replicas, where it serves, its revisions, and what became of it. Kept up to date. */
+/** One deployment: its replicas, endpoints, revisions and history. Kept up to date. */
 export function DeploymentPage() {
   const { deploymentId } = route.useParams()
   const { data, error, again } = usePolled(UiDeploymentDocument, { id: deploymentId })
@@ -36,13 +32,10 @@ export function DeploymentPage() {
     onChanges: async () => again(),
     onMissed: again,
   })
-  const name = data?.deployment?.name
-  useEffect(() => {
-    if (name !== undefined) document.title = `${name} · Reprise`
-  }, [name])
+  useTitle(data?.deployment?.name)
   if (!data?.deployment && error) return <ProblemPanel error={error} onAgain={again} />
   if (!data) return <Skeleton />
-  if (!data.deployment) return <NoDeployment />
+  if (!data.deployment) return <Missing noun="deployment" list="/deployments" />
   return <Loaded deployment={data.deployment} error={error} again={again} />
 }
 
@@ -52,15 +45,11 @@ function Loaded(props: { deployment: Deployment; error: Error | undefined; again
   const { id, status, statusReason, statusChangedAt, revision, revisions, live, ended } = deployment
   return (
     <div className="detail-page">
-      {error && (
-        <p className="notice" role="status">
-          This is no longer up to date: {problemOf(error).message}
-        </p>
-      )}
+      <Outdated error={error} />
       <Head deployment={deployment} actions={actions} />
       <div className="detail-columns">
         <Serves deployment={deployment} />
-        <Facts deployment={deployment} />
+        <FactsCard title="About it" facts={factsOf(deployment)} />
       </div>
       <RoutesCard live={live} ended={ended} />
       <RevisionsCard
@@ -79,37 +68,36 @@ function Head({ deployment, actions }: { deployment: Deployment; actions: Deploy
   const { name, status, statusReason, failures, nextRouteAt } = deployment
   const { whyNotChanged, whyNotDestroyed, ask } = actions
   return (
-    <header className="page-head">
-      <div className="back-place">
-        <Link to="/deployments" className="back-link">
-          <ArrowLeftIcon /> Deployments
-        </Link>
-      </div>
-      <h1 tabIndex={-1}>{name}</h1>
-      <DeploymentStatusMark status={status} />
-      <div className="page-actions">
-        <Button
-          aria-disabled={whyNotChanged !== null || undefined}
-          title={whyNotChanged ?? undefined}
-          onClick={() => whyNotChanged === null && ask({ what: 'scale' })}
-        >
-          Scale…
-        </Button>
-        <Button
-          aria-disabled={whyNotDestroyed !== null || undefined}
-          title={whyNotDestroyed ?? undefined}
-          onClick={() => whyNotDestroyed === null && ask({ what: 'destroy' })}
-        >
-          Destroy…
-        </Button>
-      </div>
+    <DetailHead
+      list="/deployments"
+      name={name}
+      mark={<DeploymentStatusMark status={status} />}
+      acts={
+        <>
+          <Button
+            aria-disabled={whyNotChanged !== null || undefined}
+            title={whyNotChanged ?? undefined}
+            onClick={() => whyNotChanged === null && ask({ what: 'scale' })}
+          >
+            Scale…
+          </Button>
+          <Button
+            aria-disabled={whyNotDestroyed !== null || undefined}
+            title={whyNotDestroyed ?? undefined}
+            onClick={() => whyNotDestroyed === null && ask({ what: 'destroy' })}
+          >
+            Destroy…
+          </Button>
+        </>
+      }
+    >
       {statusReason !== null && (
         <p className="page-note">
           {statusReason}
           {failures > 0 && nextRouteAt !== null && <NextRoute at={nextRouteAt} />}
         </p>
       )}
-    </header>
+    </DetailHead>
   )
 }
 
@@ -127,7 +115,7 @@ function Serves({ deployment }: { deployment: Deployment }) {
         <Replicas wanted={replicas} healthy={healthyReplicas} counts={routeCounts} />
       </p>
       <p className="card-none">
-        {`In an update at least ${counted(minHealthy, 'replica')} stay healthy, and ${maxSurge} more than wanted may run.`}
+        {`During an update at least ${counted(minHealthy, 'replica')} stay healthy, and up to ${maxSurge} extra ones may run.`}
       </p>
       <ul className="endpoints" aria-label="Endpoints">
         {endpoints.map(({ url, since }) => (
@@ -139,15 +127,15 @@ function Serves({ deployment }: { deployment: Deployment }) {
           </li>
         ))}
       </ul>
-      {endpoints.length === 0 && <p className="card-none">Clients are sent nowhere at present.</p>}
+      {endpoints.length === 0 && <p className="card-none">It has no endpoints at present.</p>}
     </section>
   )
 }
 
-function Facts({ deployment }: { deployment: Deployment }) {
+function factsOf(deployment: Deployment): Fact[] {
   const { project, revision, createdAt, createdBy, destroyedAt, destroyedBy, deploymentId } = deployment
-  const { healthCheck: check } = revision
-  const facts: [string, React.ReactNode][] = [
+  const { healthCheck: check, mounts } = revision
+  return [
     ['project', project.name],
     [
       'group',
@@ -158,48 +146,20 @@ function Facts({ deployment }: { deployment: Deployment }) {
     ['program', <code key="program">{revision.command.join(' ')}</code>],
     ['each takes', revision.resourceSlots.map(({ slot, amount }) => `${slot} ${amountWords(slot, amount)}`).join(', ')],
     ['checked', `${check.path} every ${check.interval} s, within ${check.timeout} s`],
-    [
-      'created',
-      <>
-        <Ago at={createdAt} />
-        {createdBy !== null && ` by ${createdBy}`}
-      </>,
-    ],
+    ['created', <AgoBy key="created" at={createdAt} by={createdBy} />],
     ['id', <code key="id">{deploymentId}</code>],
+    ...(mounts.length === 0 ? [] : [['volumes', mounts.map(mountWords).join('; ')] as const]),
+    ...(destroyedAt === null
+      ? []
+      : [['destroyed', <AgoBy key="destroyed" at={destroyedAt} by={destroyedBy} />] as const]),
   ]
-  if (revision.mounts.length > 0) facts.push(['volumes', revision.mounts.map(mountWords).join('; ')])
-  if (destroyedAt !== null) {
-    facts.push([
-      'destroyed',
-      <>
-        <Ago at={destroyedAt} />
-        {destroyedBy !== null && ` by ${destroyedBy}`}
-      </>,
-    ])
-  }
-  return (
-    <section className="card" aria-label="About it">
-      <h2>About it</h2>
-      <dl className="facts-table">
-        {facts.map(([name, value]) => (
-          <div key={name} className="fact">
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
-    </section>
-  )
 }
 
-function NoDeployment() {
+function AgoBy({ at, by }: { at: string; by: string | null }) {
   return (
-    <div className="empty">
-      <h1 tabIndex={-1}>There is no such deployment</h1>
-      <p>It does not exist, or it is in a project that you do not see.</p>
-      <Link to="/deployments" className="button">
-        To the deployments
-      </Link>
-    </div>
+    <>
+      <Ago at={at} />
+      {by !== null && ` by ${by}`}
+    </>
   )
 }

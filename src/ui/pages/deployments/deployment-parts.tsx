@@ -1,6 +1,7 @@
-import { Link } from '@tanstack/react-router'
+import { AttemptLink } from '../../app/list/row-link.tsx'
 import { Ago } from '../../app/moments.tsx'
 import { Button } from '../../design/controls.tsx'
+import { type Column, TableCard } from '../../design/table.tsx'
 import { count, counted } from '../../words/numbers.ts'
 import { type DeploymentActions, revisionChanges } from './deployment-actions.tsx'
 import { RouteStatusMark } from './deployment-looks.tsx'
@@ -8,87 +9,72 @@ import type { UiDeploymentQuery, UiRevisionFragment, UiRouteFragment } from './d
 
 type Routes = NonNullable<UiDeploymentQuery['deployment']>['live']
 
-/** Its replicas, each with the session that runs it and what its last check found; below them the newest that ended. */
+/** The routes of a deployment, each with its session and last check; below them the newest that ended. */
 export function RoutesCard({ live, ended }: { live: Routes; ended: Routes }) {
-  const routes = [...live.edges, ...ended.edges].map(({ node }) => node)
+  const moreLive = live.totalCount - live.edges.length
+  const moreEnded = ended.totalCount - ended.edges.length
   return (
-    <section className="card flush" aria-label="Replicas">
-      <h2>
-        Replicas <span className="card-count">{counted(live.totalCount, 'route')}</span>
-      </h2>
-      {routes.length === 0 ? (
-        <p className="card-none">None has been started.</p>
-      ) : (
-        <div role="table" aria-label="Routes">
-          <div role="rowgroup" className="table-columns">
-            <div role="row" className="table-row route-row head">
-              <span role="columnheader">Serves at</span>
-              <span role="columnheader">Status</span>
-              <span role="columnheader">Revision</span>
-              <span role="columnheader">Session</span>
-              <span role="columnheader">Checked</span>
-              <span role="columnheader">Since</span>
-            </div>
-          </div>
-          <div role="rowgroup">
-            {routes.map((route) => (
-              <RouteRow key={route.id} route={route} />
-            ))}
-          </div>
-        </div>
-      )}
-      {(live.totalCount > live.edges.length || ended.totalCount > ended.edges.length) && (
-        <p className="card-foot">
-          {live.totalCount > live.edges.length && `${count(live.totalCount - live.edges.length)} more are there. `}
-          {ended.totalCount > ended.edges.length && `${count(ended.totalCount - ended.edges.length)} more have ended.`}
-        </p>
-      )}
-    </section>
+    <TableCard
+      title="Replicas"
+      count={counted(live.totalCount, 'route')}
+      none="None has been started."
+      label="Routes"
+      rowClass="route-row"
+      columns={ROUTE_COLUMNS}
+      rows={[...live.edges, ...ended.edges].map(({ node }) => node)}
+      rowProps={({ status }) => ({
+        'data-over': status === 'TERMINATED' || status === 'FAILED_TO_START' || undefined,
+      })}
+      foot={
+        (moreLive > 0 || moreEnded > 0) && (
+          <>
+            {moreLive > 0 && `${count(moreLive)} more are there. `}
+            {moreEnded > 0 && `${count(moreEnded)} more have ended.`}
+          </>
+        )
+      }
+    />
   )
 }
 
-function RouteRow({ route }: { route: UiRouteFragment }) {
-  const { status, statusReason, statusChangedAt, host, port, lastCheckAt, lastCheckFault, revision, session } = route
-  const isOver = status === 'TERMINATED' || status === 'FAILED_TO_START'
-  const why = lastCheckFault ?? statusReason
-  return (
-    <div role="row" className="table-row route-row" data-over={isOver || undefined}>
-      <span role="cell" className="route-address">
-        {host === null || port === null ? 'nowhere yet' : `${host}:${port}`}
-      </span>
-      <span role="cell" className="route-status">
-        <RouteStatusMark status={status} />
-        {why !== null && status !== 'HEALTHY' && (
-          <span className="deployment-why" title={why}>
-            {why}
-          </span>
-        )}
-      </span>
-      <span role="cell" className="route-revision">
-        {revision.number}
-      </span>
-      <span role="cell" className="named">
-        <Link
-          to="/chains/$chainId"
-          params={{ chainId: session.chainId }}
-          search={{ attempt: session.attempt }}
-          className="table-link"
-          title={session.name}
-        >
-          {session.name}
-        </Link>
-      </span>
-      <span role="cell" className="route-check">
-        {lastCheckAt === null ? 'never' : <Ago at={lastCheckAt} said="checked" />}
-      </span>
-      <span role="cell" className="route-since">
-        <Ago at={statusChangedAt} said="since" />
-      </span>
-    </div>
-  )
-}
+const ROUTE_COLUMNS: readonly Column<UiRouteFragment>[] = [
+  {
+    title: 'Serves at',
+    className: 'route-address',
+    cell: ({ host, port }) => (host === null || port === null ? 'no address yet' : `${host}:${port}`),
+  },
+  {
+    title: 'Status',
+    className: 'route-status',
+    cell: ({ status, statusReason, lastCheckFault }) => {
+      const why = lastCheckFault ?? statusReason
+      return (
+        <>
+          <RouteStatusMark status={status} />
+          {why !== null && status !== 'HEALTHY' && (
+            <span className="deployment-why" title={why}>
+              {why}
+            </span>
+          )}
+        </>
+      )
+    },
+  },
+  { title: 'Revision', className: 'route-revision', cell: ({ revision }) => revision.number },
+  { title: 'Session', className: 'named', cell: ({ session }) => <AttemptLink session={session} /> },
+  {
+    title: 'Checked',
+    className: 'route-check',
+    cell: ({ lastCheckAt }) => (lastCheckAt === null ? 'never' : <Ago at={lastCheckAt} said="checked" />),
+  },
+  {
+    title: 'Since',
+    className: 'route-since',
+    cell: ({ statusChangedAt }) => <Ago at={statusChangedAt} said="since" />,
+  },
+]
 
-/** The deployment's revisions, the newest first, each with its changes and the way back to it. */
+/** The deployment's revisions, the newest first, each with its changes and a button to go back to it. */
 export function RevisionsCard(props: {
   revisions: readonly UiRevisionFragment[]
   current: number
@@ -137,13 +123,13 @@ export function RevisionsCard(props: {
             </li>
           ))}
       </ol>
-      {hasMore && <p className="card-foot">These are its first hundred.</p>}
+      {hasMore && <p className="card-foot">Only the first hundred are shown.</p>}
     </section>
   )
 }
 
 function changesOf(before: UiRevisionFragment, after: UiRevisionFragment): string[] {
   const changes = revisionChanges(before, after)
-  // They are stored sealed: that one of them has another value cannot be seen.
+  // Secret variables are stored sealed, so changed values cannot be listed.
   return changes.length > 0 ? changes : ['other values of secret variables']
 }

@@ -1,8 +1,8 @@
 import { useState } from 'react'
-import { Button, Field } from '../../design/controls.tsx'
+import { Button, TextField } from '../../design/controls.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 
-/** Asks for the number of replicas. What the server bounds, it refuses itself. */
+/** Asks for the number of replicas. The server checks its limits. */
 export function ScaleDialog(props: {
   name: string
   replicas: number
@@ -22,21 +22,14 @@ export function ScaleDialog(props: {
           if (wanted !== null) onScale(wanted)
         }}
       >
-        <Field
+        <TextField
           label="Replicas"
           hint={`${replicas} now; 0 stops all and keeps the deployment`}
           fault={wanted === null ? 'A whole number' : undefined}
-        >
-          {(control) => (
-            <input
-              {...control}
-              inputMode="numeric"
-              autoComplete="off"
-              value={typed}
-              onChange={(event) => setTyped(event.target.value)}
-            />
-          )}
-        </Field>
+          inputMode="numeric"
+          value={typed}
+          onType={setTyped}
+        />
         <div className="dialog-buttons">
           <Button onClick={onClose}>Keep {replicas}</Button>
           <Button kind="primary" type="submit" disabled={isBusy || wanted === null || wanted === replicas}>

@@ -1,14 +1,12 @@
 import { getRouteApi } from '@tanstack/react-router'
-import { useEffect } from 'react'
 import { usePolled } from '../../api/poll.ts'
-import { problemOf } from '../../api/problem.ts'
 import { CAUSES, wordOfCause } from '../../app/causes.ts'
-import { Dropped } from '../../app/list/list-panel.tsx'
+import { IgnoredParameters, useChangeSearch } from '../../app/list/list-page.tsx'
 import { useLinkTo } from '../../app/list/row-link.tsx'
 import { GROUPINGS, type SearchOf } from '../../app/list/search.ts'
 import { RANGE_NAMES, spanOf } from '../../app/list/time-range.ts'
 import { useMoments } from '../../app/moments.tsx'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { Outdated, ProblemPanel, useTitle } from '../../app/page.tsx'
 import { CauseBars } from '../../charts/cause-bars.tsx'
 import { causesOf } from '../../charts/cause-stacks.ts'
 import { CauseLegend, CauseTable } from '../../charts/cause-table.tsx'
@@ -23,14 +21,12 @@ const route = getRouteApi('/frame/failures')
 
 const EVERY_MS = 10_000
 
-/** Why attempts failed, over time, and what those that failed have in common. */
+/** The causes of failed attempts over time, and what these have in common. */
 export function FailuresPage() {
   const search = route.useSearch()
   const { range = '24h', by = 'cause', cause, project, dropped } = search
-  const navigate = route.useNavigate()
   const moments = useMoments()
-  const change = (changed: Partial<SearchOf<'failures'>>) =>
-    void navigate({ search: (before) => ({ ...before, dropped: undefined, ...changed }), replace: true })
+  const change = useChangeSearch<'failures'>()
   const { data, error, again } = usePolled(
     UiFailuresDocument,
     (now: number) => ({
@@ -41,9 +37,7 @@ export function FailuresPage() {
     }),
     EVERY_MS,
   )
-  useEffect(() => {
-    document.title = 'Failures · Reprise'
-  }, [])
+  useTitle('Failures')
   return (
     <div className="failures-page">
       <div className="failures-head">
@@ -61,12 +55,8 @@ export function FailuresPage() {
           onChange={(chosen) => change({ range: chosen === '24h' ? undefined : chosen })}
         />
       </div>
-      <Dropped names={dropped} />
-      {error && data && (
-        <p className="notice" role="status">
-          This is no longer up to date: {problemOf(error).message}
-        </p>
-      )}
+      <IgnoredParameters names={dropped} />
+      {data && <Outdated error={error} />}
       {data ? (
         <>
           <OverTime data={data} search={search} />

@@ -6,9 +6,9 @@ import { RANGE_NAMES } from '../../app/list/time-range.ts'
 import { Ago } from '../../app/moments.tsx'
 import { lookOfCause } from '../../design/causes.ts'
 import { CauseMark, Panel } from '../../design/panel.tsx'
+import { type Column, Table } from '../../design/table.tsx'
 import { count, counted, percentage } from '../../words/numbers.ts'
 import type { UiFailuresQuery } from './failures.generated.ts'
-import '../../design/table.css'
 
 type Group = UiFailuresQuery['groups'][number]
 
@@ -45,30 +45,13 @@ export function Groups({ data: { groups, statistics }, search, onBy }: Props) {
             : `No failed attempt has ${NOTHING[by]}.`}
         </p>
       ) : (
-        <div role="table" aria-label={`Failed attempts by ${GROUPING_NAMES[by].toLowerCase()}`} data-by={by}>
-          <div role="rowgroup" className="table-columns">
-            <div role="row" className="table-row group-row head">
-              <span role="columnheader">{GROUPING_NAMES[by]}</span>
-              <span role="columnheader">Failed attempts</span>
-              <span role="columnheader">Chains</span>
-              <span role="columnheader">Failed for good</span>
-              {by === 'cause' && <span role="columnheader">Retries succeeded</span>}
-              <span role="columnheader">Last</span>
-            </div>
-          </div>
-          <div role="rowgroup">
-            {groups.map((group) => (
-              <Row
-                key={keyOf(group)}
-                group={group}
-                most={most}
-                search={search}
-                from={statistics.from}
-                retried={statistics.byCause.find((each) => each.cause === group.cause)}
-              />
-            ))}
-          </div>
-        </div>
+        <Table
+          label={`Failed attempts by ${GROUPING_NAMES[by].toLowerCase()}`}
+          data-by={by}
+          rowClass="group-row"
+          columns={columnsOf({ by, most, statistics, listOf: (group) => listOf(group, search, statistics.from) })}
+          rows={groups.map((group) => ({ ...group, id: idOf(group) }))}
+        />
       )}
       {groups.length === GROUPS_MAX && <p className="groups-more">The {GROUPS_MAX} largest groups.</p>}
     </Panel>
@@ -79,74 +62,90 @@ const GROUPS_MAX = 50
 
 const NOTHING = { exit: 'an exit code', name: 'a name', label: 'a label', agent: 'been on an agent' }
 
-function keyOf({ cause, exitCode, name, label, agentId }: Group): string {
+function idOf({ cause, exitCode, name, label, agentId }: Group): string {
   return JSON.stringify([cause, exitCode, name, label, agentId])
 }
 
-function Row(props: {
-  group: Group
+interface Options {
+  by: GroupingWord
+  /** The failed attempts of the largest group. */
   most: number
-  search: SearchOf<'failures'>
-  /** Since when they are counted. */
-  from: string
-  retried: UiFailuresQuery['statistics']['byCause'][number] | undefined
-}) {
-  const { group, most, search, from, retried } = props
-  const { failed, chains, lost, latestAt } = group
-  const { by = 'cause' } = search
-  const list = listOf(group, search, from)
-  return (
-    <div role="row" className="table-row group-row">
-      <span role="cell" className="group-what">
-        <Link to="/chains" search={list} className="table-link" title={titleOf(group)}>
+  statistics: UiFailuresQuery['statistics']
+  listOf: (group: Group) => ReturnType<typeof listOf>
+}
+
+function columnsOf({ by, most, statistics, listOf: searchOf }: Options): readonly Column<Group>[] {
+  return [
+    {
+      title: GROUPING_NAMES[by],
+      className: 'group-what',
+      cell: (group) => (
+        <Link to="/chains" search={searchOf(group)} className="table-link" title={titleOf(group)}>
           <What group={group} />
         </Link>
-      </span>
-      <span role="cell" className="group-failed">
-        <b>{count(failed)}</b>
-        <span className={`group-bar tint-${lookOfCause(group.cause).tone}`} aria-hidden="true">
-          <span style={{ width: `${(failed / most) * 100}%` }} />
-        </span>
-      </span>
-      <span role="cell" className="group-chains">
-        <Link to="/chains" search={list} aria-label={counted(chains, 'chain')}>
-          {count(chains)}
-          <span className="group-noun">{chains === 1 ? ' chain' : ' chains'}</span>
+      ),
+    },
+    {
+      title: 'Failed attempts',
+      className: 'group-failed',
+      cell: ({ cause, failed }) => (
+        <>
+          <b>{count(failed)}</b>
+          <span className={`group-bar tint-${lookOfCause(cause).tone}`} aria-hidden="true">
+            <span style={{ width: `${(failed / most) * 100}%` }} />
+          </span>
+        </>
+      ),
+    },
+    {
+      title: 'Chains',
+      className: 'group-chains',
+      cell: (group) => (
+        <Link to="/chains" search={searchOf(group)} aria-label={counted(group.chains, 'chain')}>
+          {count(group.chains)}
+          <span className="group-noun">{group.chains === 1 ? ' chain' : ' chains'}</span>
         </Link>
-      </span>
-      <span role="cell" className="group-lost">
-        {lost === 0 ? (
+      ),
+    },
+    {
+      title: 'Failed for good',
+      className: 'group-lost',
+      cell: (group) =>
+        group.lost === 0 ? (
           '–'
         ) : (
           <Link
             to="/chains"
-            search={{ ...list, state: 'failed' }}
-            aria-label={`${counted(lost, 'chain')} that failed for good`}
+            search={{ ...searchOf(group), state: 'failed' }}
+            aria-label={`${counted(group.lost, 'chain')} that failed for good`}
           >
-            {count(lost)}
+            {count(group.lost)}
           </Link>
-        )}
-      </span>
-      {by === 'cause' && (
-        <span role="cell" className="group-saved">
-          {retried && retried.retries > 0 ? (
-            <>
-              {percentage(retried.retriesSucceeded, retried.retries)}{' '}
-              <span className="group-of">of {count(retried.retries)}</span>
-            </>
-          ) : (
-            '–'
-          )}
-        </span>
-      )}
-      <span role="cell" className="group-latest">
-        <Ago at={latestAt} />
-      </span>
-    </div>
-  )
+        ),
+    },
+    ...(by === 'cause' ? [retriedColumn(statistics)] : []),
+    { title: 'Last', className: 'group-latest', cell: ({ latestAt }) => <Ago at={latestAt} /> },
+  ]
 }
 
-/** The chains that it counts. */
+function retriedColumn({ byCause }: UiFailuresQuery['statistics']): Column<Group> {
+  return {
+    title: 'Retries succeeded',
+    className: 'group-saved',
+    cell: ({ cause }) => {
+      const { retries, retriesSucceeded } = byCause.find((each) => each.cause === cause) ?? { retries: 0 }
+      return retries > 0 ? (
+        <>
+          {percentage(retriesSucceeded!, retries)} <span className="group-of">of {count(retries)}</span>
+        </>
+      ) : (
+        '–'
+      )
+    },
+  }
+}
+
+/** The parameters of the list with the group's chains. */
 function listOf({ cause, exitCode, name, label, agentId }: Group, search: SearchOf<'failures'>, from: string) {
   const { project, cause: chosen } = search
   return {

@@ -5,9 +5,9 @@ import { serverNow } from '../../api/clock.ts'
 import { type Faults, NO_FAULTS, placeFaults } from '../../api/problem.ts'
 import { useSend } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
-import { Dropped } from '../../app/list/list-panel.tsx'
+import { IgnoredParameters } from '../../app/list/list-page.tsx'
 import type { SearchOf } from '../../app/list/search.ts'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { ProblemPanel, useTitle } from '../../app/page.tsx'
 import { toast } from '../../app/toasts.tsx'
 import { useViewer } from '../../app/viewer.ts'
 import { Button } from '../../design/controls.tsx'
@@ -30,12 +30,12 @@ import './new-session.css'
 const sessionRoute = getRouteApi('/frame/chains/new')
 const scheduleRoute = getRouteApi('/frame/schedules/new')
 
-/** A session from a form, with its retries drawn while they are typed. */
+/** The form for a session, with a drawing of its retries. */
 export function NewSessionPage() {
   return <SessionFormPage what="session" title="New session" search={sessionRoute.useSearch()} />
 }
 
-/** A schedule from a form, with its next runs and their retries drawn while they are typed. */
+/** The form for a schedule, with a drawing of its next runs and their retries. */
 export function NewSchedulePage() {
   return <SessionFormPage what="schedule" title="New schedule" search={scheduleRoute.useSearch()} />
 }
@@ -49,16 +49,14 @@ interface PageProps {
   search: SearchOf<'newSession'>
 }
 
-/** The page of a form for a session, once what it offers is known. */
+/** The page of the form; the form is shown once its choices are read. */
 function SessionFormPage({ what, title, search }: PageProps) {
   const [{ data, error }, again] = useQuery({ query: UiNewSessionDocument, requestPolicy: 'network-only' })
-  useEffect(() => {
-    document.title = `${title} · Reprise`
-  }, [title])
+  useTitle(title)
   return (
     <div className="new-session">
       <h1 tabIndex={-1}>{title}</h1>
-      <Dropped names={search.dropped} />
+      <IgnoredParameters names={search.dropped} />
       {data ? (
         <SessionForm what={what} title={title} known={data} search={search} />
       ) : error ? (
@@ -70,7 +68,7 @@ function SessionFormPage({ what, title, search }: PageProps) {
   )
 }
 
-/** A policy is tried with causes elsewhere. */
+/** All sections but the one for trying a policy. */
 const SECTIONS = POLICY_SECTIONS.filter(([title]) => title !== 'Tried with')
 
 function SessionForm({ what, title, known, search }: PageProps & { known: UiNewSessionQuery }) {
@@ -81,7 +79,7 @@ function SessionForm({ what, title, known, search }: PageProps & { known: UiNewS
   const project = own?.name ?? search.project
   const [draft, setDraft] = useState<Draft>(() => ({ ...keptDraft(what), ...(project !== undefined && { project }) }))
   useEffect(() => keepDraft(what, draft), [what, draft])
-  // Another one is chosen above the page.
+  // The project that is chosen in the bar above the page.
   const [chosen, setChosen] = useState(project)
   if (chosen !== project) {
     setChosen(project)
@@ -89,7 +87,7 @@ function SessionForm({ what, title, known, search }: PageProps & { known: UiNewS
   }
   const [refused, setRefused] = useState<Faults>(NO_FAULTS)
   const [previewFaults, setPreviewFaults] = useState<Readonly<Record<string, string>>>({})
-  // What is missing is said once somebody has tried; each time the first field that is wrong has the focus.
+  // Missing fields are reported after the first try. Each try sets the focus to the first wrong field.
   const [tries, setTries] = useState(0)
   useEffect(() => {
     if (tries > 0) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus()
@@ -212,7 +210,7 @@ function without(record: Readonly<Record<string, string>>, name: string): Record
   return Object.fromEntries(Object.entries(record).filter(([each]) => each !== name))
 }
 
-/** The same places of an input that stands in another one. */
+/** The same places for an input that is nested in `field`. */
 function under(field: string, places: Readonly<Record<string, string>>, isCodes = false): Record<string, string> {
   return Object.fromEntries(
     Object.entries(places).map(([path, each]) => (isCodes ? [path, `${field}.${each}`] : [`${field}.${path}`, each])),

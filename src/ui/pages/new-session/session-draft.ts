@@ -5,13 +5,13 @@ import type { UiNewSessionQuery } from './new-session.generated.ts'
 
 export interface SessionGiven {
   input: CreateSessionInput
-  /** Faults that keep the input from being sent, by names of fields. */
+  /** Faults because of which the input cannot be sent, by field. */
   faults: Record<string, string>
-  /** Which field what the server says about a place of the input belongs to. */
+  /** The form's field for each place of the input, for the server's faults. */
   places: Record<string, string>
 }
 
-/** What is typed of a session, as the API takes it. What is empty is not there: the server's defaults hold. */
+/** Converts the typed texts to the API's input. Empty fields are left out, so that the server's defaults apply. */
 export function readSession(draft: Draft): SessionGiven {
   const faults: Record<string, string> = {}
   const places: Record<string, string> = { ...PLACES }
@@ -99,17 +99,17 @@ function slotOf(slot: string, amount: string | undefined): (readonly [field: str
   return amount === undefined ? [] : [[slot, slot, amount]]
 }
 
-/** Where a part of a secret variable is typed. */
+/** The name of the field for a part of a secret variable. */
 export function secretField(index: number, part: 'name' | 'value'): string {
   return `secret.${index}.${part}`
 }
 
-/** What nobody but the server is to keep. */
+/** Whether a field is secret, so that it must not be stored in the browser. */
 export function isSecret(field: string): boolean {
   return field.startsWith('secret.')
 }
 
-/** How many secret variables there is room for: one more than were begun. */
+/** The number of rows for secret variables: one more than are filled. */
 export function secretRows(draft: Draft): number {
   const begun = Object.keys(draft).filter(isSecret)
   return Math.max(0, ...begun.map((field) => Number(field.split('.')[1]) + 1)) + 1
@@ -127,7 +127,7 @@ function secretsOf(draft: Draft, faults: Record<string, string>): { field: strin
 
 const ID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/i
 
-/** One a line: ids, or addresses that have one. */
+/** The ids in the text, one a line; an address that contains an id counts too. */
 function idsOf(field: string, draft: Draft, faults: Record<string, string>): string[] {
   const lines = (draft[field] ?? '').split(/[\s,]+/).filter((line) => line !== '')
   return lines.map((line) => {
@@ -137,7 +137,7 @@ function idsOf(field: string, draft: Draft, faults: Record<string, string>): str
   })
 }
 
-/** In the browser's zone. */
+/** The typed time, read in the browser's zone. */
 function momentOf(field: string, draft: Draft, faults: Record<string, string>): string | undefined {
   const text = draft[field]
   if (!text) return undefined
@@ -158,7 +158,7 @@ function commandOf(draft: Draft, faults: Record<string, string>): string[] {
   return words ?? []
 }
 
-/** As the command line names it: after the program. */
+/** The default name of a session, as on the command line: that of the program. */
 export function nameOf([program = '']: readonly string[]): string {
   return program.slice(program.lastIndexOf('/') + 1)
 }
@@ -167,18 +167,18 @@ function given<Name extends string, Value>(name: Name, value: Value | undefined)
   return value === undefined ? {} : ({ [name]: value } as { [N in Name]?: Value })
 }
 
-/** Where a part of a mount is typed. */
+/** The name of the field for a part of a mount. */
 export function mountField(index: number, part: 'volume' | 'path' | 'readOnly'): string {
   return `mount.${index}.${part}`
 }
 
-/** How many volumes there is room for: one more than were begun. */
+/** The number of rows for volumes: one more than are filled. */
 export function mountRows(draft: Draft): number {
   const begun = Object.keys(draft).filter((field) => field.startsWith('mount.'))
   return Math.max(0, ...begun.map((field) => Number(field.split('.')[1]) + 1)) + 1
 }
 
-/** Where it is if nothing is typed. */
+/** The path of a volume if none is typed. */
 export function usualPath(volume: string): string {
   return `/mnt/${volume}`
 }
@@ -193,13 +193,13 @@ function mountsOf(draft: Draft): { index: number; mount: MountInput }[] {
 }
 
 export interface RetryDefaults {
-  /** As if they were typed. */
+  /** The defaults as texts of the form. */
   draft: Draft
-  /** Where they are set, widest first: `the cluster`, `project research`. */
+  /** The scopes that set them, widest first: `the cluster`, `project research`. */
   from: string[]
 }
 
-/** What a project's sessions have of a retry policy that says nothing: field by field, the narrowest scope's. */
+/** The retry defaults of a project: for each field, those of the narrowest scope that sets it. */
 export function defaultsOf({ retryDefaults, projects }: UiNewSessionQuery, project: string): RetryDefaults {
   const domain = projects.edges.find(({ node }) => node.name === project)?.node.domain
   const names = { CLUSTER: null, DOMAIN: domain, PROJECT: project }
@@ -210,7 +210,7 @@ export function defaultsOf({ retryDefaults, projects }: UiNewSessionQuery, proje
   }
 }
 
-/** The same fields with these defaults in the places of the built-in ones. */
+/** The same fields with these defaults instead of the built-in ones. */
 export function withDefaults(sections: readonly Section[], defaults: Draft): Section[] {
   return sections.map(([title, fields]) => [
     title,
@@ -223,14 +223,14 @@ export function withDefaults(sections: readonly Section[], defaults: Draft): Sec
 
 const KEPT = 'reprise-new-'
 
-/** What was typed in this tab of what was not created, but for its secrets. */
+/** The draft that was typed in this tab and not sent, without its secrets. */
 export function keptDraft(what: string): Draft {
   try {
     const kept: unknown = JSON.parse(sessionStorage.getItem(KEPT + what) ?? '{}')
     const entries = Object.entries(kept as Record<string, unknown>)
     return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
   } catch {
-    // Of another version.
+    // The draft comes from another version.
     return {}
   }
 }
@@ -241,7 +241,7 @@ export function keepDraft(what: string, draft: Draft): void {
   else sessionStorage.setItem(KEPT + what, JSON.stringify(Object.fromEntries(open)))
 }
 
-/** The words of a line as a shell has them, without what it expands; null where a quote is not closed. */
+/** Splits a line into words like a shell, without expansions; null if a quote is not closed. */
 export function shellWords(line: string): string[] | null {
   const words: string[] = []
   let word: string | null = null
@@ -253,7 +253,7 @@ export function shellWords(line: string): string[] | null {
       else word += char
     } else if (char === '\\' && at + 1 < line.length && (quote === null || '"\\$`\n'.includes(line[at + 1]!))) {
       at++
-      // A line that goes on in the next one.
+      // A backslash before a line break joins the lines.
       if (line[at] !== '\n') word = (word ?? '') + line[at]!
     } else if (quote === '"') {
       if (char === quote) quote = null

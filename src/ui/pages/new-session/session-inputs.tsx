@@ -1,4 +1,4 @@
-import { Field, FieldChoice } from '../../design/controls.tsx'
+import { LinesField, SelectField, TextField } from '../../design/controls.tsx'
 import type { Draft } from '../../policy/policy-fields.ts'
 import { mountField, mountRows, secretField, secretRows, usualPath } from './session-draft.ts'
 import '../../policy/policy.css'
@@ -9,9 +9,9 @@ interface SessionInputsProps {
   projects: readonly string[]
   groups: readonly string[]
   volumes: readonly KnownVolume[]
-  /** What it is called if no name is typed. */
+  /** The name if none is typed. */
   name: string
-  /** A session of a schedule, whose runs have their own times. */
+  /** True for the session of a schedule, whose runs have their own times. */
   isRepeated: boolean
   onChange: (name: string, text: string) => void
 }
@@ -27,51 +27,42 @@ export function SessionInputs({
   isRepeated,
   onChange,
 }: SessionInputsProps) {
-  const shared = (field: string) => ({ fault: faults[field] })
   const typed = (field: string) => ({
+    fault: faults[field],
     value: draft[field] ?? '',
-    autoComplete: 'off',
-    spellCheck: false,
-    onChange: ({ target }: { target: { value: string } }) => onChange(field, target.value),
+    onType: (text: string) => onChange(field, text),
   })
-  const choice = (field: string, label: string, values: readonly string[]) => (
-    <Field label={label} {...shared(field)}>
-      {(control) => (
-        <FieldChoice>
-          <select {...control} {...typed(field)} value={draft[field] ?? 'default'}>
-            {[...new Set([draft[field] ?? 'default', ...values])].map((each) => (
-              <option key={each}>{each}</option>
-            ))}
-          </select>
-        </FieldChoice>
-      )}
-    </Field>
-  )
+  const choice = (field: string, label: string, values: readonly string[]) => {
+    const value = draft[field] ?? 'default'
+    return (
+      <SelectField
+        label={label}
+        fault={faults[field]}
+        names={[...new Set([value, ...values])]}
+        value={value}
+        onChoose={(chosen) => onChange(field, chosen)}
+      />
+    )
+  }
   const line = (field: string, label: string, placeholder: string, hint?: string) => (
-    <Field label={label} hint={hint} {...shared(field)}>
-      {(control) => <input {...control} {...typed(field)} type="text" maxLength={1_000} placeholder={placeholder} />}
-    </Field>
+    <TextField {...typed(field)} label={label} hint={hint} type="text" maxLength={1_000} placeholder={placeholder} />
   )
   const lines = (field: string, label: string, placeholder: string) => (
-    <Field label={label} hint="name=value, one a line" wide {...shared(field)}>
-      {(control) => <textarea {...control} {...typed(field)} rows={2} placeholder={placeholder} />}
-    </Field>
+    <LinesField {...typed(field)} label={label} hint="name=value, one a line" wide rows={2} placeholder={placeholder} />
   )
   return (
     <>
       <fieldset className="policy-section">
         <legend>What runs</legend>
         <div className="fields">
-          <Field
+          <LinesField
+            {...typed('command')}
             label="Command"
             wide
             hint={draft['shell'] ? undefined : 'quotes keep words together; nothing is expanded'}
-            {...shared('command')}
-          >
-            {(control) => (
-              <textarea {...control} {...typed('command')} rows={3} placeholder="python train.py --epochs 20" />
-            )}
-          </Field>
+            rows={3}
+            placeholder="python train.py --epochs 20"
+          />
           <label className="field-switch">
             <input
               type="checkbox"
@@ -87,7 +78,7 @@ export function SessionInputs({
         </div>
         <details className="new-session-more" open={secretRows(draft) > 1 || undefined}>
           <summary>Secret variables</summary>
-          <p className="new-session-hint">Encrypted, handed to what runs, and shown to nobody again.</p>
+          <p className="new-session-hint">Encrypted, given to the program, and never shown again.</p>
           <div className="fields">
             {Array.from({ length: secretRows(draft) }, (_, index) => (
               <Secret key={index} index={index} typed={typed} fault={faults[secretField(index, 'name')]} />
@@ -113,7 +104,7 @@ export function SessionInputs({
         <details className="new-session-more" open={draft['concurrencyKey'] !== undefined || undefined}>
           <summary>One at a time</summary>
           <div className="fields">
-            {line('concurrencyKey', 'Concurrency key', 'customer-17', 'of those with it, only so many run at once')}
+            {line('concurrencyKey', 'Concurrency key', 'customer-17', 'limits how many with this key run at once')}
             {line('concurrencyLimit', 'How many at once', '1')}
           </div>
         </details>
@@ -124,17 +115,20 @@ export function SessionInputs({
           >
             <summary>Later, or after others</summary>
             <div className="fields">
-              <Field label="Not before" hint="in the zone of this browser" wide {...shared('startsAt')}>
-                {(control) => <input {...control} {...typed('startsAt')} type="datetime-local" />}
-              </Field>
-              <Field
+              <TextField
+                {...typed('startsAt')}
+                label="Not before"
+                hint="in the zone of this browser"
+                wide
+                type="datetime-local"
+              />
+              <LinesField
+                {...typed('dependsOn')}
                 label="After these succeed"
                 hint="ids of sessions, or addresses of their chains, one a line"
                 wide
-                {...shared('dependsOn')}
-              >
-                {(control) => <textarea {...control} {...typed('dependsOn')} rows={2} />}
-              </Field>
+                rows={2}
+              />
             </div>
           </details>
         )}
@@ -145,7 +139,7 @@ export function SessionInputs({
 
 interface SecretProps {
   index: number
-  typed: (field: string) => React.ComponentProps<'input'>
+  typed: (field: string) => { value: string; onType: (text: string) => void }
   fault: string | undefined
 }
 
@@ -153,14 +147,19 @@ function Secret({ index, typed, fault }: SecretProps) {
   const number = index === 0 ? '' : ` ${index + 1}`
   return (
     <>
-      <Field label={`Name of the secret${number}`} fault={fault}>
-        {(control) => <input {...control} {...typed(secretField(index, 'name'))} type="text" />}
-      </Field>
-      <Field label={`Its value${number}`}>
-        {(control) => (
-          <input {...control} {...typed(secretField(index, 'value'))} type="password" autoComplete="new-password" />
-        )}
-      </Field>
+      <TextField
+        {...typed(secretField(index, 'name'))}
+        label={`Name of the secret${number}`}
+        fault={fault}
+        type="text"
+      />
+      <TextField
+        {...typed(secretField(index, 'value'))}
+        label={`Its value${number}`}
+        fault={undefined}
+        type="password"
+        autoComplete="new-password"
+      />
     </>
   )
 }
@@ -177,7 +176,7 @@ interface MountInputsProps {
   onChange: (name: string, text: string) => void
 }
 
-/** Which volumes it has, and where. */
+/** The fields for volumes and their paths. */
 function MountInputs({ draft, faults, volumes, onChange }: MountInputsProps) {
   const rows = mountRows(draft)
   if (volumes.length === 0 && rows === 1) return null
@@ -201,41 +200,30 @@ function Mount({ index, draft, faults, volumes, onChange }: MountInputsProps & {
   const isFixed = volumes.find(({ name }) => name === chosen)?.readOnly ?? false
   const choose = (name: string) => {
     onChange(volume!, name)
-    // The rows end with the last one that is begun.
+    // The rows end with the last one that is filled.
     if (name === '') onChange(path!, '')
     const may = volumes.find((each) => each.name === name)
     onChange(readOnly!, name !== '' && (may?.readOnly || draft[readOnly!]) ? 'true' : '')
   }
   return (
     <>
-      <Field label={`Volume${number}`} fault={faults[volume!]}>
-        {(control) => (
-          <FieldChoice>
-            <select {...control} value={chosen} onChange={({ target }) => choose(target.value)}>
-              {[...new Set(['', chosen, ...volumes.map(({ name }) => name)])].map((name) => (
-                <option key={name} value={name}>
-                  {name === '' ? 'none' : name}
-                </option>
-              ))}
-            </select>
-          </FieldChoice>
-        )}
-      </Field>
-      <Field label={`Where${number}`} fault={faults[path!]}>
-        {(control) => (
-          <input
-            {...control}
-            type="text"
-            value={draft[path!] ?? ''}
-            disabled={chosen === ''}
-            maxLength={512}
-            placeholder={chosen === '' ? '/mnt/data' : usualPath(chosen)}
-            autoComplete="off"
-            spellCheck={false}
-            onChange={({ target }) => onChange(path!, target.value)}
-          />
-        )}
-      </Field>
+      <SelectField
+        label={`Volume${number}`}
+        fault={faults[volume!]}
+        names={[...new Set(['', chosen, ...volumes.map(({ name }) => name)])]}
+        value={chosen}
+        onChoose={choose}
+      />
+      <TextField
+        label={`Where${number}`}
+        fault={faults[path!]}
+        type="text"
+        value={draft[path!] ?? ''}
+        disabled={chosen === ''}
+        maxLength={512}
+        placeholder={chosen === '' ? '/mnt/data' : usualPath(chosen)}
+        onType={(text) => onChange(path!, text)}
+      />
       {chosen !== '' && (
         <label className="field-switch">
           <input

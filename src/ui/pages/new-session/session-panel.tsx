@@ -16,12 +16,12 @@ const SETTLED_MS = 250
 interface Props {
   draft: Draft
   input: CreateSessionInput
-  /** When it is made again and again; null if it is made once. */
+  /** The times of a schedule; null for a single session. */
   timing: TimingGiven | null
   defaults: RetryDefaults
-  /** Nothing that is typed is wrong. */
+  /** All typed texts are valid. */
   isReady: boolean
-  /** What the server says about the policy, by names of fields. */
+  /** Called with the server's faults of the policy, by field. */
   onFaults: (faults: Readonly<Record<string, string>>) => void
 }
 
@@ -36,14 +36,14 @@ export function SessionPanel({ draft, input, timing, defaults, isReady, onFaults
           {timing.times.length > 0 ? (
             <NextRuns times={timing.times} />
           ) : (
-            <p className="new-session-hint">They are drawn here once it is said when it runs.</p>
+            <p className="new-session-hint">Type when it runs to see the next runs.</p>
           )}
         </div>
       )}
       {schedule && <ScheduleFigures schedule={schedule} isStale={isStale} />}
       {error && <p role="alert">{problemOf(error).message}</p>}
       {defaults.from.length > 0 && (
-        <p className="policy-aside">What is not typed is set by {defaults.from.join(' and ')}.</p>
+        <p className="policy-aside">Empty fields are set by {defaults.from.join(' and ')}.</p>
       )}
       {schedule && schedule.length > 0 && (
         <ScheduleDrawing schedule={schedule} series={[{ name: 'Reprise', className: 'ours', planned: schedule }]} />
@@ -60,7 +60,7 @@ export function SessionPanel({ draft, input, timing, defaults, isReady, onFaults
   )
 }
 
-/** The typed policy over the defaults, drawn once nobody types. */
+/** Previews the typed policy over the defaults when typing pauses. */
 function useSchedule(draft: Draft, defaults: Draft, onFaults: Props['onFaults']) {
   const client = useClient()
   const [found, setFound] = useState<{ schedule: readonly Planned[] | null; error: Error | null; isStale: boolean }>({
@@ -119,7 +119,7 @@ function Copies({ command, mutation, isReady }: { command: string; mutation: str
           </div>
         </>
       ) : (
-        <p className="new-session-hint">It stands here once there is a command and nothing is marked.</p>
+        <p className="new-session-hint">It is shown here once there is a command and no fault.</p>
       )}
     </div>
   )

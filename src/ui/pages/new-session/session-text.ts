@@ -67,7 +67,7 @@ const DOCUMENT = `mutation ($input: CreateSessionInput!) {
   }
 }`
 
-/** A mutation that does, with its variables; secrets are left out of what is shown. */
+/** A mutation that creates the same session or schedule, with its variables, without secrets. */
 export function sessionAsGraphQL(input: CreateSessionInput, timing: Timing | null): string {
   const { secretEnviron } = input
   const hidden = secretEnviron && { secretEnviron: secretEnviron.map(({ name }) => ({ name, value: '…' })) }

@@ -7,13 +7,13 @@ const DRAWN = 12
 
 export interface TimingGiven {
   input: Omit<CreateScheduleInput, 'session'>
-  /** Faults that keep the input from being sent, by names of fields. */
+  /** Faults because of which the input cannot be sent, by field. */
   faults: Record<string, string>
   /** The next planned times; none while something is wrong. */
   times: readonly number[]
 }
 
-/** Which field what the server says about a place of the input belongs to. */
+/** The form's field for each place of the input, for the server's faults. */
 export const TIMING_PLACES: Readonly<Record<string, string>> = {
   name: 'scheduleName',
   cron: 'cron',
@@ -24,7 +24,7 @@ export const TIMING_PLACES: Readonly<Record<string, string>> = {
   jitter: 'spread',
 }
 
-/** What is typed of when a schedule runs, as the API takes it. `name`: that of what it runs. */
+/** Converts the typed times of a schedule to the API's input. `name`: the name of its session. */
 export function readTiming(draft: Draft, name: string, now: number): TimingGiven {
   const faults: Record<string, string> = {}
   const of = (field: string) => draft[field]?.trim() || undefined
@@ -36,7 +36,7 @@ export function readTiming(draft: Draft, name: string, now: number): TimingGiven
   }
   const [cron, every, timeZone, catchUp] = [of('cron'), seconds('every'), of('timeZone'), of('catchUp')]
   if (cron !== undefined && of('every') !== undefined)
-    faults['every'] = 'It is one of the two: a cron expression or this.'
+    faults['every'] = 'Use a cron expression or an interval, not both.'
   else if (cron === undefined && of('every') === undefined) faults['cron'] = 'Say when it runs, or how often.'
   if (catchUp !== undefined && !/^\d+$/.test(catchUp)) faults['catchUp'] = 'It is not a whole number.'
   const jitter = seconds('spread')
@@ -57,19 +57,19 @@ export function readTiming(draft: Draft, name: string, now: number): TimingGiven
   }
 }
 
-/** As the server has it, which also takes no date and no seconds. */
+/** The server's syntax: no date and no seconds. */
 const CRON = /^\s*(?:@(?:yearly|annually|monthly|weekly|daily|midnight|hourly)|(?:\S+\s+){4}\S+)\s*$/i
 
 interface Timing {
   cron?: string | null | undefined
-  /** Seconds. */
+  /** The interval in seconds. */
   every?: number | null | undefined
   timeZone?: string | null | undefined
 }
 
 type Found = { times: number[] } | { fault: string; field: 'cron' | 'timeZone' }
 
-/** The next planned times of what is typed, as the server will plan them, in milliseconds since 1970. */
+/** The next times of the typed schedule, as the server will plan them, in milliseconds since 1970. */
 export function nextRunsOf({ cron, every, timeZone }: Timing, now: number, count: number): Found {
   if (every != null) return { times: Array.from({ length: count }, (_, index) => now + every * 1000 * (index + 1)) }
   const zone = timeZone ?? 'UTC'
@@ -85,13 +85,13 @@ export function nextRunsOf({ cron, every, timeZone }: Timing, now: number, count
       paused: true,
     })
     const times = expression.nextRuns(count, new Date(now)).map((time) => time.getTime())
-    return times.length > 0 ? { times } : { field: 'cron', fault: 'It never comes.' }
+    return times.length > 0 ? { times } : { field: 'cron', fault: 'This time never comes.' }
   } catch (error) {
     return { field: 'cron', fault: (error as Error).message.replace(/^\w+: /, '') }
   }
 }
 
-/** Offsets are none: they know no daylight saving. */
+/** Whether the name is a time zone. Offsets are refused, as they have no daylight saving time. */
 function isZone(name: string): boolean {
   try {
     return /^[A-Za-z]/.test(name) && new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''

@@ -15,7 +15,7 @@ import {
 import type { Overview } from './use-overview.ts'
 import '../../charts/charts.css'
 
-/** The head of the queue, with countdowns. */
+/** The first retries of the queue, with countdowns. */
 export function NextRetries({ data, project }: { data: Overview; project: string | undefined }) {
   const { next, soon } = data
   const within = `${count(soon.totalCount)}${soon.totalCountIsExact ? '' : '+'} within the hour`
@@ -79,7 +79,7 @@ function Countdown({ dueAt }: { dueAt: string }) {
   )
 }
 
-/** One for each step of the hour. */
+/** The query's variable for each step of the hour. */
 const STEPS = [
   'due0',
   'due1',
@@ -98,7 +98,7 @@ const STEP_MINUTES = 60 / STEPS.length
 const STEP_MS = STEP_MINUTES * 60_000
 const EVERY_MS = 10_000
 
-/** How many retries are due in each five minutes of the next hour. What is due already is among the first. */
+/** The number of retries due in each five minutes of the next hour. Overdue ones are in the first. */
 function DueSoon({ project }: { project: string | undefined }) {
   const of = { ...(project !== undefined && { project }), phase: ['SCHEDULED' as const] }
   const { data } = usePolled(
@@ -120,10 +120,10 @@ function DueSoon({ project }: { project: string | undefined }) {
 
 const HEIGHT = 44
 const GAP = 3
-/** Of what is not empty, so that it is seen. */
+/** The least height of a bar that is not empty, so that it is visible. */
 const LOWEST = 2
 
-/** A bar for each step of time from now on, as high as what is due in it. */
+/** A bar for each step of time from now on, as high as the number of retries due in it. */
 function DueHistogram({ counts, stepMinutes }: { counts: readonly number[]; stepMinutes: number }) {
   const [ref, width] = useWidth()
   const highest = Math.max(...counts, 1)
@@ -140,7 +140,7 @@ function DueHistogram({ counts, stepMinutes }: { counts: readonly number[]; step
         >
           {counts.map((due, index) => (
             <rect
-              // oxlint-disable-next-line react/no-array-index-key -- a bar is what stands at its place
+              // oxlint-disable-next-line react/no-array-index-key -- a bar has no other identity than its place
               key={index}
               x={step * index}
               y={HEIGHT - heightOf(due)}

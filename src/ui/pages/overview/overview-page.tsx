@@ -1,12 +1,10 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { useEffect } from 'react'
-import { problemOf } from '../../api/problem.ts'
 import { wordOfCause } from '../../app/causes.ts'
-import { Dropped } from '../../app/list/list-panel.tsx'
+import { IgnoredParameters } from '../../app/list/list-page.tsx'
 import { useLinkTo } from '../../app/list/row-link.tsx'
 import { RANGE_NAMES, type RangeWord } from '../../app/list/time-range.ts'
 import { useMoments } from '../../app/moments.tsx'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { Outdated, ProblemPanel, useTitle } from '../../app/page.tsx'
 import { CauseBars } from '../../charts/cause-bars.tsx'
 import { causesOf } from '../../charts/cause-stacks.ts'
 import { CauseLegend, CauseTable } from '../../charts/cause-table.tsx'
@@ -24,9 +22,7 @@ export function OverviewPage() {
   const { range = '24h', project, dropped } = route.useSearch()
   const navigate = route.useNavigate()
   const { data, error, again, statistics, latest } = useOverview(project, range)
-  useEffect(() => {
-    document.title = 'Overview · Reprise'
-  }, [])
+  useTitle('Overview')
   return (
     <div className="overview-page">
       <div className="overview-head">
@@ -43,12 +39,8 @@ export function OverviewPage() {
           }
         />
       </div>
-      <Dropped names={dropped} />
-      {error && data && (
-        <p className="notice" role="status">
-          This is no longer up to date: {problemOf(error).message}
-        </p>
-      )}
+      <IgnoredParameters names={dropped} />
+      {data && <Outdated error={error} />}
       {data ? (
         <>
           <Tiles data={data} statistics={statistics} range={range} project={project} />
@@ -141,7 +133,7 @@ function Causes(props: { statistics: Overview['statistics']; range: RangeWord; p
   )
 }
 
-/** Of the heights of what comes. */
+/** A placeholder with the heights of the page's parts. */
 function OverviewSkeleton() {
   return (
     <div className="skeleton overview-skeleton" aria-hidden="true">

@@ -26,7 +26,7 @@ interface Props {
   project: string | undefined
 }
 
-/** The figures; each leads to the list of what it counts. */
+/** The figures, each with a link to the list that it counts. */
 export function Tiles({ data, statistics, range, project }: Props) {
   const of = project === undefined ? {} : { project }
   const states = new Map(data.states.counts.map((each) => [each.state, each]))
@@ -107,7 +107,7 @@ function Tile(props: {
   return <li>{children({ className: 'tile', children: content })}</li>
 }
 
-/** What needs a person first: what holds retries back by somebody's will, and agents that are not there. */
+/** The things that need attention first: switches that hold retries back, and missing agents. */
 export function Attention(props: { data: Overview; project: string | undefined; onDone: () => void }) {
   const { data, project, onDone } = props
   const notes = agentNotes(data)
@@ -157,7 +157,7 @@ const STATUS_WORDS = {
   LOST: 'lost',
 } as const
 
-/** How much of the agents' resources is in use, by their groups. */
+/** The use of the agents' resources, by resource group. */
 export function AgentsPanel({ groups }: { groups: readonly Group[] }) {
   const shown = groups.filter(({ agents }) => agents.totalCount > 0)
   return (

@@ -14,21 +14,24 @@ import {
 
 export type Overview = UiOverviewQuery
 
-/** What is read less often than the rest, or as events tell. */
+/** The data that is read less often than the rest, or after events. */
 interface Kept {
   key: string
-  /** Of the events that are in it; null while it is to be read again. */
+  /** The cursor of the newest event in the data; null while it has to be read again. */
   cursor: string | null
   statistics: NonNullable<Overview['statistics']>
   latest: NonNullable<Overview['latest']>['edges']
 }
 
 const EVERY_MS = 2_000
-/** Of so many readings, one has the statistics, too. */
+/** The statistics are read with every 15th reading. */
 const WHOLE_EVERY = 15
 const HOUR_MS = 3_600_000
 
-/** Everything that the overview shows, by one operation: counts and queue every two seconds, what is latest by events. */
+/**
+ * Reads everything that the overview shows by one operation: counts and queue every two seconds, the latest chains
+ * after events.
+ */
 export function useOverview(project: string | undefined, range: RangeWord) {
   const client = useClient()
   const moments = useMoments()

@@ -1,7 +1,7 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useEffectEvent, useRef, useState } from 'react'
-import { Dropped } from '../../app/list/list-panel.tsx'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { IgnoredParameters } from '../../app/list/list-page.tsx'
+import { ProblemPanel, useTitle } from '../../app/page.tsx'
 import { Button } from '../../design/controls.tsx'
 import { type Draft, POLICY_FIELDS, POLICY_SECTIONS } from '../../policy/policy-fields.ts'
 import { PolicyInputs } from '../../policy/policy-form.tsx'
@@ -17,16 +17,14 @@ interface Typed {
   from: PolicySearch['from']
 }
 
-/** Draws what a retry policy does while it is typed. Its address is the policy. */
+/** Draws the schedule of a retry policy while it is typed. The address contains the policy. */
 export function PolicyPage() {
   const { dropped } = route.useSearch()
   const [typed, setTyped, settled] = useTyped()
   const { draft, from } = typed
   const isAirflow = from === 'airflow'
   const { preview, faults, error, again } = usePreview(settled.draft, settled.from === 'airflow')
-  useEffect(() => {
-    document.title = 'Try a policy · Reprise'
-  }, [])
+  useTitle('Try a policy')
   const isFaulty = Object.keys(faults).length > 0
   const hasTyped = Object.keys(draft).length > 0
   return (
@@ -45,7 +43,7 @@ export function PolicyPage() {
           </button>
         ))}
       </nav>
-      <Dropped names={dropped} />
+      <IgnoredParameters names={dropped} />
       <div className="policy-columns">
         <div className="policy-side">
           <form key={from} className="policy-form" aria-label="Policy" onSubmit={(event) => event.preventDefault()}>
@@ -102,7 +100,10 @@ function withText(draft: Draft, name: string, text: string): Draft {
 
 const SETTLED_MS = 250
 
-/** What is typed, and what it is once nobody types. The address follows, and is followed where another one is opened. */
+/**
+ * The typed texts, and their value after typing pauses. The address follows them, and opening another address sets
+ * them.
+ */
 function useTyped(): [Typed, (typed: Typed) => void, Typed] {
   const search = route.useSearch()
   const navigate = route.useNavigate()

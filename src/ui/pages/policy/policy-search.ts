@@ -1,10 +1,10 @@
 import { type Draft, FAILURE_FIELDS, type Field, POLICY_FIELDS, type Section } from '../../policy/policy-fields.ts'
 
-/** The parameters of the policy page's address: the typed texts, by names of fields. */
+/** The parameters of the policy page's address: the typed texts by field. */
 export interface PolicySearch {
-  /** The settings are those of an operator of Airflow. */
+  /** The settings are an Airflow operator's. */
   from?: 'airflow'
-  /** What of the address was not understood, and is left out. */
+  /** The names of query parameters that could not be parsed. */
   dropped?: string[]
   [field: string]: unknown
 }
@@ -12,7 +12,7 @@ export interface PolicySearch {
 const TEXT_LENGTH_MAX = 200
 const RULES_LENGTH_MAX = 4_000
 
-/** Leaves out what it does not understand, and names it. Wrong values stay: they are said at their fields. */
+/** Parses the parameters; lists unknown ones in `dropped`. Wrong values stay, and are reported at their fields. */
 export function readPolicySearch(given: Record<string, unknown>): PolicySearch {
   const read: PolicySearch = {}
   const dropped: string[] = []
@@ -32,7 +32,7 @@ export function draftOf(search: PolicySearch): Draft {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, textOf(value)]))
 }
 
-/** As short as the address can have it: numbers and lists without quotes. */
+/** The shortest form for the address: numbers and lists without quotes. */
 export function searchOf(draft: Draft, from: PolicySearch['from']): PolicySearch {
   const given = Object.entries(draft).filter(([, text]) => text.trim() !== '')
   return { ...(from && { from }), ...Object.fromEntries(given.map(([name, text]) => [name, plain(text.trim())])) }
@@ -90,5 +90,5 @@ export const AIRFLOW_SECTIONS: readonly Section[] = [
   ['Its task, for the exact jitter', TASK],
 ]
 
-/** All that this page's address may have. */
+/** All fields that the page's address can have. */
 const ALL_FIELDS: readonly Field[] = [...POLICY_FIELDS, ...FAILURE_FIELDS, ...AIRFLOW_FIELDS]

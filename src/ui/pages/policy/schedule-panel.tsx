@@ -13,9 +13,9 @@ import { UiAirflowPreviewDocument, type UiAirflowPreviewQuery } from './policy.g
 
 interface Props {
   preview: Preview
-  /** Something that is typed since is wrong. */
+  /** A text that was typed since then is wrong. */
   isStale: boolean
-  /** Under "From Airflow": go on with the policy. */
+  /** Under "From Airflow": continue with the policy. */
   onTake: () => void
 }
 
@@ -142,7 +142,7 @@ function Copies({ preview, isStale, onTake }: Props) {
 
 /** The server's preview of the typed policy. */
 export interface Preview {
-  /** As the API takes it. */
+  /** The API's input. */
   policy: object
   draft: Draft
   verdict: { eligible: boolean; explanation: string } | null
@@ -151,15 +151,15 @@ export interface Preview {
 }
 
 interface Answer {
-  /** The last one; it stays while something that is typed is wrong. */
+  /** The last preview; it stays while a typed text is wrong. */
   preview: Preview | null
-  /** What is wrong, by names of fields, in the server's words. */
+  /** The server's faults, by field. */
   faults: Readonly<Record<string, string>>
-  /** What is wrong with no field. */
+  /** The error that belongs to no field. */
   error: unknown
 }
 
-/** Of what was typed at last, each time it changes. `draft` is to be the same object while nothing changes. */
+/** Previews the draft each time it changes. An unchanged `draft` must stay the same object. */
 export function usePreview(draft: Draft, isAirflow: boolean): Answer & { again: () => void } {
   const client = useClient()
   const [answer, setAnswer] = useState<Answer>({ preview: null, faults: {}, error: null })
@@ -197,7 +197,7 @@ async function readAirflow(client: Client, draft: Draft): Promise<Partial<Answer
   return { preview: { policy: policyOf(policy), draft, verdict: null, schedule, airflow: data.airflowPolicyPreview } }
 }
 
-/** What Airflow's settings determine. */
+/** The fields of the policy that Airflow's settings determine. */
 function policyOf({ sources, ...policy }: UiAirflowPreviewQuery['airflowPolicyPreview']['policy']): object {
   const given = new Set(sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field))
   return Object.fromEntries(Object.entries(policy).filter(([field]) => given.has(field)))

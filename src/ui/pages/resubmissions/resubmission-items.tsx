@@ -2,16 +2,15 @@ import { Link } from '@tanstack/react-router'
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { useClient } from 'urql'
 import type { ResubmissionItemStatus, SessionAction } from '../../../client/schema-types.generated.ts'
+import { ListTable } from '../../app/list/list-page.tsx'
 import type { ITEM_STATUSES } from '../../app/list/search.ts'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
 import { ACTION_WORDS, reasonInWords } from '../../bulk/bulk-words.ts'
 import { Button } from '../../design/controls.tsx'
 import { FailedIcon, SucceededIcon } from '../../design/icons.tsx'
-import { Skeleton } from '../../design/panel.tsx'
+import type { Column } from '../../design/table.tsx'
 import { count } from '../../words/numbers.ts'
 import { type UiResubmissionItemFragment, UiResubmissionItemsDocument } from './resubmissions.generated.ts'
 import '../../design/panel.css'
-import '../../design/table.css'
 
 interface Props {
   items: Items
@@ -24,39 +23,25 @@ export function ItemTable({ items: { rows, error, more, refresh }, action, show 
   const showsProject = new Set(rows?.map(({ session }) => session?.project.id)).size > 1
   return (
     <>
-      <div className="table-panel resubmission-items">
-        {rows === null && error ? (
-          <ProblemPanel error={error} onAgain={refresh} />
-        ) : rows === null ? (
-          <Skeleton />
-        ) : rows.length === 0 ? (
+      <ListTable
+        label="Chains"
+        panelClass="resubmission-items"
+        rowClass="item-row"
+        columns={columnsOf(action, showsProject)}
+        list={{
+          data: rows ?? undefined,
+          error: rows === null ? (error ?? undefined) : undefined,
+          again: refresh,
+          rows: rows ?? [],
+          offset: 0,
+          next: more,
+        }}
+        empty={
           <div className="empty">
             <p>{NOTHING[show ?? 'all']}</p>
           </div>
-        ) : (
-          <div
-            role="table"
-            aria-label="Chains"
-            aria-rowcount={more ? -1 : rows.length + 1}
-            className="list-table"
-            // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is scrolled by keys
-            tabIndex={0}
-          >
-            <div role="rowgroup" className="table-columns">
-              <div role="row" aria-rowindex={1} className="table-row item-row head">
-                <span role="columnheader">Chain</span>
-                <span role="columnheader">Attempt</span>
-                <span role="columnheader">What became of it</span>
-              </div>
-            </div>
-            <div role="rowgroup">
-              {rows.map((item, index) => (
-                <ItemRow key={item.id} {...{ item, action, showsProject }} rowIndex={index + 2} />
-              ))}
-            </div>
-          </div>
-        )}
-      </div>
+        }
+      />
       <footer className="table-foot">
         {rows !== null && rows.length > 0 && <span>{count(rows.length)} shown</span>}
         {more && <Button onClick={more}>Show more</Button>}
@@ -67,24 +52,19 @@ export function ItemTable({ items: { rows, error, more, refresh }, action, show 
 
 const NOTHING: Readonly<Record<keyof typeof ITEM_STATUSES | 'all', string>> = {
   all: 'Nothing matched.',
-  done: 'It was done to none yet.',
+  done: 'None is done yet.',
   refused: 'None was refused.',
   left: 'None is left.',
 }
 
-function ItemRow(props: {
-  item: UiResubmissionItemFragment
-  rowIndex: number
-  action: SessionAction
-  showsProject: boolean
-}) {
-  const { item, rowIndex, action, showsProject } = props
-  const { session } = item
-  return (
-    <div role="row" aria-rowindex={rowIndex} className="table-row item-row">
-      <span role="cell" className="item-name">
-        {session === null ? (
-          <code title="It does not exist, or is not yours to see">{item.sessionId}</code>
+function columnsOf(action: SessionAction, showsProject: boolean): readonly Column<UiResubmissionItemFragment>[] {
+  return [
+    {
+      title: 'Chain',
+      className: 'item-name',
+      cell: ({ sessionId, session }) =>
+        session === null ? (
+          <code title="It does not exist, or is hidden from you">{sessionId}</code>
         ) : (
           <>
             <Link
@@ -97,17 +77,24 @@ function ItemRow(props: {
             </Link>
             {showsProject && <span className="table-tag">{session.project.name}</span>}
           </>
-        )}
-      </span>
-      <span role="cell" className="item-attempt">
-        {session?.attempt}
-        {item.childSession && ` to ${item.childSession.attempt}`}
-      </span>
-      <span role="cell" className="item-outcome">
-        <Outcome item={item} action={action} />
-      </span>
-    </div>
-  )
+        ),
+    },
+    {
+      title: 'Attempt',
+      className: 'item-attempt',
+      cell: ({ session, childSession }) => (
+        <>
+          {session?.attempt}
+          {childSession && ` to ${childSession.attempt}`}
+        </>
+      ),
+    },
+    {
+      title: 'What became of it',
+      className: 'item-outcome',
+      cell: (item) => <Outcome item={item} action={action} />,
+    },
+  ]
 }
 
 function Outcome({
@@ -147,9 +134,9 @@ interface Items {
   /** Null until they are read. */
   rows: readonly UiResubmissionItemFragment[] | null
   error: Error | null
-  /** Null where all are there. */
+  /** Reads more; null where all have been read. */
   more: (() => void) | null
-  /** Reads the first page again, unless somebody has gone beyond it. */
+  /** Reads the first page again, unless more pages have been read. */
   refresh: () => void
 }
 
@@ -160,7 +147,7 @@ export function useItems(id: string, status: ResubmissionItemStatus | null): Ite
   const [listed, setListed] = useState<Listed & { key: string }>()
   const [error, setError] = useState<Error | null>(null)
   const shown = listed?.key === key ? listed : undefined
-  /** Answers to what is no longer shown may come later than those to what is. */
+  /** Late answers for another list are ignored. */
   const wanted = useRef(key)
   useEffect(() => {
     wanted.current = key

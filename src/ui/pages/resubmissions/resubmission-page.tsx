@@ -3,10 +3,10 @@ import { useEffect } from 'react'
 import { useQuery } from 'urql'
 import { setServerNow } from '../../api/clock.ts'
 import { Tabs } from '../../app/list/list-filters.tsx'
-import { Dropped } from '../../app/list/list-panel.tsx'
+import { IgnoredParameters } from '../../app/list/list-page.tsx'
 import { ITEM_STATUSES } from '../../app/list/search.ts'
 import { Ago } from '../../app/moments.tsx'
-import { NotFound, ProblemPanel } from '../../app/problem-panel.tsx'
+import { NotFound, ProblemPanel, useTitle } from '../../app/page.tsx'
 import { ACTION_WORDS, filterInWords, overridesInWords } from '../../bulk/bulk-words.ts'
 import { AbortButton, ProgressBar, ProgressFigures, Refusals, StateMark } from '../../bulk/progress.tsx'
 import { useOutcome } from '../../bulk/use-bulk.ts'
@@ -22,7 +22,7 @@ const route = getRouteApi('/frame/resubmissions/$resubmissionId')
 
 type Resubmission = NonNullable<UiResubmissionQuery['resubmission']>
 
-/** One action on many: how far it is, what was refused and why, and what became of each chain. */
+/** One action on many chains: its progress, refusals with reasons, and the outcome for each chain. */
 export function ResubmissionPage() {
   const { resubmissionId: id } = route.useParams()
   const isId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(id)
@@ -34,8 +34,8 @@ export function ResubmissionPage() {
   })
   useEffect(() => {
     if (data) setServerNow(data.now)
-    document.title = 'Resubmission · Reprise'
   }, [data])
+  useTitle('Resubmission')
   if (!isId || (data && !data.resubmission)) return <NotFound />
   if (data) return <Loaded key={id} resubmission={data.resubmission!} />
   if (error) return <ProblemPanel error={error} onAgain={() => again({ requestPolicy: 'network-only' })} />
@@ -56,16 +56,6 @@ function Loaded({ resubmission }: { resubmission: Resubmission }) {
   const { outcome, error, put } = useOutcome(resubmission, items.refresh)
   const { noun } = ACTION_WORDS[outcome.action]
   const title = `${noun} of ${counted(outcome.total, 'chain')}`
-  const tabs: {
-    tab: keyof typeof ITEM_STATUSES | undefined
-    name: string
-    counted: { count: number; isExact: boolean }
-  }[] = [
-    { tab: undefined, name: 'All', counted: exactly(outcome.total) },
-    { tab: 'done', name: 'Done', counted: exactly(outcome.done) },
-    { tab: 'refused', name: 'Refused', counted: exactly(outcome.refusedCount) },
-    { tab: 'left', name: outcome.state === 'ABORTED' ? 'Left undone' : 'Left', counted: exactly(outcome.pending) },
-  ]
   return (
     <div className="list-page">
       <div className="resubmission-head">
@@ -79,7 +69,7 @@ function Loaded({ resubmission }: { resubmission: Resubmission }) {
         {outcome.state === 'RUNNING' && <AbortButton id={outcome.resubmissionId} onAborted={put} />}
       </div>
       <Facts resubmission={{ ...resubmission, ...outcome }} />
-      <Dropped names={search.dropped} />
+      <IgnoredParameters names={search.dropped} />
       {error !== null && (
         <p className="notice" role="status">
           This is no longer up to date: {error.message}
@@ -94,7 +84,16 @@ function Loaded({ resubmission }: { resubmission: Resubmission }) {
       </div>
       <Tabs
         label="By what became of it"
-        tabs={tabs}
+        tabs={[
+          { tab: undefined, name: 'All', counted: { totalCount: outcome.total } },
+          { tab: 'done', name: 'Done', counted: { totalCount: outcome.done } },
+          { tab: 'refused', name: 'Refused', counted: { totalCount: outcome.refusedCount } },
+          {
+            tab: 'left',
+            name: outcome.state === 'ABORTED' ? 'Left undone' : 'Left',
+            counted: { totalCount: outcome.pending },
+          },
+        ]}
         chosen={search.show}
         onChoose={(show) => void navigate({ search: { ...(show && { show }) }, replace: true })}
       />
@@ -102,8 +101,6 @@ function Loaded({ resubmission }: { resubmission: Resubmission }) {
     </div>
   )
 }
-
-const exactly = (count: number) => ({ count, isExact: true })
 
 function Facts({ resubmission }: { resubmission: Resubmission }) {
   const { actor, createdAt, finishedAt, abortedBy, filter, overrides } = resubmission

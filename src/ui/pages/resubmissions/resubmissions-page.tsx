@@ -1,13 +1,12 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { useEffect } from 'react'
 import { usePolled } from '../../api/poll.ts'
-import { useKeys } from '../../app/keys.ts'
-import { Dropped, EmptyUnderFilters, ListPanel } from '../../app/list/list-panel.tsx'
-import { BULK_ACTIONS, type SearchOf } from '../../app/list/search.ts'
+import { ListPage, NoRows, useChangeSearch, useRowKeys } from '../../app/list/list-page.tsx'
+import { BULK_ACTIONS } from '../../app/list/search.ts'
 import { Ago } from '../../app/moments.tsx'
 import { ACTION_WORDS, filterInWords } from '../../bulk/bulk-words.ts'
 import { leftInWords, ProgressBar, StateMark } from '../../bulk/progress.tsx'
 import { Button, Choice, Keys } from '../../design/controls.tsx'
+import type { Column } from '../../design/table.tsx'
 import { count, counted } from '../../words/numbers.ts'
 import { UiResubmissionsDocument, type UiResubmissionsQuery } from './resubmissions.generated.ts'
 import '../../design/panel.css'
@@ -23,43 +22,65 @@ const EVERY_MS = 2_000
 /** Actions on many chains at once, with their authors and progress. */
 export function ResubmissionsPage() {
   const search = route.useSearch()
-  const change = useChangeSearch()
-  const { data, error, again } = usePolled(
+  const { action, after } = search
+  const change = useChangeSearch<'resubmissions'>()
+  const read = usePolled(
     UiResubmissionsDocument,
-    { action: search.action ? [BULK_ACTIONS[search.action]] : null, first: PAGE_ROWS, after: search.after ?? null },
+    { action: action ? [BULK_ACTIONS[action]] : null, first: PAGE_ROWS, after: after ?? null },
     EVERY_MS,
   )
-  useEffect(() => {
-    document.title = 'Resubmissions · Reprise'
-  }, [])
   useRowKeys()
-  const rows = data?.resubmissions.edges.map(({ node }) => node) ?? []
+  const page = read.data?.resubmissions
+  const { hasNextPage, endCursor } = page?.pageInfo ?? { hasNextPage: false, endCursor: null }
+  const next = hasNextPage ? () => change({ after: endCursor! }) : null
+  const rows = page?.edges.map(({ node }) => node) ?? []
   return (
-    <div className="list-page">
-      <h1 tabIndex={-1}>Resubmissions</h1>
+    <ListPage
+      title="Resubmissions"
+      dropped={search.dropped}
+      list={{ ...read, rows, offset: 0, first: null, next }}
+      rowClass="resubmission-row"
+      columns={COLUMNS}
+      empty={
+        <NoRows title="No action fits" filters={{ action, after: after && 'this place' }} onChange={change}>
+          <h2>No action on many chains yet</h2>
+          <p>
+            Select chains with <Keys keys="x" />, or all that match a filter, and resubmit, retry, cancel or terminate
+            them together. The outcome of each is kept here.
+          </p>
+          <Link to="/chains" search={{ state: 'failed' }} className="button">
+            To the failed chains
+          </Link>
+        </NoRows>
+      }
+      foot={
+        <footer className="table-foot">
+          {page && rows.length > 0 && (
+            <>
+              <span>
+                {count(page.totalCount)}
+                {page.totalCountIsExact ? '' : '+'} in all
+              </span>
+              {after !== undefined && <Button onClick={() => change({ after: undefined })}>Newest</Button>}
+              {next && <Button onClick={next}>Older ones</Button>}
+              <span className="table-foot-keys" aria-hidden="true">
+                <Keys keys="j k" /> move <Keys keys="enter" /> open <Keys keys="?" /> keys
+              </span>
+            </>
+          )}
+        </footer>
+      }
+    >
       <div className="filters">
         <Choice
           label="Action"
-          value={search.action ?? ''}
+          value={action ?? ''}
           any="Any action"
           names={ACTION_NAMES}
-          onChange={(action) => change({ action, after: undefined })}
+          onChange={(chosen) => change({ action: chosen, after: undefined })}
         />
       </div>
-      <Dropped names={search.dropped} />
-      <ListPanel
-        label="Resubmissions"
-        rowClass="resubmission-row"
-        columns={['Action', 'On', 'Progress', 'By', { title: 'Begun', className: 'resubmission-at' }]}
-        read={{ data, error, again }}
-        rows={rows}
-        hasMore={data?.resubmissions.pageInfo.hasNextPage ?? false}
-        empty={<Empty search={search} />}
-      >
-        {(row, rowIndex) => <ResubmissionRow key={row.id} row={row} rowIndex={rowIndex} />}
-      </ListPanel>
-      <Foot search={search} data={data} />
-    </div>
+    </ListPage>
   )
 }
 
@@ -67,102 +88,57 @@ const ACTION_NAMES = Object.fromEntries(
   Object.entries(BULK_ACTIONS).map(([word, action]) => [word, ACTION_WORDS[action].noun]),
 ) as Record<keyof typeof BULK_ACTIONS, string>
 
-function useChangeSearch(): (change: Partial<SearchOf<'resubmissions'>>) => void {
-  const navigate = route.useNavigate()
-  return (change) =>
-    void navigate({ search: (before) => ({ ...before, dropped: undefined, ...change }), replace: true })
-}
-
-function ResubmissionRow({ row, rowIndex }: { row: Row; rowIndex: number }) {
-  const { noun } = ACTION_WORDS[row.action]
-  const conditions = filterInWords(row.filter).join(' · ')
-  const words = leftInWords(row)
-  return (
-    <div role="row" aria-rowindex={rowIndex} className="table-row resubmission-row">
-      <span role="cell" className="resubmission-name">
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    title: 'Action',
+    className: 'resubmission-name',
+    cell: (row) => (
+      <>
         <StateMark state={row.state} refused={row.done === 0 && row.refusedCount > 0} />
         <Link
           to="/resubmissions/$resubmissionId"
           params={{ resubmissionId: row.resubmissionId }}
           className="table-link"
         >
-          {noun} of {counted(row.total, 'chain')}
+          {titleOf(row)}
         </Link>
-      </span>
-      <span role="cell" className="resubmission-what" title={conditions}>
-        {conditions}
-      </span>
-      <span role="cell" className="resubmission-progress">
-        <ProgressBar progress={row} label={`${noun} of ${counted(row.total, 'chain')}`} />
-        <span className="resubmission-words" title={words}>
-          {words}
-        </span>
-      </span>
-      <span role="cell" className="resubmission-by" title={row.actor}>
-        {row.actor}
-      </span>
-      <span role="cell" className="resubmission-at">
-        <Ago at={row.createdAt} />
-      </span>
-    </div>
-  )
+      </>
+    ),
+  },
+  {
+    title: 'On',
+    className: 'resubmission-what',
+    hint: conditionsOf,
+    cell: conditionsOf,
+  },
+  {
+    title: 'Progress',
+    className: 'resubmission-progress',
+    cell: (row) => {
+      const words = leftInWords(row)
+      return (
+        <>
+          <ProgressBar progress={row} label={titleOf(row)} />
+          <span className="resubmission-words" title={words}>
+            {words}
+          </span>
+        </>
+      )
+    },
+  },
+  { title: 'By', className: 'resubmission-by', hint: ({ actor }) => actor, cell: ({ actor }) => actor },
+  {
+    title: 'Begun',
+    headClass: 'resubmission-at',
+    className: 'resubmission-at',
+    cell: ({ createdAt }) => <Ago at={createdAt} />,
+  },
+]
+
+function titleOf({ action, total }: Row): string {
+  return `${ACTION_WORDS[action].noun} of ${counted(total, 'chain')}`
 }
 
-/** Why there is nothing, and what next. */
-function Empty({ search }: { search: SearchOf<'resubmissions'> }) {
-  const change = useChangeSearch()
-  const { action, after } = search
-  if (action !== undefined || after !== undefined) {
-    return (
-      <EmptyUnderFilters
-        title="Nothing of it here"
-        filters={{ action, after: after && 'this place' }}
-        onRemove={(name) => change({ [name]: undefined })}
-      />
-    )
-  }
-  return (
-    <div className="empty">
-      <h2>Nothing was done to many at once yet</h2>
-      <p>
-        Select chains with <Keys keys="x" />, or all that match a filter, and resubmit, retry, cancel or terminate them
-        together. What became of each of them stays here.
-      </p>
-      <Link to="/chains" search={{ state: 'failed' }} className="button">
-        To the failed chains
-      </Link>
-    </div>
-  )
-}
-
-function Foot({ search, data }: { search: SearchOf<'resubmissions'>; data: UiResubmissionsQuery | undefined }) {
-  const change = useChangeSearch()
-  const page = data?.resubmissions
-  if (!page || page.edges.length === 0) return <footer className="table-foot" />
-  const { hasNextPage, endCursor } = page.pageInfo
-  return (
-    <footer className="table-foot">
-      <span>
-        {count(page.totalCount)}
-        {page.totalCountIsExact ? '' : '+'} in all
-      </span>
-      {search.after !== undefined && <Button onClick={() => change({ after: undefined })}>Newest</Button>}
-      {hasNextPage && <Button onClick={() => change({ after: endCursor! })}>Older ones</Button>}
-      <span className="table-foot-keys" aria-hidden="true">
-        <Keys keys="j k" /> move <Keys keys="enter" /> open <Keys keys="?" /> keys
-      </span>
-    </footer>
-  )
-}
-
-function useRowKeys(): void {
-  const move = (by: number) => {
-    const all = [...document.querySelectorAll<HTMLElement>('.resubmission-row .table-link')]
-    const at = all.findIndex((link) => link === document.activeElement)
-    all[at < 0 ? 0 : Math.min(all.length - 1, Math.max(0, at + by))]?.focus()
-  }
-  useKeys([
-    { keys: 'j', does: 'next row', run: () => move(1) },
-    { keys: 'k', does: 'row before', run: () => move(-1) },
-  ])
+function conditionsOf({ filter }: Row): string {
+  return filterInWords(filter).join(' · ')
 }

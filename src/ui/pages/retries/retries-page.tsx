@@ -3,15 +3,14 @@ import { lazy, Suspense, useState } from 'react'
 import { UiCancelRetryDocument, UiRetryNowDocument } from '../../api/act.generated.ts'
 import { useAct } from '../../app/act.ts'
 import { namesOfCauses, RETRIED_CAUSES } from '../../app/causes.ts'
-import { useKeys } from '../../app/keys.ts'
 import { Tabs } from '../../app/list/list-filters.tsx'
-import { Dropped, ListPanel } from '../../app/list/list-panel.tsx'
+import { ListPage, NoRows, showsProjects, useChangeSearch, useRowKeys } from '../../app/list/list-page.tsx'
 import { HOLD_REASONS, type SearchOf } from '../../app/list/search.ts'
 import { SwitchButton, Switches } from '../../app/retry/switches.tsx'
 import { HOLDS } from '../../design/causes.ts'
 import { Button, Choice, Keys } from '../../design/controls.tsx'
 import { count, counted } from '../../words/numbers.ts'
-import { type Queue, type Retries, type Retry, RetryRow, useRetries } from './retry-row.tsx'
+import { columnsOf, type Queue, type Retries, type Retry, useRetries } from './retry-row.tsx'
 import '../../design/panel.css'
 import './retries.css'
 
@@ -19,52 +18,47 @@ const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.ts
 
 const route = getRouteApi('/frame/retries')
 
-/** The queue of retries: what is due when, what is held and why, and what can be done about it. */
+/** The queue of retries: due times, holds with their reasons, and actions. */
 export function RetriesPage() {
   const search = route.useSearch()
   const queue = useRetries(search)
   const { data, rows } = queue
   const { busy, retryNow, cancel } = useActions(queue)
   const [asked, setAsked] = useState<Retry | null>(null)
-  useRowKeys(rows, retryNow)
-  const showsProject = search.project === undefined && new Set(rows.map(({ session }) => session.project.id)).size > 1
+  useRowKeys([
+    {
+      keys: 'r',
+      does: 'retry the row now',
+      run: () => {
+        const focused = document.activeElement?.getAttribute('data-retry')
+        const row = rows.find(({ id, isGone }) => id === focused && isGone === undefined)
+        if (row) void retryNow(row)
+      },
+    },
+  ])
+  const showsProject = showsProjects(
+    search.project,
+    rows.map(({ session }) => session),
+  )
   return (
-    <div className="list-page">
-      <div className="retries-head">
-        <h1 tabIndex={-1}>Retries</h1>
+    <ListPage
+      title="Retries"
+      acts={
         <SwitchButton retries="off" onDone={queue.again}>
           Switch off…
         </SwitchButton>
-      </div>
+      }
+      dropped={search.dropped}
+      list={queue}
+      rowClass="retry-row"
+      rowProps={({ phase, isGone }) => ({ 'data-gone': isGone, 'data-held': phase === 'HELD' })}
+      columns={columnsOf({ showsProject, busy, onRetryNow: (retry) => void retryNow(retry), onCancel: setAsked })}
+      empty={<Empty search={search} head={queue.first} />}
+      foot={<Foot search={search} queue={queue} />}
+    >
       {data && <Switches queue={data} project={search.project} onDone={queue.again} />}
       <PhaseTabs search={search} data={data} />
       <Filters search={search} />
-      <Dropped names={search.dropped} />
-      <ListPanel
-        label="Retries"
-        rowClass="retry-row"
-        columns={['Due', 'Chain', 'Next attempt', 'Failed by', 'Waits', { title: 'Actions', isHidden: true }]}
-        read={queue}
-        rows={rows}
-        offset={queue.offset}
-        hasMore={queue.next !== null}
-        empty={<Empty search={search} head={queue.head} />}
-        hold={queue.hold}
-        release={queue.release}
-      >
-        {(retry, rowIndex) => (
-          <RetryRow
-            key={retry.id}
-            retry={retry}
-            rowIndex={rowIndex}
-            showsProject={showsProject}
-            isBusy={busy.has(retry.id)}
-            onRetryNow={(each) => void retryNow(each)}
-            onCancel={setAsked}
-          />
-        )}
-      </ListPanel>
-      <Foot search={search} queue={queue} />
       <Suspense>
         {asked !== null && (
           <Confirm
@@ -80,42 +74,31 @@ export function RetriesPage() {
           </Confirm>
         )}
       </Suspense>
-    </div>
+    </ListPage>
   )
-}
-
-/** Changes the address: what is undefined is left out of it. */
-function useChangeSearch(): (change: Partial<SearchOf<'retries'>>) => void {
-  const navigate = route.useNavigate()
-  return (change) =>
-    void navigate({ search: (before) => ({ ...before, dropped: undefined, ...change }), replace: true })
-}
-
-interface Counted {
-  totalCount: number
-  totalCountIsExact: boolean
 }
 
 function PhaseTabs({ search: { phase, reason }, data }: { search: SearchOf<'retries'>; data: Queue | undefined }) {
-  const change = useChangeSearch()
-  const counts = ({ totalCount, totalCountIsExact }: Counted) => ({ count: totalCount, isExact: totalCountIsExact })
-  const [waiting, held] = data ? [counts(data.waiting), counts(data.held)] : [null, null]
-  const all = waiting && held && { count: waiting.count + held.count, isExact: waiting.isExact && held.isExact }
-  const tabs = [
-    { tab: undefined, name: 'All', counted: reason === undefined ? all : null },
-    { tab: 'waiting' as const, name: 'Waiting', counted: waiting },
-    { tab: 'held' as const, name: 'Held', counted: held },
-  ]
-  const choose = (tab: NonNullable<SearchOf<'retries'>['phase']> | undefined) =>
-    change({ phase: tab, ...(tab !== 'held' && { reason: undefined }) })
+  const change = useChangeSearch<'retries'>()
   return (
-    <Tabs<NonNullable<SearchOf<'retries'>['phase']>>
+    <Tabs
       label="By phase"
-      tabs={tabs}
+      tabs={[
+        { tab: undefined, name: 'All', counted: data && reason === undefined ? sumOf(data.waiting, data.held) : null },
+        { tab: 'waiting', name: 'Waiting', counted: data?.waiting ?? null },
+        { tab: 'held', name: 'Held', counted: data?.held ?? null },
+      ]}
       chosen={phase ?? (reason === undefined ? undefined : 'held')}
-      onChoose={choose}
+      onChoose={(tab) => change({ phase: tab, ...(tab !== 'held' && { reason: undefined }) })}
     />
   )
+}
+
+function sumOf(...counts: Queue['held'][]): Queue['held'] {
+  return {
+    totalCount: counts.reduce((sum, { totalCount }) => sum + totalCount, 0),
+    totalCountIsExact: counts.every(({ totalCountIsExact }) => totalCountIsExact),
+  }
 }
 
 const REASON_NAMES = Object.fromEntries(
@@ -125,7 +108,7 @@ const REASON_NAMES = Object.fromEntries(
 const CAUSE_NAMES = namesOfCauses(RETRIED_CAUSES)
 
 function Filters({ search }: { search: SearchOf<'retries'> }) {
-  const change = useChangeSearch()
+  const change = useChangeSearch<'retries'>()
   return (
     <div className="filters">
       <Choice
@@ -146,11 +129,10 @@ function Filters({ search }: { search: SearchOf<'retries'> }) {
   )
 }
 
-/** Why there is nothing, and what next. */
-function Empty({ search, head }: { search: SearchOf<'retries'>; head: Retries['head'] }) {
-  const change = useChangeSearch()
+/** Shown where there are no retries: how to see others, or what a retry is. */
+function Empty({ search, head }: { search: SearchOf<'retries'>; head: Retries['first'] }) {
+  const change = useChangeSearch<'retries'>()
   const { phase, reason, cause, project } = search
-  const filters = Object.entries({ phase, reason, cause, project }).filter(([, value]) => value !== undefined)
   if (head) {
     return (
       <div className="empty">
@@ -159,47 +141,32 @@ function Empty({ search, head }: { search: SearchOf<'retries'>; head: Retries['h
       </div>
     )
   }
-  if (filters.length > 0) {
-    return (
-      <div className="empty">
-        <h2>No retry fits</h2>
-        <p>Take away what leaves out too much:</p>
-        <div className="empty-filters">
-          {filters.map(([name, value]) => (
-            <Button key={name} className="chip" onClick={() => change({ [name]: undefined })}>
-              <span>
-                {name} {value}
-              </span>
-            </Button>
-          ))}
-        </div>
-      </div>
-    )
-  }
   return (
-    <div className="empty">
+    <NoRows title="No retry fits" filters={{ phase, reason, cause, project }} onChange={change}>
       <h2>No retry waits</h2>
       <p>When an attempt fails and its policy has another one, it waits here until it is due.</p>
       <Link to="/chains" className="button">
         To the chains
       </Link>
-    </div>
+    </NoRows>
   )
 }
 
-function Foot({ search, queue: { data, rows, offset, next, head } }: { search: SearchOf<'retries'>; queue: Retries }) {
+function Foot({ search, queue }: { search: SearchOf<'retries'>; queue: Retries }) {
+  const { data, rows, offset, next, first } = queue
   if (!data || rows.length === 0) return <footer className="table-foot" />
   const isHeld = search.phase === 'held' || search.reason !== undefined
-  const shown = isHeld ? [data.held] : search.phase === 'waiting' ? [data.waiting] : [data.waiting, data.held]
-  const total = shown.reduce((sum, { totalCount }) => sum + totalCount, 0)
-  const isExact = shown.every(({ totalCountIsExact }) => totalCountIsExact)
+  const { totalCount, totalCountIsExact } = sumOf(
+    ...(search.phase === 'waiting' && !isHeld ? [] : [data.held]),
+    ...(isHeld ? [] : [data.waiting]),
+  )
   return (
     <footer className="table-foot">
       <span>
-        {isExact ? counted(total, 'retry', 'retries') : `${count(total)}+ retries`}
-        {(next || head) && ` · ${count(offset + 1)} to ${count(offset + rows.length)}`}
+        {totalCountIsExact ? counted(totalCount, 'retry', 'retries') : `${count(totalCount)}+ retries`}
+        {(next || first) && ` · ${count(offset + 1)} to ${count(offset + rows.length)}`}
       </span>
-      {head && <Button onClick={head}>To the head</Button>}
+      {first && <Button onClick={first}>To the head</Button>}
       {next && <Button onClick={next}>Later ones</Button>}
       <span className="table-foot-keys" aria-hidden="true">
         <Keys keys="j k" /> move <Keys keys="enter" /> open <Keys keys="r" /> retry now <Keys keys="?" /> keys
@@ -224,30 +191,4 @@ function useActions({ again }: Retries) {
       act(UiCancelRetryDocument, { sessionId }, { about: name, done: `${name} is not retried any more.` }),
     )
   return { busy, retryNow, cancel }
-}
-
-/** The focused row is the one that the keys are about. */
-function useRowKeys(rows: readonly Retry[], retryNow: (retry: Retry) => Promise<void>): void {
-  const links = () => [...document.querySelectorAll<HTMLElement>('.table-link')]
-  const move = (by: number) => {
-    const all = links()
-    const at = all.findIndex((link) => link === document.activeElement)
-    all[at < 0 ? 0 : Math.min(all.length - 1, Math.max(0, at + by))]?.focus()
-  }
-  const current = () => {
-    const id = document.activeElement?.getAttribute('data-retry')
-    return rows.find((row) => row.id === id && row.isGone === undefined)
-  }
-  useKeys([
-    { keys: 'j', does: 'next row', run: () => move(1) },
-    { keys: 'k', does: 'row before', run: () => move(-1) },
-    {
-      keys: 'r',
-      does: 'retry the row now',
-      run: () => {
-        const row = current()
-        if (row) void retryNow(row)
-      },
-    },
-  ])
 }

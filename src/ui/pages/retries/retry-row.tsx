@@ -1,78 +1,81 @@
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
 import { serverNow, useServerNow } from '../../api/clock.ts'
-import { usePolled } from '../../api/poll.ts'
 import { retryFiltersOf } from '../../app/list/filters.ts'
-import { type Steady, useSteadyRows } from '../../app/list/list-panel.tsx'
+import { type List, type Steady, useList, useSteadyRows } from '../../app/list/list-page.tsx'
 import type { SearchOf } from '../../app/list/search.ts'
 import { useMoments } from '../../app/moments.tsx'
 import { causeInWords, HOLDS, lookOfCause } from '../../design/causes.ts'
 import { Button } from '../../design/controls.tsx'
 import { CrossIcon, HeldIcon, RetryIcon, WaitingIcon } from '../../design/icons.tsx'
 import { CauseMark } from '../../design/panel.tsx'
+import type { Column } from '../../design/table.tsx'
 import { countdown, duration, shortDuration } from '../../words/time.ts'
 import { UiRetriesDocument, type UiRetriesQuery, type UiRetryRowFragment } from './retries.generated.ts'
 
-interface Props {
-  retry: Retry
-  rowIndex: number
+interface Options {
   showsProject: boolean
-  isBusy: boolean
+  /** Ids of the retries with an action under way. */
+  busy: ReadonlySet<string>
   onRetryNow: (retry: Retry) => void
   onCancel: (retry: Retry) => void
 }
 
-export function RetryRow({ retry, rowIndex, showsProject, isBusy, onRetryNow, onCancel }: Props) {
-  const { session, cause, chainId, isGone } = retry
-  const { attempt, maxAttempts } = session.retryState
-  const look = lookOfCause(cause)
-  const why = causeInWords(cause, session.exitCode)
-  return (
-    <div
-      role="row"
-      aria-rowindex={rowIndex}
-      className="table-row retry-row"
-      data-gone={isGone}
-      data-held={retry.phase === 'HELD'}
-    >
-      <span role="cell" className="retry-due">
-        {isGone ? <span className="retry-left">left the queue</span> : <Due retry={retry} />}
-      </span>
-      <span role="cell" className="retry-name">
-        <Link
-          to="/chains/$chainId"
-          params={{ chainId }}
-          className="table-link"
-          data-retry={retry.id}
-          title={session.name}
-        >
-          {session.name}
-        </Link>
-        {showsProject && <span className="table-tag">{session.project.name}</span>}
-      </span>
-      <span role="cell" className="retry-attempt">
-        {attempt + 1} <span className="retry-of">of {maxAttempts}</span>
-      </span>
-      <span role="cell" className="retry-cause" title={retry.explanation}>
-        <CauseMark {...look} />
-        <span className="retry-why">{why}</span>
-      </span>
-      <span role="cell" className="retry-wait">
-        <Wait retry={retry} />
-      </span>
-      <span role="cell" className="retry-actions">
-        {!isGone && (
+export function columnsOf({ showsProject, busy, onRetryNow, onCancel }: Options): readonly Column<Retry>[] {
+  return [
+    {
+      title: 'Due',
+      className: 'retry-due',
+      cell: (retry) => (retry.isGone ? <span className="retry-left">left the queue</span> : <Due retry={retry} />),
+    },
+    {
+      title: 'Chain',
+      className: 'retry-name',
+      cell: ({ id, chainId, session: { name, project } }) => (
+        <>
+          <Link to="/chains/$chainId" params={{ chainId }} className="table-link" data-retry={id} title={name}>
+            {name}
+          </Link>
+          {showsProject && <span className="table-tag">{project.name}</span>}
+        </>
+      ),
+    },
+    {
+      title: 'Next attempt',
+      className: 'retry-attempt',
+      cell: ({ session: { retryState } }) => (
+        <>
+          {retryState.attempt + 1} <span className="retry-of">of {retryState.maxAttempts}</span>
+        </>
+      ),
+    },
+    {
+      title: 'Failed by',
+      className: 'retry-cause',
+      hint: ({ explanation }) => explanation,
+      cell: ({ cause, session: { exitCode } }) => (
+        <>
+          <CauseMark {...lookOfCause(cause)} />
+          <span className="retry-why">{causeInWords(cause, exitCode)}</span>
+        </>
+      ),
+    },
+    { title: 'Waits', className: 'retry-wait', cell: (retry) => <Wait retry={retry} /> },
+    {
+      title: 'Actions',
+      isHidden: true,
+      className: 'retry-actions',
+      cell: (retry) =>
+        !retry.isGone && (
           <>
-            <Act retry={retry} action="RETRY_NOW" isBusy={isBusy} onAct={onRetryNow} />
-            <Act retry={retry} action="CANCEL_RETRY" isBusy={isBusy} onAct={onCancel} />
+            <Act retry={retry} action="RETRY_NOW" isBusy={busy.has(retry.id)} onAct={onRetryNow} />
+            <Act retry={retry} action="CANCEL_RETRY" isBusy={busy.has(retry.id)} onAct={onCancel} />
           </>
-        )}
-      </span>
-    </div>
-  )
+        ),
+    },
+  ]
 }
 
-/** Actions that the viewer may not use have no button; a disabled button says why. */
+/** The button of an action. Actions that the user may not use have none. */
 function Act(props: {
   retry: Retry
   action: 'RETRY_NOW' | 'CANCEL_RETRY'
@@ -126,7 +129,7 @@ function Due({ retry: { phase, dueAt, heldSince } }: { retry: Retry }) {
   )
 }
 
-/** The delay; or why it is held, and since when. */
+/** The delay; for a held retry the reason and since when. */
 function Wait({ retry: { phase, holdReason, heldSince, delaySeconds } }: { retry: Retry }) {
   const moments = useMoments()
   if (phase === 'HELD' && holdReason !== null) {
@@ -141,52 +144,25 @@ function Wait({ retry: { phase, holdReason, heldSince, delaySeconds } }: { retry
   return delaySeconds === null ? null : <>after {duration(delaySeconds)}</>
 }
 
-/** `isGone`: it is no longer in the queue. */
+/** A row of the queue. `isGone`: it has left the queue. */
 export type Retry = Steady<UiRetryRowFragment>
 export type Queue = UiRetriesQuery
 
 const PAGE_ROWS = 50
 const EVERY_MS = 1_000
 
-export interface Retries {
-  data: Queue | undefined
-  error: Error | undefined
-  rows: readonly Retry[]
-  again: () => void
-  /** Rows before those that are shown. */
-  offset: number
-  next: (() => void) | null
-  /** To the head of the queue. */
-  head: (() => void) | null
-  /** As long as somebody points at the rows, none of them moves. */
-  hold: () => void
-  release: () => void
-}
+export type Retries = List<Retry, Queue> & Required<Pick<List<Retry>, 'hold' | 'release'>>
 
-/** The queue of retries, a page of it, read each second. */
+/** Reads a page of the queue each second. */
 export function useRetries(search: SearchOf<'retries'>): Retries {
-  const filters = retryFiltersOf(search)
-  const key = JSON.stringify(filters)
-  const [place, setPlace] = useState<{ key: string; after: string | null; offset: number }>()
-  // Under another filter it begins at its head.
-  const { after, offset } = place?.key === key ? place : { after: null, offset: 0 }
-  const { data, error, again } = usePolled(UiRetriesDocument, { ...filters, first: PAGE_ROWS, after }, EVERY_MS)
-  const fresh = data?.retryDecisions.edges.map(({ node }) => node) ?? []
-  const { rows, hold, release } = useSteadyRows(`${key} ${after}`, fresh)
-  const endCursor = data?.retryDecisions.pageInfo.hasNextPage ? data.retryDecisions.pageInfo.endCursor : null
-  const go = (to: string | null, before: number) => {
-    release()
-    setPlace({ key, after: to, offset: before })
-  }
-  return {
-    data,
-    error,
-    rows,
-    again,
-    offset,
-    next: endCursor === null ? null : () => go(endCursor, offset + fresh.length),
-    head: after === null ? null : () => go(null, 0),
-    hold,
-    release,
-  }
+  const variables = { ...retryFiltersOf(search), first: PAGE_ROWS }
+  const list = useList(UiRetriesDocument, variables, ({ retryDecisions }) => retryDecisions, EVERY_MS)
+  const { rows, hold, release } = useSteadyRows(list.page, list.rows)
+  const released = (go: (() => void) | null) =>
+    go &&
+    (() => {
+      release()
+      go()
+    })
+  return { ...list, rows, hold, release, first: released(list.first), next: released(list.next) }
 }

@@ -1,17 +1,15 @@
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
 import type { ScheduleRunOutcome } from '../../../client/schema-types.generated.ts'
-import { usePolled } from '../../api/poll.ts'
-import { problemOf } from '../../api/problem.ts'
 import { useAct } from '../../app/act.ts'
+import { DetailHead, type Fact, FactsCard, Missing } from '../../app/detail.tsx'
 import { GuardedButton } from '../../app/guarded-button.tsx'
-import { usePlace } from '../../app/list/list-panel.tsx'
+import { useList } from '../../app/list/list-page.tsx'
 import { Ago } from '../../app/moments.tsx'
 import { NextRuns } from '../../app/next-runs.tsx'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { Outdated, ProblemPanel, useTitle } from '../../app/page.tsx'
 import { toast } from '../../app/toasts.tsx'
 import { useViewer } from '../../app/viewer.ts'
-import { ArrowLeftIcon } from '../../design/icons.tsx'
 import { Skeleton } from '../../design/panel.tsx'
 import { amountWords, counted } from '../../words/numbers.ts'
 import { duration } from '../../words/time.ts'
@@ -24,9 +22,7 @@ import {
   UiResumeScheduleDocument,
   UiRunScheduleNowDocument,
 } from './schedules.generated.ts'
-import '../../design/panel.css'
 import '../../design/table.css'
-import '../../design/detail.css'
 import './schedules.css'
 
 const route = getRouteApi('/frame/schedules/$scheduleId')
@@ -37,41 +33,31 @@ const RUNS_SHOWN = 20
 const EVERY_MS = 2_000
 
 const OVERLAPS = {
-  SKIP: 'it is skipped',
-  QUEUE: 'it waits until that has ended',
-  CANCEL_OTHER: 'that is ended, and it starts',
+  SKIP: 'the new one is skipped',
+  QUEUE: 'the new one waits until that has ended',
+  CANCEL_OTHER: 'that is ended, and the new one starts',
 } as const
 
-/** One schedule: when it runs next, what it runs, and what became of its runs. */
+/** One schedule: its next runs, its session, and the outcomes of its runs. */
 export function SchedulePage() {
   const { scheduleId } = route.useParams()
-  const place = usePlace(scheduleId)
-  const { data, error, again } = usePolled(
-    UiOneScheduleDocument,
-    { id: scheduleId, first: RUNS_SHOWN, after: place.after },
-    EVERY_MS,
-  )
-  const name = data?.schedule?.name
-  useEffect(() => {
-    if (name !== undefined) document.title = `${name} · Reprise`
-  }, [name])
+  const variables = { id: scheduleId, first: RUNS_SHOWN }
+  const runs = useList(UiOneScheduleDocument, variables, ({ scheduleRuns }) => scheduleRuns, EVERY_MS)
+  const { data, error, again } = runs
+  useTitle(data?.schedule?.name)
   if (!data?.schedule && error) return <ProblemPanel error={error} onAgain={again} />
   if (!data) return <Skeleton />
-  if (!data.schedule) return <NoSchedule />
-  const { schedule, scheduleRuns } = data
+  if (!data.schedule) return <Missing noun="schedule" list="/schedules" />
+  const { schedule } = data
   return (
     <div className="detail-page">
-      {error && (
-        <p className="notice" role="status">
-          This is no longer up to date: {problemOf(error).message}
-        </p>
-      )}
+      <Outdated error={error} />
       <Head schedule={schedule} again={again} />
       <div className="detail-columns">
         <When schedule={schedule} />
         <Facts schedule={schedule} />
       </div>
-      <RunsCard runs={scheduleRuns.edges.map(({ node }) => node)} place={place} next={place.onward(scheduleRuns)} />
+      <RunsCard runs={runs} />
     </div>
   )
 }
@@ -86,25 +72,24 @@ function Head({ schedule, again }: { schedule: Schedule; again: () => void }) {
   const { name, paused, pausedAt, pausedBy, pauseReason, statusReason } = schedule
   const { refusal } = actions
   return (
-    <header className="page-head">
-      <div className="back-place">
-        <Link to="/schedules" className="back-link">
-          <ArrowLeftIcon /> Schedules
-        </Link>
-      </div>
-      <h1 tabIndex={-1}>{name}</h1>
-      <ScheduleMark schedule={schedule} />
-      <div className="page-actions">
-        <GuardedButton refusal={refusal} onClick={actions.runNow}>
-          Run now
-        </GuardedButton>
-        <GuardedButton refusal={refusal} onClick={paused ? actions.resume : actions.pause}>
-          {paused ? 'Resume' : 'Pause'}
-        </GuardedButton>
-        <GuardedButton refusal={refusal} onClick={actions.askToDelete}>
-          Delete…
-        </GuardedButton>
-      </div>
+    <DetailHead
+      list="/schedules"
+      name={name}
+      mark={<ScheduleMark schedule={schedule} />}
+      acts={
+        <>
+          <GuardedButton refusal={refusal} onClick={actions.runNow}>
+            Run now
+          </GuardedButton>
+          <GuardedButton refusal={refusal} onClick={paused ? actions.resume : actions.pause}>
+            {paused ? 'Resume' : 'Pause'}
+          </GuardedButton>
+          <GuardedButton refusal={refusal} onClick={actions.askToDelete}>
+            Delete…
+          </GuardedButton>
+        </>
+      }
+    >
       {paused && pausedAt !== null && (
         <p className="page-note">
           Paused <Ago at={pausedAt} /> by {pausedBy}
@@ -113,7 +98,7 @@ function Head({ schedule, again }: { schedule: Schedule; again: () => void }) {
       )}
       {statusReason !== null && <p className="page-note">Its last run was refused: {statusReason}</p>}
       {actions.dialog}
-    </header>
+    </DetailHead>
   )
 }
 
@@ -146,7 +131,7 @@ function missedWords(catchUp: number): string {
 
 function Facts({ schedule }: { schedule: Schedule }) {
   const { project, session, owner, createdAt, createdBy, scheduleId } = schedule
-  const facts: [string, React.ReactNode][] = [
+  const facts: Fact[] = [
     ['project', project.name],
     ...(session === null ? [] : sessionFacts(session)),
     [
@@ -159,24 +144,15 @@ function Facts({ schedule }: { schedule: Schedule }) {
     ['id', <code key="id">{scheduleId}</code>],
   ]
   return (
-    <section className="card" aria-label="What it runs">
-      <h2>What it runs</h2>
-      {session === null && <p className="card-none">What it runs is not valid any more; its runs are refused.</p>}
-      <dl className="facts-table">
-        {facts.map(([name, value]) => (
-          <div key={name} className="fact">
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
-    </section>
+    <FactsCard title="What it runs" facts={facts}>
+      {session === null && <p className="card-none">Its session is no longer valid, so its runs are refused.</p>}
+    </FactsCard>
   )
 }
 
-function sessionFacts(session: NonNullable<Schedule['session']>): [string, React.ReactNode][] {
+function sessionFacts(session: NonNullable<Schedule['session']>): Fact[] {
   const { command, name, image, resourceGroup, priority, maxRetries, environ, secretEnviron, labels } = session
-  const some = (label: string, words: readonly string[]): [string, React.ReactNode][] =>
+  const some = (label: string, words: readonly string[]): Fact[] =>
     words.length === 0 ? [] : [[label, words.join(', ')]]
   return [
     ['program', <code key="program">{command.join(' ')}</code>],
@@ -184,27 +160,15 @@ function sessionFacts(session: NonNullable<Schedule['session']>): [string, React
     ...some('image', image === null ? [] : [image]),
     ['group', resourceGroup],
     ['takes', session.resourceSlots.map(({ slot, amount }) => `${slot} ${amountWords(slot, amount)}`).join(', ')],
-    ['retries', maxRetries === null ? 'as its project has it' : String(maxRetries)],
+    ['retries', maxRetries === null ? 'the default of its project' : String(maxRetries)],
     ['priority', String(priority)],
-    // Values may be secret to whoever looks over a shoulder.
+    // Values are not shown, as they may be secret.
     ...some('variables', [...environ.map((each) => each.name), ...secretEnviron]),
     ...some(
       'labels',
       labels.map(({ key, value }) => `${key}=${value}`),
     ),
   ]
-}
-
-function NoSchedule() {
-  return (
-    <div className="empty">
-      <h1 tabIndex={-1}>There is no such schedule</h1>
-      <p>It does not exist, or it is in a project that you do not see.</p>
-      <Link to="/schedules" className="button">
-        To the schedules
-      </Link>
-    </div>
-  )
 }
 
 const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
@@ -216,7 +180,7 @@ interface Options {
 }
 
 interface ScheduleActions {
-  /** Why it cannot be changed; null if it can. */
+  /** The reason why it cannot be changed; null if it can. */
   refusal: string | null
   pause: () => void
   resume: () => void
@@ -282,8 +246,7 @@ function useScheduleActions({ schedule: { scheduleId, name }, onDone, onDeleted 
             }
             onClose={() => setAsked(false)}
           >
-            {name} makes no runs any more, and the record of its runs is deleted with it. The chains that it made stay,
-            and go on.
+            {name} makes no more runs, and the record of its runs is deleted with it. Its chains stay, and go on.
           </Confirm>
         )}
       </Suspense>

@@ -1,11 +1,12 @@
 import { Link } from '@tanstack/react-router'
 import type { ChainState, ScheduleRunOutcome } from '../../../client/schema-types.generated.ts'
 import { useServerNow } from '../../api/clock.ts'
-import type { Place } from '../../app/list/list-panel.tsx'
+import type { List } from '../../app/list/list-page.tsx'
 import { useMoments } from '../../app/moments.tsx'
 import { AttemptStrip, type StripMark } from '../../charts/attempt-strip.tsx'
 import { Button } from '../../design/controls.tsx'
 import { HeldIcon, WaitingIcon } from '../../design/icons.tsx'
+import { type Column, TableCard } from '../../design/table.tsx'
 import { count, counted } from '../../words/numbers.ts'
 import { duration, relativeMoment } from '../../words/time.ts'
 import type { UiScheduleRowFragment, UiScheduleRunFragment } from './schedules.generated.ts'
@@ -32,7 +33,7 @@ export function ScheduleMark({ schedule: { paused } }: { schedule: Pick<Schedule
   )
 }
 
-/** `in 5 m`, by the server's clock; when that is, if it is pointed at. */
+/** `in 5 m`, by the server's clock; its tooltip has the exact time. */
 export function Until({ at }: { at: string }) {
   const then = Date.parse(at)
   const now = useServerNow()
@@ -66,7 +67,7 @@ export function outcomeOf({ session, outcome }: Run): { words: string; mark: Str
   return session ? STATES[session.chain.state] : OUTCOMES[outcome]
 }
 
-/** The last runs as marks, oldest first, and what became of the last one. */
+/** The last runs as marks, oldest first, and the outcome of the last one. */
 export function LastRuns({ runs }: { runs: readonly Run[] }) {
   const [last] = runs
   if (last === undefined) return <span className="schedule-none">none yet</span>
@@ -78,76 +79,68 @@ export function LastRuns({ runs }: { runs: readonly Run[] }) {
   )
 }
 
-interface Props {
-  runs: readonly UiScheduleRunFragment[]
-  place: Place
-  next: (() => void) | null
-}
-
 /** The schedule's runs, the latest first, each with its chain. */
-export function RunsCard({ runs, place: { first }, next }: Props) {
+export function RunsCard({ runs: { rows, first, next } }: { runs: List<Run> }) {
   return (
-    <section className="card flush" aria-label="Runs">
-      <h2>Runs</h2>
-      {runs.length === 0 ? (
-        <p className="card-none">There was none yet.</p>
-      ) : (
-        <div role="table" aria-label="Runs">
-          <div role="rowgroup" className="table-columns">
-            <div role="row" className="table-row run-row head">
-              <span role="columnheader">Planned for</span>
-              <span role="columnheader">Became</span>
-              <span role="columnheader">Chain</span>
-              <span role="columnheader">Why</span>
-            </div>
-          </div>
-          <div role="rowgroup">
-            {runs.map((run) => (
-              <RunRow key={run.runId} run={run} />
-            ))}
-          </div>
-        </div>
-      )}
-      {(first ?? next) && (
-        <p className="card-foot">
-          {first && <Button onClick={first}>Latest ones</Button>}
-          {next && <Button onClick={next}>Earlier ones</Button>}
-        </p>
-      )}
-    </section>
+    <TableCard
+      title="Runs"
+      none="There was none yet."
+      label="Runs"
+      rowClass="run-row"
+      columns={COLUMNS}
+      rows={rows.map((run) => ({ ...run, id: run.runId }))}
+      foot={
+        (first ?? next) && (
+          <>
+            {first && <Button onClick={first}>Latest ones</Button>}
+            {next && <Button onClick={next}>Earlier ones</Button>}
+          </>
+        )
+      }
+    />
   )
 }
 
-function RunRow({ run }: { run: UiScheduleRunFragment }) {
-  const { plannedAt, session, chainId, reason, askedBy } = run
+const COLUMNS: readonly Column<Run>[] = [
+  { title: 'Planned for', className: 'run-planned', cell: ({ plannedAt }) => <At at={plannedAt} /> },
+  {
+    title: 'Became',
+    className: 'schedule-runs',
+    cell: (run) => {
+      const { words, mark } = outcomeOf(run)
+      return (
+        <>
+          <AttemptStrip marks={[mark]} hasMore={false} />
+          {words}
+          {run.count > 1 && ` × ${count(run.count)}`}
+        </>
+      )
+    },
+  },
+  {
+    title: 'Chain',
+    className: 'named',
+    cell: ({ session, chainId }) =>
+      session &&
+      chainId !== null && (
+        <>
+          <Link to="/chains/$chainId" params={{ chainId }} className="table-link" title={session.name}>
+            {session.name}
+          </Link>
+          {session.chain.attempts > 1 && (
+            <span className="table-tag">{counted(session.chain.attempts, 'attempt')}</span>
+          )}
+        </>
+      ),
+  },
+  { title: 'Why', className: 'run-why', hint: whyOf, cell: whyOf },
+]
+
+function At({ at }: { at: string }) {
   const { absolute } = useMoments()
-  const { words, mark } = outcomeOf(run)
-  const why = reason ?? (askedBy === null ? null : `asked for by ${askedBy}`)
-  return (
-    <div role="row" className="table-row run-row">
-      <span role="cell" className="run-planned">
-        <time dateTime={plannedAt}>{absolute(Date.parse(plannedAt))}</time>
-      </span>
-      <span role="cell" className="schedule-runs">
-        <AttemptStrip marks={[mark]} hasMore={false} />
-        {words}
-        {run.count > 1 && ` × ${count(run.count)}`}
-      </span>
-      <span role="cell" className="named">
-        {session && chainId !== null && (
-          <>
-            <Link to="/chains/$chainId" params={{ chainId }} className="table-link" title={session.name}>
-              {session.name}
-            </Link>
-            {session.chain.attempts > 1 && (
-              <span className="table-tag">{counted(session.chain.attempts, 'attempt')}</span>
-            )}
-          </>
-        )}
-      </span>
-      <span role="cell" className="run-why" title={why ?? undefined}>
-        {why}
-      </span>
-    </div>
-  )
+  return <time dateTime={at}>{absolute(Date.parse(at))}</time>
+}
+
+function whyOf({ reason, askedBy }: Run): string | null {
+  return reason ?? (askedBy === null ? null : `asked for by ${askedBy}`)
 }

@@ -1,14 +1,14 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useQuery } from 'urql'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { ProblemPanel } from '../../app/page.tsx'
 import { Skeleton } from '../../design/panel.tsx'
 import { UiSessionPlaceDocument } from './sessions.generated.ts'
 import '../../design/panel.css'
 
 const route = getRouteApi('/frame/sessions/$sessionId')
 
-/** Where the id of a session leads: to its chain, with this attempt chosen. */
+/** The page of a session id: leads to its chain, with this attempt chosen. */
 export function SessionPage() {
   const { sessionId } = route.useParams()
   const navigate = useNavigate()

@@ -1,24 +1,26 @@
-import { getRouteApi, Link } from '@tanstack/react-router'
+import { getRouteApi } from '@tanstack/react-router'
 import { useFirstCursor, useLive } from '../../api/live.ts'
-import { usePolled } from '../../api/poll.ts'
 import { startNote } from '../../app/chain-parts.tsx'
 import { sessionFilterOf } from '../../app/list/filters.ts'
 import { NameFilter, Tabs } from '../../app/list/list-filters.tsx'
 import {
-  Dropped,
-  EmptyUnderFilters,
-  ListPanel,
+  ListPage,
+  NoRows,
   PageFoot,
+  showsProjects,
   type Steady,
-  usePlace,
+  useChangeSearch,
+  useList,
   useSteadyRows,
-} from '../../app/list/list-panel.tsx'
+} from '../../app/list/list-page.tsx'
+import { AttemptLink } from '../../app/list/row-link.tsx'
 import type { SearchOf } from '../../app/list/search.ts'
 import { Ago } from '../../app/moments.tsx'
 import { causeInWords, lookOfCause } from '../../design/causes.ts'
 import { Button, Choice } from '../../design/controls.tsx'
 import { CancelledIcon, CrossIcon, RunningIcon, SucceededIcon, WaitingIcon } from '../../design/icons.tsx'
 import { CauseMark } from '../../design/panel.tsx'
+import type { Column } from '../../design/table.tsx'
 import { type UiSessionRowFragment, UiSessionsDocument } from './sessions.generated.ts'
 import './sessions.css'
 
@@ -26,93 +28,60 @@ const route = getRouteApi('/frame/sessions')
 
 const PAGE_ROWS = 50
 
-/** Every attempt of every chain by itself, and with them what is never retried: interactive and inference sessions. */
+/** Each attempt on its own, and sessions that are never retried: interactive and inference sessions. */
 export function SessionsPage() {
   const search = route.useSearch()
-  const navigate = route.useNavigate()
-  const change = (part: Partial<SearchOf<'sessions'>>) =>
-    void navigate({ search: (before) => ({ ...before, dropped: undefined, ...part }), replace: true })
-  const { data, error, again, rows, offset, first, next, hold, release } = useSessions(search)
-  const showsProject = search.project === undefined && new Set(rows.map(({ project }) => project.id)).size > 1
+  const { type, status, q, agent, group, project } = search
+  const change = useChangeSearch<'sessions'>()
+  const list = useSessions(search)
   return (
-    <div className="list-page">
-      <h1 tabIndex={-1}>Sessions</h1>
-      <Tabs<NonNullable<SearchOf<'sessions'>['type']>>
+    <ListPage
+      title="Sessions"
+      dropped={search.dropped}
+      list={list}
+      rowClass="session-row"
+      rowProps={({ isGone }) => ({ 'data-gone': isGone })}
+      columns={columnsOf(showsProjects(project, list.rows))}
+      empty={
+        <NoRows title="No session fits" filters={{ type, status, q, agent, group, project }} onChange={change}>
+          <h2>No sessions yet</h2>
+          <p>
+            One is made for each attempt of a chain, for each replica of a deployment, and for whoever works in one.
+          </p>
+          <pre className="empty-command">
+            <code>npx reprise run -- sh -c 'echo hello'</code>
+          </pre>
+        </NoRows>
+      }
+      foot={<PageFoot noun="session" list={list} />}
+    >
+      <Tabs
         label="By type"
         tabs={[
-          { tab: undefined, name: 'All', counted: undefined },
-          { tab: 'batch', name: 'Batch', counted: undefined },
-          { tab: 'interactive', name: 'Interactive', counted: undefined },
-          { tab: 'inference', name: 'Inference', counted: undefined },
+          { tab: undefined, name: 'All' },
+          { tab: 'batch', name: 'Batch' },
+          { tab: 'interactive', name: 'Interactive' },
+          { tab: 'inference', name: 'Inference' },
         ]}
-        chosen={search.type}
-        onChoose={(type) => change({ type })}
+        chosen={type}
+        onChoose={(chosen) => change({ type: chosen })}
       />
       <Filters search={search} onChange={change} />
-      <Dropped names={search.dropped} />
-      <ListPanel
-        label="Sessions"
-        rowClass="session-row"
-        columns={['Session', 'Type', 'Attempt', 'Status', 'Group', 'Since', 'Created']}
-        read={{ data, error, again }}
-        rows={rows}
-        offset={offset}
-        hasMore={next !== null}
-        empty={<Empty search={search} onChange={change} />}
-        hold={hold}
-        release={release}
-      >
-        {(session, rowIndex) => (
-          <SessionRow key={session.id} session={session} rowIndex={rowIndex} showsProject={showsProject} />
-        )}
-      </ListPanel>
-      <PageFoot noun="session" rows={rows.length} offset={offset} first={first} next={next} />
-    </div>
+    </ListPage>
   )
 }
 
-/** A page of them, the newest first, read again when something has changed. */
+/** The newest sessions first, read again when something has changed. */
 function useSessions(search: SearchOf<'sessions'>) {
-  const filter = sessionFilterOf(search)
-  const key = JSON.stringify(filter)
-  const { after, offset, first, onward } = usePlace(key)
-  const { data, error, again } = usePolled(UiSessionsDocument, { filter, first: PAGE_ROWS, after })
+  const variables = { filter: sessionFilterOf(search), first: PAGE_ROWS }
+  const list = useList(UiSessionsDocument, variables, ({ sessions }) => sessions)
   useLive({
-    cursor: useFirstCursor(key, data?.eventCursor),
+    cursor: useFirstCursor(list.key, list.data?.eventCursor),
     project: search.project,
-    onChanges: async () => again(),
-    onMissed: again,
+    onChanges: async () => list.again(),
+    onMissed: list.again,
   })
-  const rows = data?.sessions.edges.map(({ node }) => node) ?? []
-  const steady = useSteadyRows(`${key} ${after}`, rows)
-  const next = onward(data?.sessions)
-  return { data, error, again, ...steady, offset, first, next }
-}
-
-/** Why there is none, and what next. */
-function Empty({
-  search,
-  onChange,
-}: {
-  search: SearchOf<'sessions'>
-  onChange: (part: Partial<SearchOf<'sessions'>>) => void
-}) {
-  const { type, status, q, agent, group, project } = search
-  const filters = { type, status, q, agent, group, project }
-  if (Object.values(filters).every((value) => value === undefined)) {
-    return (
-      <div className="empty">
-        <h2>No sessions yet</h2>
-        <p>One is made for each attempt of a chain, for each replica of a deployment, and for whoever works in one.</p>
-        <pre className="empty-command">
-          <code>npx reprise run -- sh -c 'echo hello'</code>
-        </pre>
-      </div>
-    )
-  }
-  return (
-    <EmptyUnderFilters title="No session fits" filters={filters} onRemove={(name) => onChange({ [name]: undefined })} />
-  )
+  return { ...list, ...useSteadyRows(list.page, list.rows) }
 }
 
 const STATUS_NAMES = {
@@ -131,7 +100,7 @@ interface FiltersProps {
 }
 
 /** The filters of the list; each can be removed. */
-export function Filters({ search, onChange }: FiltersProps) {
+function Filters({ search, onChange }: FiltersProps) {
   const { status, q, agent, group } = search
   return (
     <div className="filters">
@@ -162,49 +131,53 @@ function Chip({ name, value, onRemove }: { name: string; value: string; onRemove
   )
 }
 
-interface SessionRowProps {
-  session: Steady<UiSessionRowFragment>
-  rowIndex: number
-  showsProject: boolean
-}
+type Session = Steady<UiSessionRowFragment>
 
-export function SessionRow({ session, rowIndex, showsProject }: SessionRowProps) {
-  const { chainId, attempt, name, sessionType, project, resourceGroup, statusChangedAt, createdAt, isGone } = session
-  return (
-    <div role="row" aria-rowindex={rowIndex} className="table-row session-row" data-gone={isGone}>
-      <span role="cell" className="session-name named">
-        <Link to="/chains/$chainId" params={{ chainId }} search={{ attempt }} className="table-link" title={name}>
-          {name}
-        </Link>
-        {showsProject && <span className="table-tag">{project.name}</span>}
-      </span>
-      <span role="cell" className="session-type">
-        {sessionType.toLowerCase()}
-      </span>
-      <span role="cell" className="session-attempt">
-        <span className="session-word">attempt </span>
-        {attempt}
-      </span>
-      <span role="cell" className="session-status">
-        <Status session={session} />
-      </span>
-      <span role="cell" className="session-group" title={resourceGroup.name}>
-        {resourceGroup.name}
-      </span>
-      <span role="cell" className="session-since">
-        <Ago at={statusChangedAt} said="since" />
-      </span>
-      <span role="cell" className="session-created">
-        <Ago at={createdAt} said="created" />
-      </span>
-    </div>
-  )
+function columnsOf(showsProject: boolean): readonly Column<Session>[] {
+  return [
+    {
+      title: 'Session',
+      className: 'session-name named',
+      cell: (session) => (
+        <>
+          <AttemptLink session={session} />
+          {showsProject && <span className="table-tag">{session.project.name}</span>}
+        </>
+      ),
+    },
+    { title: 'Type', className: 'session-type', cell: ({ sessionType }) => sessionType.toLowerCase() },
+    {
+      title: 'Attempt',
+      className: 'session-attempt',
+      cell: ({ attempt }) => (
+        <>
+          <span className="session-word">attempt </span>
+          {attempt}
+        </>
+      ),
+    },
+    { title: 'Status', className: 'session-status', cell: (session) => <Status session={session} /> },
+    {
+      title: 'Group',
+      className: 'session-group',
+      hint: ({ resourceGroup }) => resourceGroup.name,
+      cell: ({ resourceGroup }) => resourceGroup.name,
+    },
+    {
+      title: 'Since',
+      className: 'session-since',
+      cell: ({ statusChangedAt }) => <Ago at={statusChangedAt} said="since" />,
+    },
+    { title: 'Created', className: 'session-created', cell: ({ createdAt }) => <Ago at={createdAt} said="created" /> },
+  ]
 }
 
 /** The status as an icon and words, with its reason if there is one. */
 function Status({
   session: { status, result, failureCause, exitCode, pendingReason, statusReason },
-}: Pick<SessionRowProps, 'session'>) {
+}: {
+  session: Session
+}) {
   if (status === 'ERROR') {
     return (
       <>

@@ -1,10 +1,10 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { usePolled } from '../../api/poll.ts'
-import { usePlace } from '../../app/list/list-panel.tsx'
+import { useChangeSearch, useList } from '../../app/list/list-page.tsx'
 import type { SearchOf } from '../../app/list/search.ts'
 import { Button, Choice, typedOrNull } from '../../design/controls.tsx'
 import { CrossIcon } from '../../design/icons.tsx'
-import { At, type Column, Foot, Part, Rows, Section, useNames } from './section.tsx'
+import type { Column } from '../../design/table.tsx'
+import { At, Foot, Part, Rows, Section, useNames } from './section.tsx'
 import { UiAuditDocument, type UiAuditQuery } from './settings.generated.ts'
 
 type Entry = NonNullable<UiAuditQuery['auditLog']>['edges'][number]['node']
@@ -13,13 +13,12 @@ const EVERY_MS = 5_000
 const ROWS = 100
 const route = getRouteApi('/frame/settings/audit')
 
-/** Who changed what, and what was refused. */
+/** The audit log: changes with their authors, and refusals. */
 export function AuditSection() {
   const search = route.useSearch()
   const { projectNames } = useNames()
   const filter = filterOf(search)
-  const place = usePlace(JSON.stringify(filter))
-  const read = usePolled(UiAuditDocument, { first: ROWS, after: place.after, filter }, EVERY_MS)
+  const list = useList(UiAuditDocument, { first: ROWS, filter }, ({ auditLog }) => auditLog, EVERY_MS)
   const columns = columnsWith(projectNames)
   return (
     <Section
@@ -27,14 +26,13 @@ export function AuditSection() {
       dropped={search.dropped}
     >
       <AuditFilters search={search} />
-      <Part read={read}>
-        {({ auditLog }) => (
+      <Part read={list}>
+        {() => (
           <Rows
             label="Audit log"
             className="settings-audit"
             columns={columns}
-            rows={auditLog?.edges.map(({ node }) => node) ?? []}
-            keyOf={({ id }) => id}
+            rows={list.rows}
             empty={
               <>
                 <h2>No entry fits</h2>
@@ -44,7 +42,7 @@ export function AuditSection() {
           />
         )}
       </Part>
-      <Foot first={place.first} next={place.onward(read.data?.auditLog)} />
+      <Foot list={list} />
     </Section>
   )
 }
@@ -61,9 +59,7 @@ function filterOf({ project, action, actor, outcome }: SearchOf<'audit'>) {
 const OUTCOMES = { done: 'done', refused: 'refused' } as const
 
 function AuditFilters({ search }: { search: SearchOf<'audit'> }) {
-  const navigate = route.useNavigate()
-  const change = (changed: Partial<SearchOf<'audit'>>) =>
-    void navigate({ search: (before) => ({ ...before, dropped: undefined, ...changed }), replace: true })
+  const change = useChangeSearch<'audit'>()
   const field = (name: 'action' | 'actor', words: string) => (
     <form
       key={`${name} ${search[name] ?? ''}`}
@@ -136,7 +132,7 @@ function columnsWith(projectNames: ReadonlyMap<string, string>): readonly Column
   ]
 }
 
-/** In a line; all of it when it is opened. */
+/** The details of an entry: a line, and everything when it is opened. */
 function Details({ entry: { details, sessionId, requestId } }: { entry: Entry }) {
   const given = JSON.parse(details) as Record<string, unknown>
   const refusal = typeof given['message'] === 'string' ? given['message'] : null
@@ -156,7 +152,7 @@ function Details({ entry: { details, sessionId, requestId } }: { entry: Entry })
   )
 }
 
-/** What says most: names and numbers, without what they were before. */
+/** The most telling part: names and numbers, without earlier values. */
 function lineOf(given: Record<string, unknown>): string {
   const after = given['after']
   const shown = typeof after === 'object' && after !== null ? { ...given, before: null, after: null, ...after } : given

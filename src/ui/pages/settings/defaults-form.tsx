@@ -16,7 +16,7 @@ interface Props {
   onClose: () => void
 }
 
-/** Without what a policy is tried with. */
+/** The sections of a policy, without the one for trying it. */
 const SECTIONS = POLICY_SECTIONS.filter(([, fields]) => fields.every((field) => POLICY_FIELDS.includes(field)))
 const FIELDS = ['name', ...POLICY_FIELDS.map(({ path }) => `policy.${path}`)]
 const CODES = { PROJECT_NOT_FOUND: 'name', DOMAIN_NOT_FOUND: 'name' }
@@ -45,7 +45,7 @@ export function DefaultsForm({ changed, onDone, onClose }: Props) {
   return (
     <FormDialog
       title={changed ? `Retry defaults ${scopeWords(changed.scope, changed.name)}` : 'Set retry defaults'}
-      note="What is left empty is not set here."
+      note="Empty fields are not set here."
       act="Set"
       fields={FIELDS}
       codes={CODES}

@@ -7,7 +7,8 @@ import { scopeWords } from '../../app/retry/scope-fields.tsx'
 import { noAdministration, useViewer } from '../../app/viewer.ts'
 import { draftOfPolicy, type SetPolicy } from '../../policy/policy-draft.ts'
 import { POLICY_FIELDS } from '../../policy/policy-fields.ts'
-import { type Column, Part, Rows, Section } from './section.tsx'
+import type { Column } from '../../design/table.tsx'
+import { Part, Rows, Section } from './section.tsx'
 import { type UiDefaultFragment, UiDefaultsDocument, UiSetDefaultsDocument } from './settings.generated.ts'
 
 const DefaultsForm = lazy(async () => ({ default: (await import('./defaults-form.tsx')).DefaultsForm }))
@@ -32,7 +33,7 @@ export function DefaultsSection() {
   }
   return (
     <Section
-      says="What the retry policy of a new session is where it says nothing itself. Narrower scopes win, field by field; sessions that there are keep theirs."
+      says="The retry policy of new sessions, for fields that they do not set. Narrower scopes win, field by field; existing sessions keep their policy."
       dropped={dropped}
       acts={
         <GuardedButton refusal={noAdministration(viewer, 'PROJECT')} onClick={() => setOpen({ changed: undefined })}>
@@ -47,7 +48,6 @@ export function DefaultsSection() {
             className="settings-defaults"
             columns={COLUMNS}
             rows={retryDefaults}
-            keyOf={({ id }) => id}
             renderActs={(each) => {
               const refusal = noAdministration(viewer, each.scope)
               const where = scopeWords(each.scope, each.name)
@@ -99,8 +99,8 @@ export function DefaultsSection() {
             onAct={() => void clear(cleared)}
             onClose={() => setCleared(null)}
           >
-            New sessions {scopeWords(cleared.scope, cleared.name)} have what wider scopes say. Those that there are keep
-            their policy.
+            New sessions {scopeWords(cleared.scope, cleared.name)} get the defaults of wider scopes. Existing sessions
+            keep their policy.
           </Confirm>
         )}
       </Suspense>

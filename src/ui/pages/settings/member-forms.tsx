@@ -1,7 +1,7 @@
 import { useSend } from '../../app/act.ts'
 import { FormDialog } from '../../app/form-dialog.tsx'
 import { toast } from '../../app/toasts.tsx'
-import { Field, FieldChoice, typed, typedOrNull } from '../../design/controls.tsx'
+import { SelectField, TextField, typed, typedOrNull } from '../../design/controls.tsx'
 import { NameField, useNames } from './section.tsx'
 import {
   UiCreateDomainDocument,
@@ -13,12 +13,17 @@ import {
 
 interface MemberFormProps {
   changed: Member | undefined
-  /** That is looked at. */
+  /** The project that is chosen in the bar. */
   project: string | undefined
   onDone: () => void
   onClose: () => void
 }
 
+const ROLES = {
+  VIEWER: 'viewer: reads',
+  MEMBER: 'member: changes sessions, too',
+  ADMIN: 'admin: everything in the project',
+}
 const MEMBER_FIELDS = ['user', 'project', 'role']
 const MEMBER_CODES = { PROJECT_NOT_FOUND: 'project', USER_NOT_FOUND: 'user' }
 
@@ -29,7 +34,7 @@ export function MemberForm({ changed, project, onDone, onClose }: MemberFormProp
     const input = {
       user: typed(form, 'user'),
       project: typed(form, 'project'),
-      role: typed(form, 'role') as 'ADMIN' | 'MEMBER' | 'VIEWER',
+      role: typed(form, 'role') as keyof typeof ROLES,
     }
     const { problem } = await send(UiSetMemberDocument, { input })
     if (problem) return problem
@@ -57,17 +62,14 @@ export function MemberForm({ changed, project, onDone, onClose }: MemberFormProp
             first={changed?.membership?.project.name ?? project}
             fault={faults['project']}
           />
-          <Field label="Role" fault={faults['role']} wide>
-            {(control) => (
-              <FieldChoice>
-                <select {...control} name="role" defaultValue={changed?.membership?.role ?? 'MEMBER'}>
-                  <option value="VIEWER">viewer: reads</option>
-                  <option value="MEMBER">member: changes sessions, too</option>
-                  <option value="ADMIN">admin: everything in the project</option>
-                </select>
-              </FieldChoice>
-            )}
-          </Field>
+          <SelectField
+            label="Role"
+            fault={faults['role']}
+            wide
+            name="role"
+            names={ROLES}
+            first={changed?.membership?.role ?? 'MEMBER'}
+          />
         </>
       )}
     </FormDialog>
@@ -77,7 +79,7 @@ export function MemberForm({ changed, project, onDone, onClose }: MemberFormProp
 export type Made = 'user' | 'project' | 'domain'
 
 const NOTES: Readonly<Record<Made, string>> = {
-  user: 'Somebody who creates sessions. What they may do, their roles in projects say.',
+  user: 'A person who creates sessions. Their roles in projects determine what they may do.',
   project: 'Sessions belong to a project, and tokens see one of them or all.',
   domain: 'A group of projects, which share a quota and retry defaults.',
 }
@@ -90,7 +92,7 @@ interface TenantFormProps {
   onClose: () => void
 }
 
-/** A name, unique among its kind. */
+/** The form for a new user, project or domain. */
 export function TenantForm({ made, onDone, onClose }: TenantFormProps) {
   const send = useSend()
   const { domains } = useNames()
@@ -119,15 +121,13 @@ export function TenantForm({ made, onDone, onClose }: TenantFormProps) {
     >
       {(faults) => (
         <>
-          <Field label="Name" fault={faults['name']} wide>
-            {(control) => <input {...control} name="name" autoComplete="off" spellCheck={false} />}
-          </Field>
+          <TextField label="Name" fault={faults['name']} wide name="name" />
           {made === 'project' && (
             <NameField
               label="Domain"
               name="domain"
               names={domains}
-              hint="nothing: default"
+              hint="empty: default"
               fault={faults['domain']}
               wide
             />
@@ -140,8 +140,9 @@ export function TenantForm({ made, onDone, onClose }: TenantFormProps) {
 
 export type User = UiMembersQuery['users']['edges'][number]['node']
 
-/** A membership; of a user without any, the user alone. */
+/** A membership; for a user without any, only the user. */
 export interface Member {
+  id: string
   user: User
   membership: User['memberships'][number] | undefined
 }

@@ -1,12 +1,12 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
-import { usePolled } from '../../api/poll.ts'
 import { useAct } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
-import { usePlace } from '../../app/list/list-panel.tsx'
+import { useList } from '../../app/list/list-page.tsx'
 import { noAdministration, useViewer } from '../../app/viewer.ts'
+import type { Column } from '../../design/table.tsx'
 import type { Made, Member, User } from './member-forms.tsx'
-import { type Column, Foot, Part, Rows, Section } from './section.tsx'
+import { Foot, Part, Rows, Section } from './section.tsx'
 import { UiMembersDocument, UiRemoveMemberDocument } from './settings.generated.ts'
 
 const MemberForm = lazy(async () => ({ default: (await import('./member-forms.tsx')).MemberForm }))
@@ -17,12 +17,11 @@ const EVERY_MS = 5_000
 const ROWS = 100
 const route = getRouteApi('/frame/settings/members')
 
-/** Who has which role where. */
+/** The members of projects with their roles. */
 export function MembersSection() {
   const { dropped, project } = route.useSearch()
   const refusal = noAdministration(useViewer(), 'CLUSTER')
-  const place = usePlace('members')
-  const read = usePolled(UiMembersDocument, { first: ROWS, after: place.after }, EVERY_MS)
+  const list = useList(UiMembersDocument, { first: ROWS }, ({ users }) => users, EVERY_MS)
   const act = useAct()
   const [open, setOpen] = useState<{ changed: Member | undefined } | null>(null)
   const [making, setMaking] = useState<Made | null>(null)
@@ -30,15 +29,15 @@ export function MembersSection() {
   const done = () => {
     setOpen(null)
     setMaking(null)
-    read.again()
+    list.again()
   }
   const remove = async ({ user, membership }: Member) => {
     setAsked(null)
     const input = { user: user.name, project: membership!.project.name }
     const words = { about: user.name, done: `${user.name} is no longer a member of ${input.project}.` }
-    if (await act(UiRemoveMemberDocument, { input }, words)) read.again()
+    if (await act(UiRemoveMemberDocument, { input }, words)) list.again()
   }
-  const rows = membersOf(read.data?.users.edges.map(({ node }) => node) ?? [], project)
+  const rows = membersOf(list.rows, project)
   const maker = (made: Made, words: string) => (
     <GuardedButton kind="quiet" refusal={refusal} onClick={() => setMaking(made)}>
       {words}
@@ -46,7 +45,7 @@ export function MembersSection() {
   )
   return (
     <Section
-      says="Who has which role in which project. What a token of a user may do ends with this."
+      says="The roles of users in projects. The tokens of a user can do no more than these roles allow."
       dropped={dropped}
       acts={
         <>
@@ -59,14 +58,13 @@ export function MembersSection() {
         </>
       }
     >
-      <Part read={read}>
+      <Part read={list}>
         {() => (
           <Rows
             label="Members"
             className="settings-members"
             columns={COLUMNS}
             rows={rows}
-            keyOf={({ user, membership }) => membership?.id ?? user.id}
             renderActs={(member) => (
               <>
                 <GuardedButton
@@ -98,7 +96,7 @@ export function MembersSection() {
           />
         )}
       </Part>
-      <Foot first={place.first} next={place.onward(read.data?.users)} />
+      <Foot list={list} />
       <Suspense>
         {open && <MemberForm changed={open.changed} project={project} onDone={done} onClose={() => setOpen(null)} />}
         {making && <TenantForm made={making} onDone={done} onClose={() => setMaking(null)} />}
@@ -109,8 +107,8 @@ export function MembersSection() {
             onAct={() => void remove(asked)}
             onClose={() => setAsked(null)}
           >
-            Tokens of {asked.user.name} in {asked.membership!.project.name} can do nothing any more. What was started
-            goes on.
+            Tokens of {asked.user.name} in {asked.membership!.project.name} can do nothing any more. Running sessions
+            continue.
           </Confirm>
         )}
       </Suspense>
@@ -121,8 +119,8 @@ export function MembersSection() {
 function membersOf(users: readonly User[], project: string | undefined): Member[] {
   return users.flatMap((user): Member[] => {
     const memberships = user.memberships.filter((each) => project === undefined || each.project.name === project)
-    if (memberships.length === 0) return project === undefined ? [{ user, membership: undefined }] : []
-    return memberships.map((membership) => ({ user, membership }))
+    if (memberships.length === 0) return project === undefined ? [{ id: user.id, user, membership: undefined }] : []
+    return memberships.map((membership) => ({ id: membership.id, user, membership }))
   })
 }
 

@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { useSend } from '../../app/act.ts'
 import { FormDialog } from '../../app/form-dialog.tsx'
 import { toast } from '../../app/toasts.tsx'
-import { Field, FieldChoice, typed, typedNumber } from '../../design/controls.tsx'
+import { SelectField, TextField, typed, typedNumber } from '../../design/controls.tsx'
 import { readSlots, slotWords } from '../../words/numbers.ts'
 import { NameField, useNames } from './section.tsx'
 import { type UiQuotaFragment, UiSetQuotaDocument } from './settings.generated.ts'
@@ -13,6 +13,7 @@ interface Props {
   onClose: () => void
 }
 
+const SCOPES = { USER: 'user', PROJECT: 'project', DOMAIN: 'domain' } as const
 const FIELDS = ['name', 'maxRunning', 'maxPending', 'maxCheckpointBytes', 'slots']
 const CODES = { USER_NOT_FOUND: 'name', PROJECT_NOT_FOUND: 'name', DOMAIN_NOT_FOUND: 'name' }
 
@@ -41,7 +42,7 @@ export function QuotaForm({ changed, onDone, onClose }: Props) {
   return (
     <FormDialog
       title={changed ? `Quota of ${changed.scope.toLowerCase()} ${changed.name}` : 'Set a quota'}
-      note="Nothing typed is no limit. What there is stays, even if it is more."
+      note="An empty field is no limit. Existing sessions stay, even above the limit."
       act="Set"
       fields={FIELDS}
       codes={CODES}
@@ -52,70 +53,43 @@ export function QuotaForm({ changed, onDone, onClose }: Props) {
         <>
           {!changed && (
             <>
-              <Field label="Of a">
-                {(control) => (
-                  <FieldChoice>
-                    <select
-                      {...control}
-                      value={scope}
-                      onChange={(event) => setScope(event.target.value as UiQuotaFragment['scope'])}
-                    >
-                      <option value="USER">user</option>
-                      <option value="PROJECT">project</option>
-                      <option value="DOMAIN">domain</option>
-                    </select>
-                  </FieldChoice>
-                )}
-              </Field>
+              <SelectField label="Of a" names={SCOPES} value={scope} onChoose={setScope} />
               <NameField label="Name" name="name" names={known} fault={faults['name']} />
             </>
           )}
-          <Field label="Sessions running" hint="placed at once" fault={faults['maxRunning']}>
-            {(control) => (
-              <input
-                {...control}
-                name="maxRunning"
-                inputMode="numeric"
-                autoComplete="off"
-                defaultValue={changed?.maxRunning ?? ''}
-              />
-            )}
-          </Field>
-          <Field label="Sessions pending" hint="waiting for a place" fault={faults['maxPending']}>
-            {(control) => (
-              <input
-                {...control}
-                name="maxPending"
-                inputMode="numeric"
-                autoComplete="off"
-                defaultValue={changed?.maxPending ?? ''}
-              />
-            )}
-          </Field>
-          <Field label="Checkpoints" hint="like 500g" fault={faults['maxCheckpointBytes']}>
-            {(control) => (
-              <input
-                {...control}
-                name="maxCheckpointBytes"
-                autoComplete="off"
-                spellCheck={false}
-                defaultValue={
-                  changed?.maxCheckpointBytes == null ? '' : slotWords('mem', String(changed.maxCheckpointBytes))
-                }
-              />
-            )}
-          </Field>
-          <Field label="Slots" hint="like cpu 8, mem 64g" fault={faults['slots']} wide>
-            {(control) => (
-              <input
-                {...control}
-                name="slots"
-                autoComplete="off"
-                spellCheck={false}
-                defaultValue={changed?.slots.map(({ slot, amount }) => `${slot} ${slotWords(slot, amount)}`).join(', ')}
-              />
-            )}
-          </Field>
+          <TextField
+            label="Sessions running"
+            hint="placed at once"
+            fault={faults['maxRunning']}
+            name="maxRunning"
+            inputMode="numeric"
+            defaultValue={changed?.maxRunning ?? ''}
+          />
+          <TextField
+            label="Sessions pending"
+            hint="waiting for a place"
+            fault={faults['maxPending']}
+            name="maxPending"
+            inputMode="numeric"
+            defaultValue={changed?.maxPending ?? ''}
+          />
+          <TextField
+            label="Checkpoints"
+            hint="like 500g"
+            fault={faults['maxCheckpointBytes']}
+            name="maxCheckpointBytes"
+            defaultValue={
+              changed?.maxCheckpointBytes == null ? '' : slotWords('mem', String(changed.maxCheckpointBytes))
+            }
+          />
+          <TextField
+            label="Slots"
+            hint="like cpu 8, mem 64g"
+            fault={faults['slots']}
+            wide
+            name="slots"
+            defaultValue={changed?.slots.map(({ slot, amount }) => `${slot} ${slotWords(slot, amount)}`).join(', ')}
+          />
         </>
       )}
     </FormDialog>

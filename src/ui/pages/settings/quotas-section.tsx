@@ -5,7 +5,8 @@ import { useAct } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
 import { noAdministration, useViewer } from '../../app/viewer.ts'
 import { count, roughAmount, slotWords } from '../../words/numbers.ts'
-import { type Column, Part, Rows, Section } from './section.tsx'
+import type { Column } from '../../design/table.tsx'
+import { Part, Rows, Section } from './section.tsx'
 import { type UiQuotaFragment, UiQuotasDocument, UiSetQuotaDocument } from './settings.generated.ts'
 
 const QuotaForm = lazy(async () => ({ default: (await import('./quota-form.tsx')).QuotaForm }))
@@ -30,7 +31,7 @@ export function QuotasSection() {
   }
   return (
     <Section
-      says="What a user, a project or a domain may have at once. Retries beyond it are held until there is room."
+      says="The most that a user, a project or a domain can use at once. Retries beyond it are held until there is room."
       dropped={dropped}
       acts={
         <GuardedButton refusal={refusal} onClick={() => setOpen({ changed: undefined })}>
@@ -45,7 +46,6 @@ export function QuotasSection() {
             className="settings-quotas"
             columns={COLUMNS}
             rows={quotas}
-            keyOf={({ id }) => id}
             renderActs={(quota) => (
               <>
                 <GuardedButton
@@ -69,7 +69,7 @@ export function QuotasSection() {
             empty={
               <>
                 <h2>No quotas</h2>
-                <p>What is placed is limited by the agents alone.</p>
+                <p>Only the capacity of the agents limits sessions.</p>
               </>
             }
           />
@@ -93,7 +93,7 @@ export function QuotasSection() {
             onAct={() => void remove(removed)}
             onClose={() => setRemoved(null)}
           >
-            Nothing limits {removed.scope.toLowerCase()} {removed.name} any more. What waits for room starts.
+            Nothing limits {removed.scope.toLowerCase()} {removed.name} any more. Sessions that wait for room start.
           </Confirm>
         )}
       </Suspense>

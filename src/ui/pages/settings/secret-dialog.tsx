@@ -4,13 +4,13 @@ import { Dialog } from '../../design/dialog.tsx'
 
 interface Props {
   title: string
-  /** What it is for. */
+  /** The purpose of the secret. */
   says: string
   secret: string
   onClose: () => void
 }
 
-/** A secret, shown once: it cannot be read again. It closes by its button alone, and leaves nothing behind. */
+/** Shows a secret once: it cannot be read again. Only its button closes it, and nothing is stored. */
 export function SecretDialog({ title, says, secret, onClose }: Props) {
   const [copied, setCopied] = useState<boolean | null>(null)
   const copy = () =>
@@ -25,9 +25,9 @@ export function SecretDialog({ title, says, secret, onClose }: Props) {
         <code className="settings-secret">{secret}</code>
         <p className="field-note" role="status">
           {copied === null
-            ? 'It is shown this once. Nobody can read it again.'
+            ? 'It is shown only now. Nobody can read it again.'
             : copied
-              ? 'Copied. It is shown this once.'
+              ? 'Copied. It is shown only now.'
               : 'It could not be copied: select it and copy it by hand.'}
         </p>
         <div className="dialog-buttons">

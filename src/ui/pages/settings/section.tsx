@@ -2,24 +2,25 @@ import { type ReactNode, useId } from 'react'
 import { useQuery } from 'urql'
 import { serverNow } from '../../api/clock.ts'
 import { problemOf } from '../../api/problem.ts'
-import { Dropped } from '../../app/list/list-panel.tsx'
+import { IgnoredParameters, type List } from '../../app/list/list-page.tsx'
 import { useMoments } from '../../app/moments.tsx'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { Outdated, ProblemPanel } from '../../app/page.tsx'
 import { Button, Field } from '../../design/controls.tsx'
 import { Skeleton } from '../../design/panel.tsx'
+import { Table, type TableProps } from '../../design/table.tsx'
 import { relativeMoment } from '../../words/time.ts'
 import { UiNamesDocument } from './settings.generated.ts'
 
 interface SectionProps {
-  /** What is set here, in a sentence. */
+  /** A sentence about what is set here. */
   says: string
   dropped?: readonly string[] | undefined
-  /** What can be done here. */
+  /** The actions of the section. */
   acts?: ReactNode
   children: ReactNode
 }
 
-/** Below the tabs: what it is about, what can be done, and the rest. */
+/** A section of the settings: its purpose, its actions, and its content. */
 export function Section({ says, dropped, acts, children }: SectionProps) {
   return (
     <>
@@ -27,7 +28,7 @@ export function Section({ says, dropped, acts, children }: SectionProps) {
         <p>{says}</p>
         {acts !== undefined && <div className="settings-acts">{acts}</div>}
       </div>
-      <Dropped names={dropped} />
+      <IgnoredParameters names={dropped} />
       {children}
     </>
   )
@@ -38,22 +39,18 @@ interface PartProps<Data> {
   children: (data: Data) => ReactNode
 }
 
-/** What was read, or why not; in a panel of its own. */
+/** A panel with the data, or with the reason why it could not be read. */
 export function Part<Data>({ read: { data, error, again }, children }: PartProps<Data>) {
   const problem = error && problemOf(error)
   return (
     <>
-      {data !== undefined && problem && (
-        <p className="notice" role="status">
-          This is no longer up to date: {problem.message}
-        </p>
-      )}
+      {data !== undefined && <Outdated error={error} />}
       <div className="table-panel">
         {data !== undefined ? (
           children(data)
         ) : problem?.code === 'FORBIDDEN' ? (
           <div className="empty" role="alert">
-            <h2>This is not for your token</h2>
+            <h2>Your token may not see this</h2>
             <p>{problem.message}</p>
           </div>
         ) : error ? (
@@ -66,85 +63,38 @@ export function Part<Data>({ read: { data, error, again }, children }: PartProps
   )
 }
 
-export interface Column<Row> {
-  title: string
-  /** Says the title before the value where rows have no columns. */
-  isNamed?: true
-  /** Null for nothing. */
-  cell: (row: Row) => ReactNode
-}
-
-interface RowsProps<Row> {
-  label: string
-  /** Sets the widths of the columns. */
-  className: string
-  columns: readonly Column<Row>[]
-  rows: readonly Row[]
-  keyOf: (row: Row) => string
-  /** What can be done with a row. */
+interface RowsProps<Row> extends TableProps<Row> {
+  /** The actions on a row. */
   renderActs?: (row: Row) => ReactNode
-  /** No longer in force. */
-  isOver?: (row: Row) => boolean
   empty: ReactNode
 }
 
-/** A list of records; on a narrow screen each is a few lines. */
-export function Rows<Row>({ label, className, columns, rows, keyOf, renderActs, isOver, empty }: RowsProps<Row>) {
-  if (rows.length === 0) return <div className="empty">{empty}</div>
+/** A list of records; on a narrow screen each is a few lines. `className` sets the widths of the columns. */
+export function Rows<Row extends { id: string }>({ className, columns, renderActs, empty, ...table }: RowsProps<Row>) {
+  if (table.rows.length === 0) return <div className="empty">{empty}</div>
+  const acts = renderActs && {
+    title: 'Actions',
+    isHidden: true,
+    className: 'settings-row-acts',
+    cell: renderActs,
+  }
   return (
-    <div
-      role="table"
-      aria-label={label}
+    <Table
+      {...table}
       className={`list-table settings-table ${className}`}
-      // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is scrolled by keys
-      tabIndex={0}
-    >
-      <div role="rowgroup" className="table-columns">
-        <div role="row" className="table-row head">
-          {columns.map(({ title }) => (
-            <span key={title} role="columnheader">
-              {title}
-            </span>
-          ))}
-          {renderActs && (
-            <span role="columnheader">
-              <span className="visually-hidden">Actions</span>
-            </span>
-          )}
-        </div>
-      </div>
-      <div role="rowgroup">
-        {rows.map((row) => (
-          <div key={keyOf(row)} role="row" className="table-row" data-over={isOver?.(row) || undefined}>
-            {columns.map(({ title, isNamed, cell }) => {
-              const shown = cell(row)
-              return (
-                <span key={title} role="cell" data-title={isNamed && title} data-none={shown === null || undefined}>
-                  {shown}
-                </span>
-              )
-            })}
-            {renderActs && (
-              <span role="cell" className="settings-row-acts">
-                {renderActs(row)}
-              </span>
-            )}
-          </div>
-        ))}
-      </div>
-    </div>
+      isScrolled
+      columns={acts ? [...columns, acts] : columns}
+    />
   )
 }
 
-interface FootProps {
-  /** Null if there is none. */
-  first: (() => void) | null
-  next: (() => void) | null
-  children?: ReactNode
+/** Attributes of a row that is no longer in force. */
+export function over(isOver: boolean) {
+  return { 'data-over': isOver || undefined }
 }
 
-/** To other pages of a list. */
-export function Foot({ first, next, children }: FootProps) {
+/** Buttons to other pages of a list. */
+export function Foot({ list: { first, next }, children }: { list: List<unknown>; children?: ReactNode }) {
   return (
     <footer className="table-foot">
       {children}
@@ -154,7 +104,7 @@ export function Foot({ first, next, children }: FootProps) {
   )
 }
 
-/** Names that there are, as far as the viewer sees them: proposed while one is typed. */
+/** The names that the user can see, as suggestions for fields. */
 export function useNames() {
   const [{ data }] = useQuery({ query: UiNamesDocument, requestPolicy: 'cache-and-network' })
   const namesOf = (edges: readonly { node: { name: string } }[] = []) => edges.map(({ node }) => node.name)
@@ -163,7 +113,7 @@ export function useNames() {
     users: namesOf(data?.users.edges),
     domains: namesOf(data?.domains.edges),
     resourceGroups: (data?.resourceGroups ?? []).map(({ name }) => name),
-    /** By its id. */
+    /** The names of projects by id. */
     projectNames: new Map(data?.projects.edges.map(({ node }) => [node.projectId, node.name])),
   }
 }
@@ -178,7 +128,7 @@ interface UseNamesProps {
   wide?: boolean
 }
 
-/** A name that is typed, with those that there are. */
+/** A text field with suggestions. */
 export function NameField({ label, name, names, first = '', hint, fault, wide = false }: UseNamesProps) {
   const list = useId()
   return (
@@ -197,7 +147,7 @@ export function NameField({ label, name, names, first = '', hint, fault, wide = 
   )
 }
 
-/** `3 d ago`, `in 2 h`; when exactly, if it is pointed at. */
+/** `3 d ago`, `in 2 h`; its tooltip has the exact time. */
 export function When({ at }: { at: string }) {
   const { absolute } = useMoments()
   return (
@@ -207,7 +157,7 @@ export function When({ at }: { at: string }) {
   )
 }
 
-/** `23 Nov, 12:04:31`; of another year `2040-01-31 12:00:00 UTC`. */
+/** `23 Nov, 12:04:31`; in another year `2040-01-31 12:00:00 UTC`. */
 export function At({ at }: { at: string }) {
   const { absolute, day, clock } = useMoments()
   const time = Date.parse(at)

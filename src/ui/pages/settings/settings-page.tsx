@@ -21,7 +21,7 @@ export function SettingsPage() {
   const { project } = search as { project?: string }
   const tabs = useRef<HTMLElement>(null)
   useEffect(() => {
-    // On a narrow screen the tabs are wider than it.
+    // On a narrow screen the tabs are wider than the screen.
     tabs.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [pathname])
   const kept = project === undefined ? {} : { project }

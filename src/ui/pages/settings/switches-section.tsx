@@ -4,7 +4,8 @@ import { scopeWords } from '../../app/retry/scope-fields.tsx'
 import type { UiSwitchFragment } from '../../app/retry/switches.generated.ts'
 import { SwitchButton } from '../../app/retry/switches.tsx'
 import { HeldIcon, RunningIcon } from '../../design/icons.tsx'
-import { At, type Column, Part, Rows, Section, When } from './section.tsx'
+import type { Column } from '../../design/table.tsx'
+import { At, Part, Rows, Section, When } from './section.tsx'
 import { UiSwitchSettingsDocument } from './settings.generated.ts'
 
 const EVERY_MS = 5_000
@@ -16,7 +17,7 @@ export function SwitchesSection() {
   const read = usePolled(UiSwitchSettingsDocument, {}, EVERY_MS)
   return (
     <Section
-      says="Holds all retries that are due, or those beyond a rate: everywhere, in a domain or in a project. What runs goes on."
+      says="Holds all retries that are due, or those beyond a rate: everywhere, in a domain or in a project. Running sessions continue."
       dropped={dropped}
       acts={
         <SwitchButton retries="off" onDone={read.again}>
@@ -31,7 +32,6 @@ export function SwitchesSection() {
             className="settings-switches"
             columns={COLUMNS}
             rows={retrySwitches}
-            keyOf={({ id }) => id}
             renderActs={(each) => (
               <>
                 <SwitchButton
@@ -57,7 +57,7 @@ export function SwitchesSection() {
             empty={
               <>
                 <h2>Nothing holds retries back</h2>
-                <p>Each goes as soon as its delay is over.</p>
+                <p>Each retry starts when its delay is over.</p>
               </>
             }
           />

@@ -1,12 +1,12 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { serverNow } from '../../api/clock.ts'
-import { usePolled } from '../../api/poll.ts'
 import { useAct } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
-import { usePlace } from '../../app/list/list-panel.tsx'
+import { useChangeSearch, useList } from '../../app/list/list-page.tsx'
 import { noAdministration, useViewer } from '../../app/viewer.ts'
-import { At, type Column, Foot, Part, Rows, Section, When } from './section.tsx'
+import type { Column } from '../../design/table.tsx'
+import { At, Foot, over, Part, Rows, Section, When } from './section.tsx'
 import { UiRevokeTokenDocument, type UiTokenFragment, UiTokensDocument } from './settings.generated.ts'
 
 const SecretDialog = lazy(async () => ({ default: (await import('./secret-dialog.tsx')).SecretDialog }))
@@ -17,13 +17,12 @@ const EVERY_MS = 5_000
 const ROWS = 100
 const route = getRouteApi('/frame/settings/tokens')
 
-/** Who may do what. */
+/** The tokens and their roles. */
 export function TokensSection() {
   const { dropped, show } = route.useSearch()
-  const navigate = route.useNavigate()
+  const change = useChangeSearch<'tokens'>()
   const viewer = useViewer()
-  const place = usePlace('tokens')
-  const read = usePolled(UiTokensDocument, { first: ROWS, after: place.after }, EVERY_MS)
+  const list = useList(UiTokensDocument, { first: ROWS }, ({ tokens }) => tokens, EVERY_MS)
   const act = useAct()
   const [isMaking, setMaking] = useState(false)
   const [made, setMade] = useState<{ name: string; secret: string } | null>(null)
@@ -32,13 +31,12 @@ export function TokensSection() {
   const revoke = async ({ tokenId, name }: UiTokenFragment) => {
     setAsked(null)
     const done = await act(UiRevokeTokenDocument, { tokenId }, { about: name, done: `${name} is revoked.` })
-    if (done) read.again()
+    if (done) list.again()
   }
-  const all = read.data?.tokens?.edges.map(({ node }) => node) ?? []
-  const rows = show === 'all' ? all : all.filter((token) => endOf(token) === null)
+  const rows = show === 'all' ? list.rows : list.rows.filter((token) => endOf(token) === null)
   return (
     <Section
-      says="A token is what somebody, a program or an agent is known by. Revoking one ends its use within seconds, pages in browsers included."
+      says="A token identifies a person, a program or an agent. Revoking one ends its use within seconds, in open pages too."
       dropped={dropped}
       acts={
         <>
@@ -46,14 +44,9 @@ export function TokensSection() {
             kind="quiet"
             refusal={refusal}
             aria-pressed={show === 'all'}
-            onClick={() =>
-              void navigate({
-                search: (before) => ({ ...before, dropped: undefined, show: show === 'all' ? undefined : 'all' }),
-                replace: true,
-              })
-            }
+            onClick={() => change({ show: show === 'all' ? undefined : 'all' })}
           >
-            {show === 'all' ? 'Only valid ones' : 'Revoked and expired, too'}
+            {show === 'all' ? 'Only valid ones' : 'Also revoked and expired'}
           </GuardedButton>
           <GuardedButton kind="primary" refusal={refusal} onClick={() => setMaking(true)}>
             New token…
@@ -61,15 +54,14 @@ export function TokensSection() {
         </>
       }
     >
-      <Part read={read}>
+      <Part read={list}>
         {() => (
           <Rows
             label="Tokens"
             className="settings-tokens"
             columns={COLUMNS}
             rows={rows}
-            keyOf={({ id }) => id}
-            isOver={(token) => endOf(token) !== null}
+            rowProps={(token) => over(endOf(token) !== null)}
             renderActs={(token) =>
               endOf(token) === null && (
                 <GuardedButton
@@ -85,13 +77,13 @@ export function TokensSection() {
             empty={
               <>
                 <h2>No tokens here</h2>
-                <p>Those that were revoked or have expired are left out.</p>
+                <p>Revoked and expired ones are left out.</p>
               </>
             }
           />
         )}
       </Part>
-      <Foot first={place.first} next={place.onward(read.data?.tokens)} />
+      <Foot list={list} />
       <Suspense>
         {isMaking && (
           <TokenForm
@@ -99,20 +91,20 @@ export function TokensSection() {
             onDone={(name, secret) => {
               setMaking(false)
               setMade({ name, secret })
-              read.again()
+              list.again()
             }}
           />
         )}
         {asked && (
           <Confirm title="Revoke 1 token?" act="Revoke" onAct={() => void revoke(asked)} onClose={() => setAsked(null)}>
-            Whoever uses {asked.name} ({asked.prefix}…) is refused from now on
+            Everyone who uses {asked.name} ({asked.prefix}…) is refused from now on
             {asked.role === 'AGENT' && ', and agents that use it are cut off'}. This cannot be undone.
           </Confirm>
         )}
         {made && (
           <SecretDialog
             title={`The token ${made.name}`}
-            says="Give it to whoever it is for. Only a hash of it is stored."
+            says="Give it to its user. Only a hash of it is stored."
             secret={made.secret}
             onClose={() => setMade(null)}
           />
@@ -122,7 +114,7 @@ export function TokensSection() {
   )
 }
 
-/** Since when it is not valid, and why; null while it is. */
+/** The time and reason of a token's end; null while it is valid. */
 function endOf({ revokedAt, expiresAt }: UiTokenFragment): { words: string; at: string } | null {
   if (revokedAt !== null) return { words: 'revoked', at: revokedAt }
   return expiresAt !== null && Date.parse(expiresAt) <= serverNow() ? { words: 'expired', at: expiresAt } : null

@@ -4,7 +4,7 @@ import { useAct, useSend } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
 import { toast } from '../../app/toasts.tsx'
 import { noChange, useViewer } from '../../app/viewer.ts'
-import { Field, typedMoment, typedNumber } from '../../design/controls.tsx'
+import { TextField, typedMoment, typedNumber } from '../../design/controls.tsx'
 import { CancelledIcon, FailedIcon, SucceededIcon } from '../../design/icons.tsx'
 import { counted } from '../../words/numbers.ts'
 import { At } from './section.tsx'
@@ -69,12 +69,13 @@ export function WebhookActs({ webhook, again }: { webhook: UiWebhookFragment; ag
         {open === 'change' && <WebhookForm changed={webhook} onDone={done} onClose={close} />}
         {open === 'off' && (
           <Confirm title="Switch off 1 webhook?" act="Switch off" onAct={() => void enable(false)} onClose={close}>
-            Nothing is sent to {url} while it is off. What happens then can be replayed later, for 14 days.
+            Nothing is sent to {url} while it is off. Events of that time can be replayed for 14 days.
           </Confirm>
         )}
         {open === 'delete' && (
           <Confirm title="Delete 1 webhook?" act="Delete" onAct={() => void remove()} onClose={close}>
-            {url} gets nothing any more; its deliveries go, too, those that wait included. This cannot be undone.
+            {url} receives nothing any more. Its deliveries are deleted too, pending ones included. This cannot be
+            undone.
           </Confirm>
         )}
         {open === 'rotate' && (
@@ -122,21 +123,22 @@ function Rotate({ webhookId, onDone, onClose }: DialogProps<(secret: string) => 
   return (
     <FormDialog
       title="New secret"
-      note="For a while requests are signed with both, so that the endpoint can be told."
+      note="For a while requests are signed with both, so that the endpoint can be updated."
       act="Make a new secret"
       fields={['overlapSeconds']}
       onSend={submit}
       onClose={onClose}
     >
       {(faults) => (
-        <Field
+        <TextField
           label="The old one signs for, hours"
-          hint="nothing: a day; at most 7 days"
+          hint="empty: a day; at most 7 days"
           fault={faults['overlapSeconds']}
           wide
-        >
-          {(control) => <input {...control} name="hours" inputMode="decimal" autoComplete="off" placeholder="24" />}
-        </Field>
+          name="hours"
+          inputMode="decimal"
+          placeholder="24"
+        />
       )}
     </FormDialog>
   )
@@ -160,22 +162,27 @@ function Replay({ webhookId, onDone, onClose }: DialogProps<() => void>) {
   return (
     <FormDialog
       title="Replay"
-      note="Sends what the endpoint has missed: failed deliveries, and what happened while it was off."
+      note="Sends what the endpoint has missed: failed deliveries, and events while it was off."
       act="Replay"
       fields={['since']}
       onSend={submit}
       onClose={onClose}
     >
       {(faults) => (
-        <Field label="From when on" hint="at most 14 days ago" fault={faults['since']} wide>
-          {(control) => <input {...control} name="since" type="datetime-local" />}
-        </Field>
+        <TextField
+          label="From when on"
+          hint="at most 14 days ago"
+          fault={faults['since']}
+          wide
+          name="since"
+          type="datetime-local"
+        />
       )}
     </FormDialog>
   )
 }
 
-/** Whether it is sent to, and whether that works. */
+/** Whether the webhook is on, and whether its deliveries succeed. */
 export function WebhookState({ webhook }: { webhook: UiWebhookFragment }) {
   const { enabled, disabledAt, disabledReason, failingSince, restingUntil } = webhook
   if (!enabled)

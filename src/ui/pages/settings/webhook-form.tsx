@@ -2,15 +2,15 @@ import { useSend } from '../../app/act.ts'
 import { FormDialog } from '../../app/form-dialog.tsx'
 import { toast } from '../../app/toasts.tsx'
 import { useViewer } from '../../app/viewer.ts'
-import { Field, typed, typedOrNull } from '../../design/controls.tsx'
+import { TextField, typed, typedOrNull } from '../../design/controls.tsx'
 import { NameField, useNames } from './section.tsx'
 import { UiCreateWebhookDocument, UiUpdateWebhookDocument, type UiWebhookFragment } from './webhooks.generated.ts'
 
 interface Props {
   changed: UiWebhookFragment | undefined
-  /** That is looked at. */
+  /** The project that is chosen in the bar. */
   project?: string | undefined
-  /** With the secret of a new one. */
+  /** Called with the secret of a new webhook. */
   onDone: (secret: string | null) => void
   onClose: () => void
 }
@@ -55,73 +55,57 @@ export function WebhookForm({ changed, project, onDone, onClose }: Props) {
     >
       {(faults) => (
         <>
-          <Field label="Address" fault={faults['url']} wide>
-            {(control) => (
-              <input
-                {...control}
-                name="url"
-                inputMode="url"
-                defaultValue={changed?.url}
-                placeholder="https://"
-                autoComplete="off"
-                spellCheck={false}
-              />
-            )}
-          </Field>
-          <Field
+          <TextField
+            label="Address"
+            fault={faults['url']}
+            wide
+            name="url"
+            inputMode="url"
+            defaultValue={changed?.url}
+            placeholder="https://"
+          />
+          <TextField
             label="Events"
             hint="names, with * for any rest: chain.failed, session.retry_*"
             fault={faults['eventTypes']}
             wide
-          >
-            {(control) => (
-              <input
-                {...control}
-                name="eventTypes"
-                defaultValue={changed?.eventTypes.join(', ') ?? 'chain.*'}
-                autoComplete="off"
-                spellCheck={false}
-              />
-            )}
-          </Field>
+            name="eventTypes"
+            defaultValue={changed?.eventTypes.join(', ') ?? 'chain.*'}
+          />
           {!changed && viewer.project === null && (
             <NameField
               label="Project"
               name="project"
               names={names.projects}
               first={project}
-              hint="nothing: all"
+              hint="empty: all"
               fault={faults['project']}
               wide
             />
           )}
-          <Field label="Only with labels" hint="like team=cms" fault={faults['labels']}>
-            {(control) => (
-              <input
-                {...control}
-                name="labels"
-                defaultValue={changed?.labels.map(({ key, value }) => `${key}=${value}`).join(', ')}
-                autoComplete="off"
-                spellCheck={false}
-              />
-            )}
-          </Field>
-          <Field label="Only of the chain" hint="its id" fault={faults['chainId']}>
-            {(control) => (
-              <input
-                {...control}
-                name="chainId"
-                defaultValue={changed?.chainId ?? ''}
-                autoComplete="off"
-                spellCheck={false}
-              />
-            )}
-          </Field>
-          <Field label="Description" hint="for people" fault={faults['description']} wide>
-            {(control) => (
-              <input {...control} name="description" defaultValue={changed?.description} autoComplete="off" />
-            )}
-          </Field>
+          <TextField
+            label="Only with labels"
+            hint="like team=cms"
+            fault={faults['labels']}
+            name="labels"
+            defaultValue={changed?.labels.map(({ key, value }) => `${key}=${value}`).join(', ')}
+          />
+          <TextField
+            label="Only of the chain"
+            hint="its id"
+            fault={faults['chainId']}
+            name="chainId"
+            defaultValue={changed?.chainId ?? ''}
+          />
+          <TextField
+            label="Description"
+            hint="for people"
+            fault={faults['description']}
+            wide
+            name="description"
+            spellCheck
+            defaultValue={changed?.description}
+          />
         </>
       )}
     </FormDialog>

@@ -2,16 +2,16 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { globalId } from '../../api/connection.ts'
-import { usePolled } from '../../api/poll.ts'
 import { useAct } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
 import { Tabs } from '../../app/list/list-filters.tsx'
-import { usePlace } from '../../app/list/list-panel.tsx'
+import { useChangeSearch, useList } from '../../app/list/list-page.tsx'
 import { DELIVERIES } from '../../app/list/search.ts'
 import { noChange, useViewer } from '../../app/viewer.ts'
 import { FailedIcon, SucceededIcon, WaitingIcon } from '../../design/icons.tsx'
 import { duration } from '../../words/time.ts'
-import { At, type Column, Foot, Part, Rows, Section, When } from './section.tsx'
+import type { Column } from '../../design/table.tsx'
+import { At, Foot, Part, Rows, Section, When } from './section.tsx'
 import { WebhookActs, WebhookState } from './webhook-acts.tsx'
 import {
   type UiDeliveryFragment,
@@ -25,28 +25,24 @@ const EVERY_MS = 3_000
 const ROWS = 50
 const route = getRouteApi('/frame/settings/webhooks/$webhookId')
 
-/** A webhook, and what was sent to it. */
+/** A webhook and its deliveries. */
 export function WebhookSection() {
   const { webhookId } = route.useParams()
   const { dropped, status } = route.useSearch()
-  const place = usePlace(status ?? '')
-  const read = usePolled(
-    UiWebhookPageDocument,
-    {
-      id: globalId('Webhook', webhookId),
-      webhookId,
-      status: status === undefined ? undefined : [DELIVERIES[status]],
-      first: ROWS,
-      after: place.after,
-    },
-    EVERY_MS,
-  )
-  const webhook = read.data?.node?.__typename === 'Webhook' ? read.data.node : undefined
-  if (read.data && !webhook)
+  const variables = {
+    id: globalId('Webhook', webhookId),
+    webhookId,
+    status: status === undefined ? undefined : [DELIVERIES[status]],
+    first: ROWS,
+  }
+  const list = useList(UiWebhookPageDocument, variables, ({ webhookDeliveries }) => webhookDeliveries, EVERY_MS)
+  const { data, again } = list
+  const webhook = data?.node?.__typename === 'Webhook' ? data.node : undefined
+  if (data && !webhook)
     return (
       <div className="empty">
         <h2>There is no such webhook</h2>
-        <p>It was deleted, or is not for your token.</p>
+        <p>It was deleted, or your token may not see it.</p>
         <Link to="/settings/webhooks" className="button">
           All webhooks
         </Link>
@@ -56,7 +52,7 @@ export function WebhookSection() {
     <Section
       says={webhook?.description || 'What was sent to this endpoint in the last 14 days.'}
       dropped={dropped}
-      acts={webhook && <WebhookActs webhook={webhook} again={read.again} />}
+      acts={webhook && <WebhookActs webhook={webhook} again={again} />}
     >
       {webhook && (
         <div className="settings-webhook">
@@ -70,17 +66,11 @@ export function WebhookSection() {
           </p>
         </div>
       )}
-      <StatusTabs data={read.data} status={status} />
-      <Part read={read}>
-        {({ webhookDeliveries }) => (
-          <Deliveries
-            deliveries={webhookDeliveries.edges.map(({ node }) => node)}
-            isNarrowed={status !== undefined}
-            again={read.again}
-          />
-        )}
+      <StatusTabs data={data} status={status} />
+      <Part read={list}>
+        {() => <Deliveries deliveries={list.rows} isNarrowed={status !== undefined} again={again} />}
       </Part>
-      <Foot first={place.first} next={place.onward(read.data?.webhookDeliveries)}>
+      <Foot list={list}>
         <Link to="/settings/webhooks">All webhooks</Link>
       </Foot>
     </Section>
@@ -94,22 +84,18 @@ function StatusTabs({
   data: UiWebhookPageQuery | undefined
   status: keyof typeof DELIVERIES | undefined
 }) {
-  const navigate = route.useNavigate()
-  const countOf = (word: keyof typeof DELIVERIES) =>
-    data && { count: data[word].totalCount, isExact: data[word].totalCountIsExact }
+  const change = useChangeSearch<'webhook'>()
   return (
     <Tabs<keyof typeof DELIVERIES>
       label="Deliveries"
       tabs={[
         { tab: undefined, name: 'All', counted: null },
-        { tab: 'pending', name: 'Waiting', counted: countOf('pending') },
-        { tab: 'failed', name: 'Failed', counted: countOf('failed') },
-        { tab: 'delivered', name: 'Delivered', counted: countOf('delivered') },
+        { tab: 'pending', name: 'Waiting', counted: data?.pending },
+        { tab: 'failed', name: 'Failed', counted: data?.failed },
+        { tab: 'delivered', name: 'Delivered', counted: data?.delivered },
       ]}
       chosen={status}
-      onChoose={(chosen) =>
-        void navigate({ search: (before) => ({ ...before, dropped: undefined, status: chosen }), replace: true })
-      }
+      onChoose={(chosen) => change({ status: chosen })}
     />
   )
 }
@@ -120,7 +106,7 @@ interface Props {
   again: () => void
 }
 
-/** Deliveries that were sent, with their answers, and those still to be sent. */
+/** The deliveries with their answers, and those that are pending. */
 function Deliveries({ deliveries, isNarrowed, again }: Props) {
   const refusal = noChange(useViewer())
   const act = useAct()
@@ -134,7 +120,6 @@ function Deliveries({ deliveries, isNarrowed, again }: Props) {
       className="settings-deliveries"
       columns={COLUMNS}
       rows={deliveries}
-      keyOf={({ id }) => id}
       renderActs={(delivery) => (
         <GuardedButton
           kind="quiet"
@@ -194,7 +179,7 @@ const COLUMNS: readonly Column<UiDeliveryFragment>[] = [
   { title: 'Happened', isNamed: true, cell: ({ occurredAt }) => <At at={occurredAt} /> },
 ]
 
-/** What the last one came to; all of them, and what was sent, when it is opened. */
+/** The outcome of the last attempt; all attempts and the payload when it is opened. */
 function Attempts({ delivery }: { delivery: UiDeliveryFragment }) {
   const { attempts, nextAttemptAt } = delivery
   const [isOpen, setOpen] = useState(false)

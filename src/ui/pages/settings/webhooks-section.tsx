@@ -1,10 +1,10 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
-import { usePolled } from '../../api/poll.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
-import { usePlace } from '../../app/list/list-panel.tsx'
+import { useList } from '../../app/list/list-page.tsx'
 import { noChange, useViewer } from '../../app/viewer.ts'
-import { type Column, Foot, Part, Rows, Section, When } from './section.tsx'
+import type { Column } from '../../design/table.tsx'
+import { Foot, over, Part, Rows, Section, When } from './section.tsx'
 import { WebhookState } from './webhook-acts.tsx'
 import { type UiWebhookFragment, UiWebhooksDocument } from './webhooks.generated.ts'
 
@@ -19,8 +19,7 @@ const route = getRouteApi('/frame/settings/webhooks')
 export function WebhooksSection() {
   const { dropped, project } = route.useSearch()
   const refusal = noChange(useViewer())
-  const place = usePlace(project ?? '')
-  const read = usePolled(UiWebhooksDocument, { first: ROWS, after: place.after, project }, EVERY_MS)
+  const list = useList(UiWebhooksDocument, { first: ROWS, project }, ({ webhooks }) => webhooks, EVERY_MS)
   const [isMaking, setMaking] = useState(false)
   const [secret, setSecret] = useState<string | null>(null)
   return (
@@ -33,25 +32,24 @@ export function WebhooksSection() {
         </GuardedButton>
       }
     >
-      <Part read={read}>
-        {({ webhooks }) => (
+      <Part read={list}>
+        {() => (
           <Rows
             label="Webhooks"
             className="settings-webhooks"
             columns={COLUMNS}
-            rows={webhooks.edges.map(({ node }) => node)}
-            keyOf={({ id }) => id}
-            isOver={({ enabled }) => !enabled}
+            rows={list.rows}
+            rowProps={({ enabled }) => over(!enabled)}
             empty={
               <>
                 <h2>No webhooks</h2>
-                <p>One is told of events as they happen, like a chain that failed for good.</p>
+                <p>A webhook receives events as they happen, like a chain that failed for good.</p>
               </>
             }
           />
         )}
       </Part>
-      <Foot first={place.first} next={place.onward(read.data?.webhooks)} />
+      <Foot list={list} />
       <Suspense>
         {isMaking && (
           <WebhookForm
@@ -61,14 +59,14 @@ export function WebhooksSection() {
             onDone={(made) => {
               setMaking(false)
               setSecret(made)
-              read.again()
+              list.again()
             }}
           />
         )}
         {secret !== null && (
           <SecretDialog
             title="The secret of the webhook"
-            says="With it the endpoint checks the signature of what it is sent."
+            says="The endpoint checks the signature of requests with it."
             secret={secret}
             onClose={() => setSecret(null)}
           />

@@ -4,12 +4,12 @@ import type { FoundCheckpoint, Segment, SegmentKind } from '../../../../src/ui/t
 export const START = Date.UTC(2026, 10, 23, 12, 4, 5)
 
 export interface AttemptOf {
-  /** Milliseconds of each. */
+  /** The length of each in milliseconds. */
   queued?: number
   preparing?: number
   running?: number
   ending?: number
-  /** What came after it. */
+  /** The part after it. */
   backoff?: number
   held?: number
   resubmission?: number
@@ -18,7 +18,7 @@ export interface AttemptOf {
   checkpoint?: FoundCheckpoint
 }
 
-/** Segments as the server has them: zero-length ones left out, but one of each attempt. */
+/** Segments in the server's form: without empty ones, but at least one for each attempt. */
 export function segmentsOf(
   attempts: readonly AttemptOf[],
   { open = false, due }: { open?: boolean; due?: number } = {},
@@ -97,7 +97,7 @@ const attempt: fc.Arbitrary<AttemptOf> = fc.record({
   cause,
 })
 
-/** Of up to `max` attempts, ended or not. */
+/** Chains of up to `max` attempts, ended or not. */
 export function anySegments(max: number): fc.Arbitrary<{ segments: Segment[]; now: number }> {
   return fc
     .tuple(

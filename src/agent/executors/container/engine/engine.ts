@@ -1,220 +1,102 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
-import type { CreateBody } from './create-body.ts'
-import { createEngineClient, EngineError } from './engine-client.ts'
-import { ALL_LIMITS, controllersSchema, delegatedLimits, type EngineLimits } from './engine-limits.ts'
+import {
+  ALL_LIMITS,
+  controllersSchema,
+  type CreateBody,
+  createEngineClient,
+  delegatedLimits,
+  EngineError,
+  readLines,
+} from './engine-client.ts'
+import {
+  versionSchema,
+  infoSchema,
+  imageSchema,
+  containerSchema,
+  listSchema,
+  execSchema,
+  networkSchema,
+  pathStatSchema,
+  eventSchema,
+  pullSchema,
+  describeNetwork,
+  GO_MODE_SYMLINK,
+  timeOf,
+  type EngineDescription,
+  type ImageDescription,
+  type ContainerDescription,
+  type ListedContainer,
+  type EngineCommand,
+  type ExecDescription,
+  type NetworkDescription,
+  type EngineEvent,
+  type PullItem,
+} from './engine-answers.ts'
 import { cdiDevices, podmanSpec } from './podman-spec.ts'
-import { readLines } from './read-lines.ts'
 
-/** What the executor needs of Docker's API, as Docker and Podman both have it. */
+/** The part of Docker's API that the executor needs and that Docker and Podman share. */
 export interface Engine {
   readonly socket: string
   describe(): Promise<EngineDescription>
-  /** Null if it is not there. */
+  /** Returns null if there is no such image. */
   inspectImage(reference: string): Promise<ImageDescription | null>
-  /** Items as they come; the pull has ended when they have. */
+  /** Yields progress while it comes; the pull has ended when the iteration ends. */
   pull(reference: string, authorisation: string | null, signal: AbortSignal): AsyncIterable<PullItem>
-  /** By id or name; of a name, what has others keeps these. @returns false if a container uses it */
+  /**
+   * Removes an image by id or name. If it has other names, only this name is removed. @returns false if a container
+   * uses it
+   */
   removeImage(reference: string): Promise<boolean>
-  /** @returns its id */
+  /** @returns the container's id */
   create(name: string, body: CreateBody): Promise<string>
-  /** Starting one that was started is no error. */
+  /** Starts a container. If it already runs, that is no error. */
   start(id: string): Promise<void>
-  /** @returns false if it has ended, whatever the engine calls it */
+  /** @returns false if it has ended, whatever the engine calls that */
   kill(id: string, signal: 'SIGTERM' | 'SIGKILL' | 'SIGCONT'): Promise<boolean>
-  /** By id or name; null if there is none. */
+  /** Looks up a container by id or name; returns null if there is none. */
   inspect(id: string): Promise<ContainerDescription | null>
-  /** @param withinMs how soon it has to answer */
+  /** @param withinMs time limit of the answer */
   list(label: string, withinMs?: number): Promise<ListedContainer[]>
-  /** With its anonymous volumes, whether or not it runs. Of one that is gone: nothing. */
+  /** Removes a container, even a running one, with its anonymous volumes. A missing one is no error. */
   remove(id: string): Promise<void>
   /**
-   * Where a symbolic link in the file system of a container leads, as an absolute path in it: '' if the path is no link,
-   * null if nothing exists there.
+   * Returns where a symbolic link in a container's file system leads, as an absolute path in it. Returns '' if the path
+   * is no link, and null if nothing exists there.
    */
   linkTarget(id: string, path: string): Promise<string | null>
-  /** Ends of containers with the label, from `since` on; lasts until the signal aborts or the engine ends it. */
+  /**
+   * Yields ends of containers with the label, from `since` on, until the signal aborts or the engine ends the stream.
+   */
   events(label: string, since: Date, signal: AbortSignal): AsyncIterable<EngineEvent>
-  /** Framed output from the beginning. */
+  /** Returns framed output from the beginning, or from `since` on. */
   logs(id: string, options: { follow: boolean; since?: Date; signal: AbortSignal }): Promise<Readable>
-  /** A command beside the container's own. @returns its id */
+  /** Creates a command beside the container's own. @returns its id */
   createExec(containerId: string, command: EngineCommand): Promise<string>
-  /** Its input, and its output: as it is with a terminal, else framed. The engine says so before it has begun. */
+  /**
+   * Starts the command, and returns its input and output, which is framed unless it has a terminal. The engine answers
+   * before the command has begun.
+   */
   startExec(id: string, command: EngineCommand): Promise<Socket>
   resizeExec(id: string, columns: number, rows: number): Promise<void>
-  /** Null: the engine does not know it any more. */
+  /** Returns null if the engine no longer knows the command. */
   inspectExec(id: string): Promise<ExecDescription | null>
   hasNetwork(name: string): Promise<boolean>
-  /** By id or name; null if there is none. */
+  /** Looks up a network by id or name; returns null if there is none. */
   inspectNetwork(name: string): Promise<NetworkDescription | null>
   listNetworks(label: string): Promise<NetworkDescription[]>
-  /** @param subnet null for one that the engine chooses */
+  /** @param subnet null to let the engine choose */
   createNetwork(name: string, labels: Record<string, string>, subnet: string | null): Promise<void>
-  /** Of one that is gone: nothing. */
+  /** Removes a network. A missing one is no error. */
   removeNetwork(name: string): Promise<void>
   close(): Promise<void>
 }
 
-const text = z.string().catch('')
-
-const versionSchema = z.object({
-  Version: text,
-  Components: z.array(z.object({ Name: text })).catch([]),
-})
-const infoSchema = z.object({
-  NCPU: z.number().catch(0),
-  MemTotal: z.number().catch(0),
-  DockerRootDir: text,
-  CgroupDriver: text,
-  CgroupVersion: text,
-  SecurityOptions: z.array(z.string()).catch([]),
-  /** Podman's way to say it. */
-  Rootless: z.boolean().catch(false),
-  MemoryLimit: z.boolean().catch(true),
-  CpuCfsQuota: z.boolean().catch(true),
-  PidsLimit: z.boolean().catch(true),
-})
-
-export interface EngineDescription {
-  name: 'docker' | 'podman'
-  version: string
-  /** Of an ordinary user: containers have no rights that this user does not have. */
-  rootless: boolean
-  /** Users of containers are others outside of them. */
-  remapsUsers: boolean
-  cgroupDriver: string
-  cgroupVersion: string
-  limits: EngineLimits
-  cpus: number
-  memoryBytes: number
-  /** Where it has its images; empty if it does not say. */
-  rootDir: string
-}
-
-const imageSchema = z.object({
-  Id: z.string(),
-  RepoTags: z.array(z.string()).nullish(),
-  RepoDigests: z.array(z.string()).nullish(),
-  Size: z.number().catch(0),
-  Config: z.object({ Entrypoint: z.array(z.string()).nullish(), Cmd: z.array(z.string()).nullish() }).nullish(),
-})
-
-export interface ImageDescription {
-  /** `sha256:…` of its configuration. */
-  id: string
-  /** `name@sha256:…` of what registries call it. */
-  repoTags: string[]
-  repoDigests: string[]
-}
-
-const containerSchema = z.object({
-  Id: z.string(),
-  Image: text,
-  State: z.object({
-    Status: text,
-    Pid: z.number().catch(0),
-    ExitCode: z.number().catch(0),
-    OOMKilled: z.boolean().catch(false),
-    Error: text,
-    StartedAt: text,
-    FinishedAt: text,
-  }),
-  Config: z.object({ Labels: z.record(z.string(), z.string()).nullish() }),
-  HostConfig: z.object({ Devices: z.array(z.unknown()).nullish() }).nullish(),
-})
-
-export interface ContainerDescription {
-  id: string
-  labels: Record<string, string>
-  /** `created`, `running`, `paused`, `restarting`, `removing`, `exited`, `dead`; of Podman also `configured`, `stopped`. */
-  status: string
-  pid: number
-  /** Null if nobody knows. */
-  exitCode: number | null
-  oomKilled: boolean
-  error: string
-  startedAt: Date | null
-  finishedAt: Date | null
-  /** How many devices of the machine it has by name. */
-  devices: number
-}
-
-const listSchema = z.array(
-  z.object({ Id: z.string(), State: text, Labels: z.record(z.string(), z.string()).nullish() }),
-)
-
-export interface ListedContainer {
-  id: string
-  state: string
-  labels: Record<string, string>
-}
-
-export interface EngineCommand {
-  argv: readonly string[]
-  /** As `NAME=value`, beside the container's own. */
-  environ: readonly string[]
-  directory: string
-  terminal: { columns: number; rows: number } | null
-}
-
-const execSchema = z.object({
-  Running: z.boolean().catch(false),
-  Pid: z.number().catch(0),
-  ExitCode: z.number().nullish(),
-})
-
-export interface ExecDescription {
-  running: boolean
-  /** 0 if it has not begun, or never will. */
-  pid: number
-  exitCode: number | null
-}
-
-const networkSchema = z.object({
-  Name: z.string(),
-  Labels: z.record(z.string(), z.string()).nullish(),
-  IPAM: z.object({ Config: z.array(z.object({ Subnet: text })).nullish() }).nullish(),
-})
-
-export interface NetworkDescription {
-  name: string
-  labels: Record<string, string>
-  /** Of addresses of version 4; null if it has none. */
-  subnet: string | null
-}
-
-function describeNetwork({ Name, Labels, IPAM }: z.output<typeof networkSchema>): NetworkDescription {
-  const subnet = IPAM?.Config?.map(({ Subnet }) => Subnet).find((each) => !each.includes(':'))
-  return { name: Name, labels: Labels ?? {}, subnet: subnet ?? null }
-}
-
-/** `fs.ModeSymlink` of Go, in whose terms engines give the mode of a file. */
-const GO_MODE_SYMLINK = 1 << 27
-const pathStatSchema = z.object({ mode: z.number(), linkTarget: z.string().catch('') })
-const eventSchema = z.object({ Actor: z.object({ ID: z.string() }) })
-
-export interface EngineEvent {
-  containerId: string
-}
-
-const pullSchema = z.object({
-  status: text,
-  id: text,
-  progressDetail: z
-    .object({ current: z.number().catch(0), total: z.number().catch(0) })
-    .catch({ current: 0, total: 0 }),
-  error: text,
-  errorDetail: z.object({ message: text }).catch({ message: '' }),
-  stream: text,
-})
-
-export type PullItem = z.output<typeof pullSchema>
-
-/** Podman's words. */
+/** Podman's messages for a container that has ended. */
 const HAS_ENDED = /can only kill running|not running|state improper: (stopped|exited)/
 
-/** @param socket its path */
+/** @param socket path of its socket */
 export function openEngine(socket: string): Engine {
   const client = createEngineClient(socket)
 
@@ -334,7 +216,7 @@ export function openEngine(socket: string): Engine {
       return mode & GO_MODE_SYMLINK ? linkTarget : ''
     },
     async *events(label, since, signal) {
-      // Docker calls it `die`; Podman filters by `died`, and then calls it `die` as well.
+      // Docker calls the event `die`. Podman filters by `died`, but then also calls it `die`.
       const filters = JSON.stringify({ type: ['container'], event: ['die', 'died'], label: [label] })
       const query = { filters, since: (since.getTime() / 1000).toFixed(3) }
       const body = await client.stream('GET', '/events', { query, signal })
@@ -356,7 +238,7 @@ export function openEngine(socket: string): Engine {
     },
     async startExec(id, { terminal }) {
       const { columns: w, rows: h } = terminal ?? {}
-      // Engines call the size so or so, and old ones of Docker do not know it here.
+      // Engines have different names for the size, and old versions of Docker do not accept it here.
       const size = terminal !== null && { w, h, ConsoleSize: [h, w] }
       return client.hijack(`/exec/${id}/start`, { Detach: false, Tty: terminal !== null, ...size })
     },
@@ -390,10 +272,4 @@ export function openEngine(socket: string): Engine {
     },
     close: () => client.close(),
   }
-}
-
-/** Null for the year 1, which stands for never. */
-function timeOf(value: string): Date | null {
-  const time = new Date(value)
-  return Number.isFinite(time.getTime()) && time.getTime() > 0 ? time : null
 }

@@ -1,6 +1,6 @@
-import type { CreateBody } from './create-body.ts'
+import type { CreateBody } from './engine-client.ts'
 
-/** Devices that a file of the machine describes (CDI), as `nvidia.com/gpu=0`, and not paths. */
+/** Lists devices that a file of the machine describes (CDI), such as `nvidia.com/gpu=0`. These are not paths. */
 export function cdiDevices(body: CreateBody): string[] {
   const devices = (body.HostConfig['Devices'] ?? []) as { PathOnHost: string }[]
   return devices.map(({ PathOnHost }) => PathOnHost).filter((name) => !name.startsWith('/'))
@@ -49,7 +49,7 @@ const CPU_PERIOD_US = 100_000
 const NANO = 1e9
 const MIB = 1024 * 1024
 
-/** The same container in the words of Podman's own API: under Docker's, it knows devices by their paths only. */
+/** Converts the request to Podman's own API: through Docker's API, Podman accepts devices only by their paths. */
 export function podmanSpec(name: string, body: CreateBody): object {
   const {
     Image,

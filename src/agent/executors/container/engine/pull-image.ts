@@ -2,31 +2,29 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FailureError } from '../../../../domain/session/failure.ts'
 import { resolveHost, type ResolveHost } from '../../../../machine/resolve-host.ts'
 import type { Logger } from '../../../../observability/log.ts'
-import { EngineSilentError } from './engine-client.ts'
-import type { Engine, ImageDescription, PullItem } from './engine.ts'
-import { isSameImage, ownDigest, pullName, registryDigest } from './image-reference.ts'
-import { mayPass, PullError, pullFailure } from './pull-error.ts'
+import { EngineError, EngineSilentError, plain } from './engine-client.ts'
+import type { Engine } from './engine.ts'
+import type { ImageDescription, PullItem } from './engine-answers.ts'
+import { isSameImage, ownDigest, pullName, registryAuthorisation, registryDigest, registryRefusal } from './registry.ts'
 import type { PulledImages } from './pulled-images.ts'
-import { registryAuthorisation } from './registry-auth.ts'
-import { registryRefusal } from './registry-policy.ts'
 
 export type PullPolicy = 'missing' | 'always' | 'never'
 
 export interface ResolvedImage {
-  /** What containers are made of, whatever becomes of the name. */
+  /** The image's id, from which containers are created even if its name moves on. */
   id: string
-  /** What it is called, for other agents: the registry's digest, or its id if no registry has it. */
+  /** How other agents know the image: the registry's digest, or its id if no registry has it. */
   digest: string
 }
 
 export interface ImageRequest {
   name: string
-  /** What it has to be; null for whatever the name stands for. */
+  /** The required digest; null for whatever the name refers to. */
   digest: string | null
   policy: PullPolicy
 }
 
-/** Between two attempts at what may pass. */
+/** Pauses before further tries after a temporary error. */
 const RETRY_AFTER_MS = [2_000, 10_000]
 const SILENT_MAX_MS = 120_000
 const OWN = { isOwn: true }
@@ -40,7 +38,7 @@ interface Pull {
 
 export interface ImagePuller {
   /**
-   * @param progress is told how far it is, for people, at most once a second
+   * @param progress called with text for people, at most once a second
    * @throws EngineSilentError
    */
   resolve(request: ImageRequest, progress: (text: string) => void): Promise<ResolvedImage | FailureError>
@@ -51,17 +49,17 @@ export interface PullerOptions {
   authFile?: string | undefined
   /** Patterns of images, and images, whose registries an administrator has named. */
   allow: readonly string[]
-  /** Is told what tenants are not: the words of engines and registries. */
+  /** Receives the messages of engines and registries, which tenants must not see. */
   log: Pick<Logger, 'warn'>
   /** Replaced by tests. */
   resolve?: ResolveHost
   pulled: Pick<PulledImages, 'look' | 'pulled'>
   retryAfterMs?: readonly number[]
-  /** One that tells of no progress for so long is given up. */
+  /** Cancels a pull that makes no progress for this long. */
   silentMaxMs?: number
 }
 
-/** One pull of an image at a time, for all kernels that wait for it. */
+/** Pulls each image once at a time, for all kernels that wait for it. */
 export function createImagePuller(engine: Engine, options: PullerOptions): ImagePuller {
   const { authFile, allow, log, pulled, retryAfterMs = RETRY_AFTER_MS, silentMaxMs = SILENT_MAX_MS } = options
   const pulls = new Map<string, Pull>()
@@ -72,15 +70,16 @@ export function createImagePuller(engine: Engine, options: PullerOptions): Image
   async function inspect({ name, digest }: ImageRequest): Promise<ImageDescription | null> {
     const found = await engine.inspectImage(pullName(name, digest))
     if (found !== null || digest === null) return found
-    // An image of no registry is known by its id. Another agent may have chosen that: none that has other names.
+    // An image without a registry is known by its id, which may come from another agent. It must have no other name
+    // here.
     const byId = await engine.inspectImage(digest)
     return byId !== null && isNamed(byId, name) ? byId : null
   }
 
-  /** The failure for the tenant; the engine's words go to the log. */
+  /** Returns the failure for the tenant, and logs the engine's message. */
   function reported(image: string, error: unknown): FailureError {
     const { words, ...failure } = pullFailure(image, error)
-    log.warn({ image, failure: failure.name, error: words }, 'an image could not be had')
+    log.warn({ image, failure: failure.name, error: words }, 'an image could not be obtained')
     return failure
   }
 
@@ -89,7 +88,7 @@ export function createImagePuller(engine: Engine, options: PullerOptions): Image
     if (running !== undefined) return running
     const listeners = new Set<(progress: string) => void>()
     const progress = (text: string) => tell(pull, text)
-    // Not before those who wait can hear of it.
+    // The pull begins after its listeners are registered.
     const pull: Pull = { listeners, progress: '', result: Promise.resolve().then(() => pullAgain(name, progress)) }
     pulls.set(name, pull)
     const forget = () => void pulls.delete(name)
@@ -165,7 +164,7 @@ export function createImagePuller(engine: Engine, options: PullerOptions): Image
   }
 }
 
-/** Whether it is an image of that repository, or was before a newer one took its only name. */
+/** Whether the image has a name in that repository, or had one before a newer image took its only name. */
 function isNamed({ repoTags, repoDigests }: ImageDescription, name: string): boolean {
   const names = [...repoTags, ...repoDigests]
   return names.length === 0 || names.some((each) => isSameImage(each, name))
@@ -178,7 +177,7 @@ function resolved({ name, digest }: ImageRequest, image: ImageDescription): Reso
   }
 }
 
-/** A pull says more than anybody wants to hear. */
+/** Time of the last report of each pull, because engines report progress far more often than needed. */
 const toldAt = new WeakMap<Pull, number>()
 
 function tell(pull: Pull, text: string): void {
@@ -189,7 +188,9 @@ function tell(pull: Pull, text: string): void {
   for (const listener of pull.listeners) listener(text)
 }
 
-/** Engines count from zero again while they extract a layer, and not at all once it is there. */
+/**
+ * Combines progress: engines count from zero again while they extract a layer, and stop counting once it is complete.
+ */
 function further(before: PullItem | undefined, { progressDetail, ...item }: PullItem): PullItem {
   const current = Math.max(before?.progressDetail.current ?? 0, progressDetail.current)
   return { ...item, progressDetail: { ...progressDetail, current } }
@@ -204,4 +205,68 @@ function describeProgress(name: string, layers: ReadonlyMap<string, PullItem>): 
   const bytes = all.reduce((sum, { progressDetail }) => sum + progressDetail.current, 0)
   const amount = bytes === 0 ? '' : `, ${(bytes / MIB).toFixed(1)} MiB`
   return `pulling ${name}: ${done} of ${all.length} layers${amount}`
+}
+
+/** Why a pull has failed. */
+class PullError extends Error {
+  /** Status of the engine's answer; null if the error came later. */
+  readonly status: number | null
+  /** Whether the message was written by this agent. */
+  readonly isOwn: boolean
+
+  constructor(status: number | null, message: string, { isOwn = false } = {}) {
+    super(message)
+    this.status = status
+    this.isOwn = isOwn
+  }
+}
+
+/** Patterns of errors, in this order: a message of one kind may contain words of another. */
+const KINDS: readonly [RegExp, string][] = [
+  [/no space left|disk quota/i, 'image-disk-full'],
+  [/pull access denied|unauthori[sz]ed|no basic auth|denied|forbidden|authentication required/i, 'image-unauthorised'],
+  [/(?:manifest|name|blob) unknown|unknown blob|not found|does not exist/i, 'image-not-found'],
+  [
+    /invalid reference|must be lowercase|invalid (tag|digest)|unsupported|no matching manifest|no image found in manifest list|mediatype|digest mismatch|manifest invalid/i,
+    'image-invalid',
+  ],
+]
+
+/** Whether another try may succeed, whoever asked. */
+function mayPass({ name }: Pick<FailureError, 'name'>): boolean {
+  return name === 'image-unreachable'
+}
+
+/**
+ * Texts for tenants. An engine's own message may repeat a whole answer of any server that the image's name points to.
+ */
+const CLASSES: Readonly<Record<string, string>> = {
+  'image-not-found': 'no such image',
+  // Some registries answer "denied" for images that do not exist.
+  'image-unauthorised':
+    'denied: its registry wants other credentials (or there is no such image: some registries do not tell)',
+  'image-unreachable': 'its registry is unreachable',
+  'image-invalid': 'no valid name, or no image for this machine',
+  'image-disk-full': "the disk of the agent's engine is full",
+}
+
+/** Returns the failure of a pull: its kind for the tenant, and the engine's message for the log. */
+function pullFailure(image: string, error: unknown): FailureError & { words: string } {
+  const words = plain(error instanceof Error ? error.message : String(error))
+  const status = error instanceof PullError || error instanceof EngineError ? error.status : null
+  const name = error instanceof EngineSilentError ? 'image-unreachable' : kindOf(status, words)
+  const told = error instanceof PullError && error.isOwn ? words : CLASSES[name]!
+  return { name, message: `image ${plain(image)}: ${told}`, words }
+}
+
+function kindOf(status: number | null, words: string): string {
+  // A message may also contain "not found" when the registry cannot be reached.
+  if (/no such host|lookup .* on |connection refused|i\/o timeout|server gave HTTP response/i.test(words)) {
+    return 'image-unreachable'
+  }
+  const known = KINDS.find(([pattern]) => pattern.test(words))
+  if (known !== undefined) return known[1]
+  if (status === 401 || status === 403) return 'image-unauthorised'
+  if (status === 404) return 'image-not-found'
+  return status === 400 ? 'image-invalid' : 'image-unreachable'
 }

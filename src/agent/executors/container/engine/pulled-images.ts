@@ -6,30 +6,31 @@ import { messageOf } from '../../../../observability/error-message.ts'
 import type { Logger } from '../../../../observability/log.ts'
 import { readControlFile, writeControlFile } from '../../../control-file.ts'
 import { EngineSilentError } from './engine-client.ts'
-import type { Engine, ImageDescription } from './engine.ts'
+import type { Engine } from './engine.ts'
+import type { ImageDescription } from './engine-answers.ts'
 
-/** A look at what is kept in memory, and at how full the disk is, which may change fast. */
+/** Interval of checks, which look only at memory and at the disk's free space, since the disk may fill quickly. */
 const SWEEP_INTERVAL_MS = 10_000
 const SWEEP_INTERVAL_MIN_MS = 1_000
-/** How late what was used last may be known after a crash. */
+/** Longest time for which uses of images are lost in a crash. */
 const SAVE_INTERVAL_MS = 600_000
-/** Of the engine's disk: beyond it, no unused image is kept. */
+/** Share of the engine's disk above which no unused image is kept. */
 const FULL = 0.9
-/** What was found so lately may be about to be used. */
+/** An image that was looked up within this time may be about to be used. */
 const IN_HAND_MS = 5_000
 
 const fileSchema = z.record(z.string(), z.object({ reference: z.string(), usedAt: z.number() }))
 
 /**
- * The images that this agent has pulled, and removes again: those that no kernel of it uses, and that were not used for
- * so long, or are more than so many, or the least lately used ones while the engine's disk is full. They stand in
- * `images.json` by their ids. An image that was there before, or that a crash keeps from being written down, counts as
- * somebody else's, and so does whatever has another name or a container: it stays.
+ * The images that this agent has pulled and removes again. It removes those that none of its kernels uses, and that are
+ * unused for too long, exceed the number to keep, or were used the longest ago while the engine's disk is full.
+ * `images.json` lists them by id. An image that existed before, or that a crash kept out of the list, counts as
+ * somebody else's, as does an image with another name or a container. Such images stay.
  */
 export interface PulledImages {
-  /** What looks for an image does so in here: none is removed meanwhile, nor in the moment after. */
+  /** Looks up an image. None is removed during the look-up, or shortly afterwards. */
   look(ask: () => Promise<ImageDescription | null>): Promise<ImageDescription | null>
-  /** @param before what had the name until then; null if nothing had it */
+  /** @param before the image that had the name until then; null if there was none */
   pulled(image: ImageDescription, reference: string, before: ImageDescription | null): void
   open(): void
   close(): Promise<void>
@@ -38,9 +39,9 @@ export interface PulledImages {
 export interface PulledImagesOptions {
   file: string
   keep: Retention
-  /** Where the engine has its images; empty if it does not tell. */
+  /** Directory of the engine's images; empty if it does not report it. */
   rootDir: string
-  /** Ids of the images that kernels have. */
+  /** Ids of the images that kernels use. */
   inUse(): ReadonlySet<string>
   log: Logger
 }
@@ -105,7 +106,7 @@ export function openPulledImages(engine: Engine, options: PulledImagesOptions): 
     if (latest !== usedAt) return
     const image = await engine.inspectImage(id)
     const isNamed = image !== null && (await engine.inspectImage(reference))?.id === id
-    // One whose name has gone to a newer one may have no name left; with another one, it is somebody else's.
+    // An image may have lost its name to a newer one. If it has another name, it is somebody else's.
     if (isNamed || image?.repoTags.length === 0) {
       if (!(await engine.removeImage(isNamed ? reference : id))) return touch(id)
       log.info({ image: reference }, 'an unused image is removed')
@@ -153,7 +154,7 @@ function isFull(dir: string): boolean {
 
 interface Gate {
   together<T>(work: () => Promise<T>): Promise<T>
-  /** When nothing else is under way; what comes meanwhile waits. */
+  /** Runs the work while no look-up is in progress; look-ups wait meanwhile. */
   alone(work: () => Promise<void>): Promise<void>
 }
 

@@ -2,18 +2,25 @@ import type { Socket } from 'node:net'
 import { type Readable, Writable } from 'node:stream'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { CHANNEL_GRACE_MS } from '../../../../domain/limits.ts'
-import { isAlive, type ProcStat, scanProcesses } from '../proc-stat.ts'
-import { signalProcess } from '../signal-process.ts'
+import { isAlive, type ProcStat, scanProcesses, signalProcess } from '../proc-stat.ts'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, fchownSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { ReadStream } from 'node:tty'
+import { RepriseError } from '../../../../domain/errors.ts'
+import { messageOf } from '../../../../observability/error-message.ts'
+import { systemProgram } from '../../../../machine/system-programs.ts'
+import { withoutInherited } from '../shell.ts'
 
-/** How long the output of an ended command is waited for while others of it hold a terminal or a pipe open. */
+/** How long to wait for output after a command has ended, while other programs keep its terminal or pipe open. */
 const OUTPUT_QUIET_MS = 300
 const GRACE_CHECK_MS = 50
 const END_OF_TRANSMISSION = '\x04'
 
-/** What tells how much has come. */
+/** A stream that counts the bytes that have come. */
 export type CountedOutput = Pick<Socket, 'bytesRead'> & Readable
 
-/** A terminal has no end of input but a key for it. */
+/** Ends the input of a terminal by sending its end-of-transmission key, since a terminal has no other end of input. */
 export function keyboardOf(terminal: Writable): Writable {
   return new Writable({
     write: (chunk, _, done) => void terminal.write(chunk, done),
@@ -25,18 +32,19 @@ export function sessionMembers(sessionId: number): ProcStat[] {
   return scanProcesses().filter(({ session }) => session === sessionId)
 }
 
-/** Hangs up a process session, and kills what does not end by itself. @param members all of it at present */
+/** Hangs up a process session, and kills what does not end by itself. @param members its present processes */
 export async function hangUpSession(sessionId: number, members: readonly ProcStat[]): Promise<void> {
   for (const { pid } of members) signalProcess(pid, 'SIGHUP')
   const until = performance.now() + CHANNEL_GRACE_MS
   while (members.some(isAlive) && performance.now() < until) await sleep(GRACE_CHECK_MS)
-  // As long as one of them is there, no other session has this number.
+  // While one of them exists, no other session has this number.
   if (members.some(isAlive)) for (const { pid } of sessionMembers(sessionId)) signalProcess(pid, 'SIGKILL')
 }
 
 /**
- * Programs that the command has left may hold its output open for as long as they run: then it ends when nothing comes
- * any more. What is there is read first, however late this process is, and what nobody has taken yet is not lost.
+ * Ends the output of a command that has ended. Programs that it left may keep the output open as long as they run, so
+ * it ends when nothing more comes. Output that is already there is read first, however slow this process is, and
+ * nothing that was read gets lost.
  */
 export async function endWhenQuiet(output: CountedOutput): Promise<void> {
   let read = -1
@@ -44,8 +52,64 @@ export async function endWhenQuiet(output: CountedOutput): Promise<void> {
     read = output.bytesRead
     output.read(0)
     await sleep(OUTPUT_QUIET_MS)
-    // Timers come before what has arrived.
+    // The event loop runs timers before it reads what has arrived.
     for (let turns = 0; turns < 2; turns++) await nextTurn()
   }
   output.destroy()
+}
+
+/**
+ * The native functions of the package. Its own class drops what an ended program has written, and has no backpressure.
+ */
+interface Terminals {
+  open(columns: number, rows: number): { master: number; slave: number }
+  resize(master: number, columns: number, rows: number): void
+}
+
+interface PseudoTerminal {
+  child: ChildProcess
+  /** Carries both directions. */
+  stream: ReadStream
+  resize(columns: number, rows: number): void
+}
+
+interface NativeModule {
+  requireBinary(name: string): Terminals
+}
+
+let terminals: Terminals | undefined
+
+function load(): Terminals {
+  try {
+    const native = createRequire(import.meta.url)('@lydell/node-pty/requireBinary.js') as NativeModule
+    return (terminals ??= native.requireBinary('pty.node'))
+  } catch (error) {
+    const message = `this agent has no terminals, only commands without one: ${messageOf(error).split('\n', 1)[0]}`
+    throw new RepriseError('CHANNEL_UNSUPPORTED', message)
+  }
+}
+
+/**
+ * Starts a program in a new session with a new terminal. The terminal belongs to `uid`, so that its programs may open
+ * it by name. `spawn` closes all other descriptors in the child, above all the other sides of other terminals.
+ */
+export function openTerminal(
+  command: readonly string[],
+  options: { cwd: string; env: NodeJS.ProcessEnv; uid: number | null; columns: number; rows: number },
+): PseudoTerminal {
+  const { cwd, env, uid, columns, rows } = options
+  const { open, resize } = load()
+  const { master, slave } = open(columns, rows)
+  const stream = new ReadStream(master)
+  try {
+    if (uid !== null) fchownSync(slave, uid, -1)
+    const stdio = withoutInherited([slave, slave, slave])
+    const child = spawn(systemProgram('setsid'), ['--ctty', ...command], { cwd, env, stdio })
+    return { child, stream, resize: (wide, high) => resize(master, wide, high) }
+  } catch (error) {
+    stream.destroy()
+    throw error
+  } finally {
+    closeSync(slave)
+  }
 }

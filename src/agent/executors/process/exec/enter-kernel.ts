@@ -2,23 +2,22 @@ import { closeSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RepriseError } from '../../../../domain/errors.ts'
-import { readStatus } from '../../kernel-directory/kernel-directory.ts'
-import { parseStatus } from '../../kernel-directory/shim-status.ts'
-import { devicesFor } from '../isolation/devices.ts'
+import { readStatus } from '../../kernels/kernel-directory.ts'
+import { parseStatus } from '../../kernels/shim-status.ts'
+import { devicesFor } from '../isolation/isolation.ts'
 import { dropPrivileges, enterAndBecome } from '../isolation/drop-privileges.ts'
 import { isAlive, readProcStat } from '../proc-stat.ts'
-import type { ProcessKernel } from '../process-kernel.ts'
-import { exportsOf, programOf } from '../shell/environment.ts'
-import { quote } from '../shell/quote.ts'
-import { isRunning } from './running-kernel.ts'
+import type { ProcessKernel } from '../process-host.ts'
+import { exportsOf, programOf, quote } from '../shell.ts'
+import type { KernelEntry } from '../../kernels/kernel-entry.ts'
 
-/** The way into a running kernel: what its launch did once, for one more command. */
+/** A way for one more command into a running kernel. It repeats what the kernel's launch did. */
 export interface Entry {
-  /** Leads into the kernel's namespaces, user and rights, and runs `/bin/sh` there. */
+  /** Enters the kernel's namespaces, takes its user and rights, and runs `/bin/sh` there. */
   command: string[]
-  /** The shell stays outside of the kernel's PID namespace; what it starts is inside. */
+  /** True if the shell stays outside of the kernel's PID namespace, while the processes that it starts are inside. */
   namespaced: boolean
-  /** Called when the entry has ended. */
+  /** Called when the command has ended. */
   close(): void
 }
 
@@ -28,11 +27,11 @@ const BEGUN_CHECK_MS = 20
 const DIRECT = { namespaced: false, close: () => undefined }
 
 /**
- * The namespaces are opened before it is certain whose they are, and stay open: were the process to end and another to
- * get its id, nobody would enter that one's. The shell is the first program that is looked up behind them, and it has
- * the kernel's rights.
+ * Opens the namespaces before it is certain which process they belong to, and keeps them open. If the process ended and
+ * another got its id, the command would not enter the other's namespaces. The shell is the first program that is looked
+ * up inside, and it already has only the kernel's rights.
  *
- * @param pid the first process behind the border of a PID namespace; null without one
+ * @param pid the first process inside the PID namespace; null if there is no namespace
  * @throws RepriseError SESSION_NOT_RUNNING, CHANNEL_UNSUPPORTED
  */
 export function enterKernel(kernel: ProcessKernel, pid: number | null): Entry {
@@ -59,8 +58,8 @@ export function enterKernel(kernel: ProcessKernel, pid: number | null): Entry {
 }
 
 /**
- * Whose its working directory is, null for the agent's own: the agent made it so, nobody else can change that, and it
- * says so of kernels of earlier instances, too.
+ * Returns the owner of its working directory, null for the agent's own user. The agent set this owner, nobody else can
+ * change it, and it is also known for kernels of earlier instances.
  */
 export function userOf({ path }: ProcessKernel): number | null {
   const { uid } = statSync(join(path, 'work'))
@@ -68,9 +67,10 @@ export function userOf({ path }: ProcessKernel): number | null {
 }
 
 /**
- * A kernel runs from its claim on, and takes a moment more to make its namespaces.
+ * Waits until a kernel's command has begun. A kernel counts as running from its claim, and then takes a moment to
+ * create its namespaces.
  *
- * @returns the first process behind the border of its PID namespace; null if it has none
+ * @returns the first process inside its PID namespace; null if it has no namespace
  * @throws RepriseError SESSION_NOT_RUNNING
  */
 export async function hasBegun(kernel: ProcessKernel): Promise<number | null> {
@@ -88,7 +88,7 @@ function notThere(): RepriseError {
   return new RepriseError('SESSION_NOT_RUNNING', 'the kernel has not begun its command, or is ending')
 }
 
-/** As paths by which a child finds what this process has opened. @throws RepriseError SESSION_NOT_RUNNING */
+/** Opens files, and returns paths by which a child can reach what is open. @throws RepriseError SESSION_NOT_RUNNING */
 export function openAll(files: readonly string[]): { paths: string[]; close(): void } {
   const opened: number[] = []
   const close = () => opened.splice(0).forEach((fd) => closeSync(fd))
@@ -102,8 +102,9 @@ export function openAll(files: readonly string[]): { paths: string[]; close(): v
 }
 
 /**
- * With the agent's rights, so it has nothing of the session or of the command: those are in a file that it opens and
- * removes before it gives its rights up. It enters the cgroup first, so all that follows is bounded.
+ * Returns the outer script. It runs with the agent's rights, so it contains nothing of the session or the command.
+ * Those are in a file that it opens and removes before it gives up its rights. It enters the cgroup first, so
+ * everything that follows is limited.
  */
 export function entryScript({ command }: Entry, kernel: ProcessKernel, file: string): string {
   const groups = (kernel.cgroup?.paths ?? []).map((path) => `echo 0 >>${quote(join(path, 'cgroup.procs'))} || exit 126`)
@@ -116,8 +117,8 @@ exec ${command.map(quote).join(' ')}
 }
 
 /**
- * With the kernel's rights. Behind the border of a PID namespace, the shell waits for the command, whose number it has
- * not, and leaves the signals of the terminal to it.
+ * Returns the inner script, which runs with the kernel's rights. Inside a PID namespace the shell cannot replace itself
+ * by the command, so it waits for it, and ignores the terminal's signals, which the command gets.
  */
 export function commandScript(
   { namespaced }: Entry,
@@ -128,4 +129,22 @@ export function commandScript(
   const begin = `cd ${quote(work)} || exit 126\n${bounds}\n`
   if (!namespaced) return `${begin}exec <&3 3<&-; ${command}\n`
   return `trap : INT QUIT TERM\n${begin}(${command}) <&3 3<&-\nexit $?\n`
+}
+
+type LivingKernel = Pick<KernelEntry, 'assignment' | 'phase' | 'removing' | 'killAt'> & { ending: object | null }
+
+/** Returns the kernel if it runs. @throws RepriseError SESSION_NOT_RUNNING */
+export function runningKernel<K extends LivingKernel>(
+  { registry }: { registry: { kernels: ReadonlyMap<string, K> } },
+  kernelId: string,
+  assignment: number,
+): K {
+  const kernel = registry.kernels.get(kernelId)
+  if (kernel !== undefined && kernel.assignment === assignment && isRunning(kernel)) return kernel
+  throw new RepriseError('SESSION_NOT_RUNNING', 'the kernel does not run on its agent')
+}
+
+/** Whether a new command or connection may begin. None may begin in a kernel that is being stopped. */
+export function isRunning({ phase, ending, removing, killAt }: LivingKernel): boolean {
+  return phase === 'RUNNING' && ending === null && !removing && killAt === null
 }

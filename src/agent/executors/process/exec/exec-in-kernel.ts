@@ -1,6 +1,6 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import type { Socket } from 'node:net'
@@ -9,27 +9,31 @@ import type { ExecRequest } from '../../../../domain/agent/channel-protocol.ts'
 import { RepriseError } from '../../../../domain/errors.ts'
 import { messageOf } from '../../../../observability/error-message.ts'
 import { systemPath } from '../../../../machine/system-programs.ts'
-import { guarded } from '../../../../waiting/guarded.ts'
+import { guarded } from '../../../../waiting/wait.ts'
 import type { KernelChannel } from '../../executor.ts'
-import type { ProcStat } from '../proc-stat.ts'
-import type { ProcessHost } from '../process-host.ts'
-import type { ProcessKernel } from '../process-kernel.ts'
-import { execFault } from '../shell/exec-fault.ts'
-import { withoutInherited } from '../shell/inherited-descriptors.ts'
-import { withPipes } from '../shell/with-pipes.ts'
-import { signalProcess } from '../signal-process.ts'
-import { type CountedOutput, endWhenQuiet, hangUpSession, keyboardOf, sessionMembers } from './command-streams.ts'
-import { fullEnvironment } from './full-environment.ts'
-import { commandScript, enterKernel, entryScript, hasBegun, userOf, type Entry } from './enter-kernel.ts'
-import { openTerminal } from './pseudo-terminal.ts'
-import { isRunning } from './running-kernel.ts'
+import { type ProcStat, signalProcess } from '../proc-stat.ts'
+import type { ProcessHost, ProcessKernel } from '../process-host.ts'
+import { execFault, withoutInherited, withPipes } from '../shell.ts'
+import {
+  type CountedOutput,
+  endWhenQuiet,
+  hangUpSession,
+  keyboardOf,
+  openTerminal,
+  sessionMembers,
+} from './command-streams.ts'
+import { commandScript, enterKernel, type Entry, entryScript, hasBegun, isRunning, userOf } from './enter-kernel.ts'
+import { readStatus } from '../../kernels/kernel-directory.ts'
+import { parseStatus } from '../../kernels/shim-status.ts'
+import { pullImage } from '../image-preset.ts'
+import { environmentOf } from '../launch-kernel.ts'
 
-/** How soon it is seen that the kernel ends. */
+/** How soon the end of the kernel is noticed. */
 const LIFE_CHECK_MS = 500
 
 /**
- * The command has a process session of its own. What it leaves behind belongs to the kernel, and ends with it: it is in
- * its cgroup or its PID namespace, or has its id in the environment.
+ * Runs the command in a new process session. Processes that it leaves behind belong to the kernel, and end with it,
+ * since they are in its cgroup or its PID namespace, or have its id in the environment.
  */
 export async function execInKernel(
   host: ProcessHost,
@@ -67,7 +71,7 @@ function start(
     writeFileSync(file, script, { mode: 0o600, flag: 'wx' })
     return started()
   } catch (error) {
-    // Otherwise its program removes it, with the secrets that it holds.
+    // If it was started, its script removes this file, which holds secrets.
     rmSync(file, { force: true })
     throw error
   }
@@ -91,7 +95,7 @@ function start(
 
 interface Streams {
   stdin: Writable
-  /** Node has all of them as sockets. */
+  /** Node opens all of them as sockets. */
   stdout: CountedOutput
   stderr: CountedOutput | null
 }
@@ -107,7 +111,7 @@ function channelOf(
   const outputs = stderr === null ? [stdout] : [stdout, stderr]
   let hungUp: Promise<void> | undefined
   const failed = (error: unknown) =>
-    host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a command met a fault')
+    host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a command failed unexpectedly')
   for (const stream of [stdin, ...outputs]) stream.on('error', () => undefined)
   const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
     child.once('error', () => resolve({ code: 127, signal: null }))
@@ -138,7 +142,37 @@ function channelOf(
   }
 }
 
-/** The command's process session, which has the child's number for as long as nobody has waited for the child. */
+/** Lists the command's process session. It has the child's number as long as nobody has waited for the child. */
 function membersOf({ pid, exitCode, signalCode }: ChildProcess): ProcStat[] {
   return pid === undefined || exitCode !== null || signalCode !== null ? [] : sessionMembers(pid)
+}
+
+/**
+ * Returns the environment of the kernel's command. Secrets come with the order to start and are not written to disk.
+ * After a restart of the agent they are read from the command's process, which may have changed them.
+ */
+function fullEnvironment(host: ProcessHost, kernel: ProcessKernel): Map<string, string> {
+  if (kernel.token !== '') return environmentOf(host, kernel)
+  const image = pullImage(host.presets, kernel.spec.image, host.path)
+  kernel.image ??= typeof image === 'string' ? null : image
+  return new Map([...commandEnvironment(kernel), ...environmentOf(host, kernel)])
+}
+
+function commandEnvironment({ path, namespaced, shim }: ProcessKernel): [string, string][] {
+  const parent = namespaced ? parseStatus(readStatus(path)).innerPid : (shim?.pid ?? null)
+  const [command = ''] = readIfThere(`/proc/${parent}/task/${parent}/children`).split(' ')
+  return readIfThere(`/proc/${command}/environ`)
+    .split('\0')
+    .flatMap((entry): [string, string][] => {
+      const [, name, value] = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s.exec(entry) ?? []
+      return name === undefined || value === undefined ? [] : [[name, value]]
+    })
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
 }

@@ -1,13 +1,12 @@
-import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { messageOf } from '../../../../observability/error-message.ts'
 import type { Logger } from '../../../../observability/log.ts'
 import { systemPath } from '../../../../machine/system-programs.ts'
-import { guarded } from '../../../../waiting/guarded.ts'
-import { withoutInherited } from '../shell/inherited-descriptors.ts'
-import { ALIVE_FUNCTION } from '../shell/shell-functions.ts'
-import { splitOnce } from '../../kernel-directory/shim-status.ts'
+import { guarded } from '../../../../waiting/wait.ts'
+import { ALIVE_FUNCTION, withoutInherited } from '../shell.ts'
+import { splitOnce } from '../../kernels/shim-status.ts'
 
-/** In seconds after the fence. */
+/** Time in seconds after the fence. */
 const KEEPER_DONE = 10
 
 /**
@@ -20,7 +19,7 @@ const KEEPER_DONE = 10
  *
  * When its input ends, the agent is gone. Until the fence has passed and the keeper has done its work, the fork server
  * then starts a new keeper whenever there is none. It exits when a later fork server has taken over, or when no kernel
- * is left. Its pid is in the file `nursery`, under which one of an earlier release finds its successor.
+ * is left. Its pid is in the file `nursery`, by which a fork server of an earlier release recognises its successor.
  */
 const FORK_SERVER_SCRIPT = `exec 8>&1 1>/dev/null
 ${ALIVE_FUNCTION}
@@ -51,7 +50,10 @@ export interface ShimMessage {
 
 export interface ForkServerEvents {
   message(message: ShimMessage): void
-  /** The fork server has exited. Kernels that it was told to start and that have not begun may never begin. */
+  /**
+   * Called when the fork server has exited. Kernels that it was ordered to start but that have not begun may never
+   * begin.
+   */
   gone(reason: string): void
 }
 
@@ -61,11 +63,11 @@ export interface ForkServer {
   launch(kernelId: string, token: string): void
   /** Reaps ended shims now rather than with the next launch. */
   reap(): void
-  /** Leaves the kernels running. */
+  /** Closes the fork server, and leaves the kernels running. */
   close(): void
 }
 
-/** @param entry the command that it is started through, if any */
+/** @param entry the command through which it is started, if any */
 export function createForkServer(
   kernelsDir: string,
   entry: () => string[],
@@ -74,7 +76,8 @@ export function createForkServer(
 ): ForkServer {
   let child: ChildProcess | null = null
   let closed = false
-  const failed = (error: unknown) => log.error({ error: messageOf(error) }, 'a message of the fork server met a fault')
+  const failed = (error: unknown) =>
+    log.error({ error: messageOf(error) }, 'a message of the fork server could not be handled')
 
   function begin(): ChildProcess {
     const command = [...entry(), '/bin/sh', '-c', FORK_SERVER_SCRIPT, 'reprise-fork-server']
@@ -90,7 +93,7 @@ export function createForkServer(
       if (!closed) gone(reason)
     }
     started.once('error', (error) => lost(error.message))
-    // Without a file descriptor that is free, it has none of its streams, and the error tells why.
+    // If no descriptor is free, the child has no streams, and the error reports why.
     if (!started.stdin) return started
     started.once('exit', (code, signal) => lost(`the fork server ended with ${signal ?? code}`))
     started.stdin.on('error', () => undefined)

@@ -1,71 +1,75 @@
-import { FENCED_MARK } from './fenced-mark.ts'
 import {
   LOG_BYTES_PER_KERNEL_MAX,
+  LOG_FILE_CHECK_MS,
   LOG_FILE_CUT_BYTES,
   LOG_FILE_FLOOD_CHECK_MS,
-  LOG_FILE_CHECK_MS,
   LOG_HEAD_BYTES_PER_STREAM_MAX,
 } from '../../../../domain/limits.ts'
-import { ALIVE_FUNCTION } from '../shell/shell-functions.ts'
+import { ALIVE_FUNCTION } from '../shell.ts'
+import { FENCED } from '../../executor.ts'
+import type { StopMark } from '../../kernels/kernel-directory.ts'
 
-/** In seconds: what an agent that works needs to begin its own, orderly stops. */
+/** The content of `stop` for kernels that a script stops. It contains no single quotation marks. */
+export const FENCED_MARK = JSON.stringify({ killAt: 0, error: FENCED } satisfies StopMark)
+
+/** Seconds that a working agent needs to begin its own orderly stops. */
 const AGENT_FIRST = 1
-/** In seconds: the grace period of these stops, and what its SIGKILL may take. */
+/** Seconds that these stops may take: their grace period, and the time until SIGKILL works. */
 const STOPS_END = 7
 
 /**
- * In seconds after the fence: an engine that was slow may start a container that an agent asked for before it died. A
- * longer silence than this is no engine's that goes on.
+ * Seconds after the fence in which a slow engine may still start a container for an agent that has died since. An
+ * engine that was suspended longer than this is assumed not to continue.
  */
 const LATE_START = 600
 const CONTAINER_ID = 64
 
-/** Of so many kernels at once, a check takes longer than 5 ms; then this is the pause, in seconds. */
+/** Number of kernels from which a check takes longer than 5 ms. Checks then pause for this many seconds. */
 const MANY_KERNELS = 500
 const MANY_KERNELS_PAUSE = 0.25
 
-/** A flood is over when so many checks in a row have had nothing to cut. */
+/** Number of checks in a row without anything to cut after which a flood of output is over. */
 const FLOOD_CHECKS = 25
 
-/** Every so many checks the outputs are measured in any case: a program may set the time of its own output back. */
+/** Outputs are measured at least once in this many checks, since a program may set back the time of its own output. */
 const CHECKS_PER_MEASUREMENT = 10
 
-/** As `stat` counts blocks. */
+/** Unit in which `stat` counts blocks. */
 const BLOCK = 512
 
 /**
- * The keeper: one detached `sh` per agent that keeps the fence, whatever becomes of agent and fork server. It has its
- * own session and no input, ignores the signals that end others, and where it may, it has a real-time priority and is
- * the last that a lack of memory kills. It runs in `kernels/` and reads
+ * The keeper: one detached `sh` per agent that enforces the fence, whatever happens to agent and fork server. It has
+ * its own session and no input, and ignores the signals that end other programs. Where permitted, it has a real-time
+ * priority, and is the last process that the system kills when memory runs out. It runs in `kernels/` and reads
  *
- *   ../keeper  its own pid and start time; it leaves when another keeper has written its own
+ *   ../keeper  its own pid and start time; it exits when another keeper has written its own
  *   ../kept    pid and start time of the agent, while the agent uses this directory
  *   ../fence   the uptime in whole seconds until which kernels may run, and the boot id
  *
  * every LOG_FILE_CHECK_MS while there are kernels, and once a second otherwise. Once the fence has passed, it marks as
  * fenced and kills every live kernel that is not being stopped, and a few seconds later every live kernel. A kernel is
- * known by pid and start time from its `status`; besides its process group, its session and its cgroup are killed, and
- * a PID namespace ends with its first process, the child of what the shim has started. It leaves when the
- * agent is gone and no kernel is left, or none that lives beyond the fence.
+ * identified by pid and start time from its `status`. The keeper kills its process group, its session and its cgroup. A
+ * PID namespace ends with its first process, the child of the process that the shim has started. The keeper exits when
+ * the agent is gone and no kernel is left, or none that outlives the fence.
  *
- * A container whose process its agent has not written down is known by its id, from `claimed` in `status`: its
- * processes are those whose cgroup has the engine's name for it, which is never that of what watches it. They are looked
- * for once a second, by one `grep` for all such kernels (measured: 6 ms with 100 processes), until they were killed or
- * LATE_START is over.
+ * If an agent has not recorded the process of a container, the keeper knows the container by its id, from `claimed` in
+ * `status`. Its processes are those whose cgroup has the engine's name for it; the engine's monitor process is in
+ * another. One `grep` for all such kernels searches for them once a second (measured: 6 ms with 100 processes), until
+ * they were killed or LATE_START is over.
  *
- * At each check it also cuts back output: of a file that takes more than LOG_FILE_CUT_BYTES, it gives back to the disk
- * what lies between the parts that are shipped, a head and a tail of together LOG_BYTES_PER_KERNEL_MAX. The file keeps
- * its length, so nobody's offset changes. Where the file system cannot do that, the file is cut off behind its head, and
- * a note there counts what has been left out by then; `stdout.cut` keeps that number and the note's length.
+ * Each check also limits output. A shipped log consists of a head and a tail of together LOG_BYTES_PER_KERNEL_MAX. Once
+ * a file takes more than LOG_FILE_CUT_BYTES, the disk space between these two parts is freed. The file keeps its
+ * length, so no offset changes. If the file system cannot do that, the file is cut off behind its head, and a note
+ * there counts what has been left out so far; `stdout.cut` stores that number and the note's length.
  *
  * Outputs are measured only if one was written to since the last measurement began, when `../measured` is written: on a
- * slow machine starting `find` takes 5 ms, while the shell compares the times itself in 0.06 ms. Nobody waits for
+ * slow machine, starting `find` takes 5 ms, while the shell compares the times itself in 0.06 ms. Nobody waits for
  * `fallocate`: once it has cut, it writes the rest of the file to the disk (measured: 40 to 400 ms), while the program
- * writes on.
+ * keeps writing.
  *
- * A kernel that begins at the same time reads the fence itself, after its first line in `status`: either it sees
- * that the fence has passed, or the keeper sees the line. So one check that finds nothing alive serves until the fence
- * is renewed.
+ * A kernel that begins at the same time reads the fence itself, after its first line in `status`: either it sees that
+ * the fence has passed, or the keeper sees the line. So after one check that finds nothing alive, no further check is
+ * needed until the fence is renewed.
  */
 export const KEEPER_SCRIPT = `trap '' HUP INT QUIT TERM USR1 USR2 ALRM PIPE
 exec </dev/null >/dev/null 2>&1

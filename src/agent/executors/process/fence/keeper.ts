@@ -1,26 +1,25 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../../../observability/error-message.ts'
 import type { Logger } from '../../../../observability/log.ts'
 import { systemPath } from '../../../../machine/system-programs.ts'
-import { guarded } from '../../../../waiting/guarded.ts'
+import { guarded } from '../../../../waiting/wait.ts'
 import { KEEPER_SCRIPT } from './keeper-script.ts'
-import { readProcStat } from '../proc-stat.ts'
-import { signalProcess } from '../signal-process.ts'
+import { readProcStat, signalProcess } from '../proc-stat.ts'
 
 const CHECK_INTERVAL_MS = 1_000
 const START_WITHIN_MS = 10_000
 const READY_INTERVAL_MS = 5
 
-/** The agent's side of the keeper: starts it, and starts it again when it is gone. */
+/** The agent's side of the keeper: starts it, and starts it again when it has ended. */
 export interface Keeper {
-  /** Starts this instance's keeper; an earlier one leaves. */
+  /** Starts this instance's keeper. An earlier keeper then exits. */
   open(): void
-  /** Resolves when a keeper is there; without one, no kernel may be started. @throws if none can be started */
+  /** Resolves when a keeper runs. Without one, no kernel may be started. @throws if none can be started */
   ready(): Promise<void>
-  /** Leaves the keeper to the kernels, if there are any; otherwise ends it, which would notice up to a second later. */
+  /** Keeps the keeper running if there are kernels. Otherwise ends it, since it would take up to a second to notice. */
   close(hasKernels: boolean): void
 }
 
@@ -28,8 +27,8 @@ export function createKeeper(kernelsDir: string, log: Logger): Keeper {
   const at = (name: string) => join(kernelsDir, '..', name)
   let timer: NodeJS.Timeout | undefined
   let startedAt = Number.NEGATIVE_INFINITY
-  // A keeper that has been started and has not shown itself yet: on a machine without idle processors that takes time,
-  // and more keepers would take it longer.
+  // A keeper that was started but has not reported yet. On a busy machine that takes time, and starting more keepers
+  // would make it slower.
   let starting: ChildProcess | null = null
   const failed = (error: unknown) => log.error({ error: messageOf(error) }, 'the keeper could not be started')
 
@@ -81,13 +80,16 @@ export function createKeeper(kernelsDir: string, log: Logger): Keeper {
       clearInterval(timer)
       rmSync(at('kept'), { force: true })
       const pid = timer === undefined || hasKernels ? null : watchingPid(at('keeper'))
-      // Its group: with the `sleep` that it waits for.
+      // The signal goes to the group, which includes the `sleep` that the keeper waits for.
       if (pid !== null) signalProcess(-pid, 'SIGKILL')
     },
   }
 }
 
-/** A stopped keeper does not count: it would let the fence pass. When it goes on, it finds a successor and leaves. */
+/**
+ * Returns the pid of a keeper that works. A stopped process does not count, since it would miss the fence. When it
+ * continues, it finds a successor and exits.
+ */
 function watchingPid(path: string): number | null {
   try {
     const [pid, startTicks] = readFileSync(path, 'latin1').split(' ').map(Number)
@@ -98,7 +100,7 @@ function watchingPid(path: string): number | null {
   }
 }
 
-/** Never seen half written. */
+/** Replaces a file, so that nobody reads it half written. */
 function replace(path: string, text: string): void {
   writeFileSync(`${path}.new`, text, { mode: 0o600 })
   renameSync(`${path}.new`, path)

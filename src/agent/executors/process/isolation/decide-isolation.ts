@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { guarded } from '../../../../waiting/guarded.ts'
+import { guarded } from '../../../../waiting/wait.ts'
 import { readControlFile, writeControlFile } from '../../../control-file.ts'
 import { type Isolation, IsolationError, IsolationUndecidedError, isWeaker, NO_ISOLATION } from './isolation.ts'
 import {
@@ -14,31 +14,31 @@ import {
   waysOf,
 } from './select-isolation.ts'
 
-/** In the agent's directory: what its kernels were isolated by last. */
+/** Name of a file in the agent's directory with the isolation that its kernels had last. */
 const RECORD = 'isolation.json'
-/** How often an agent that cannot isolate as before tries again: a probe starts some processes. */
+/** Pause before an agent whose earlier isolation does not work tries again. A probe starts some processes. */
 const TRY_AGAIN_MS = 5_000
 
 export interface DecidedIsolation {
   isolation: Isolation
   name: string
-  /** Why stronger ones do not work here. */
+  /** Why stronger isolations do not work here. */
   faults: string[]
-  /** Missing: kernels can be isolated like this. See AgentOptions. */
+  /** If missing, kernels can be isolated as described. See AgentOptions. */
   guard?(tell: (reason: string | null) => void): { close(): void }
 }
 
 interface Decision {
   name: string
-  /** Null for none. */
+  /** Null for no isolation. */
   way: Way | null
 }
 
 /**
- * What isolates this agent's kernels: decided at its first start, and kept in its directory. A later start may find
- * something stronger, which is kept from then on. It never becomes weaker unless a person configures that: an agent for
- * which the isolation of before does not work begins no kernels, and goes on with those that run. It tries again until it
- * works. A probe that fails for want of space, memory, files or time decides nothing.
+ * Decides how this agent's kernels are isolated. The first start decides, and the result is kept in the agent's
+ * directory. A later start may find a stronger isolation, which is kept from then on. Only a configuration change can
+ * make it weaker. If the earlier isolation does not work now, the agent starts no kernels, keeps the running ones, and
+ * tries again until it works. A probe that fails for lack of space, memory, files or time does not count.
  *
  * @throws IsolationError if one is configured, does not work, and never has
  * @throws IsolationUndecidedError at the first start, if the probes give no answer
@@ -60,7 +60,7 @@ export async function decideIsolation(options: IsolationOptions): Promise<Decide
   throw new IsolationError(`REPRISE_ISOLATION=${mode} does not work here (${faults.join('; ')}). ${ADVICE}`)
 }
 
-/** As before for what runs, and for what will begin once it works again. */
+/** Keeps the earlier isolation for running kernels, and for new ones once it works again. */
 function refuse(options: IsolationOptions, before: Decision, found: SelectedIsolation): DecidedIsolation {
   const { way, name } = before
   const words = (faults: readonly string[]) =>
@@ -77,7 +77,7 @@ function refuse(options: IsolationOptions, before: Decision, found: SelectedIsol
       }
     }
   } catch {
-    // Not for this user at all, for example: only a restart by another one helps.
+    // For example, it never works for this user: then only a restart as another user helps.
   }
   return { isolation, name, faults: found.faults, guard: (tell) => keepTrying(words(found.faults), again, tell) }
 }
@@ -112,7 +112,10 @@ function isSame(one: Way, other: Way): boolean {
   return one.by === other.by && one.withUids === other.withUids
 }
 
-/** Null at the first start. @throws if the record is unreadable: something weaker could take its place */
+/**
+ * Returns the recorded decision, or null at the first start. @throws if the record is unreadable: a weaker isolation
+ * could otherwise replace it
+ */
 function recall(agentDir: string): Decision | null {
   const path = join(agentDir, RECORD)
   const text = readControlFile(path)

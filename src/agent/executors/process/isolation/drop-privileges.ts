@@ -1,18 +1,18 @@
 import { systemProgram } from '../../../../machine/system-programs.ts'
-import type { Launch } from './kernel-places.ts'
+import type { Launch } from './isolation.ts'
 
 export const NO_CAPABILITIES = ['--inh-caps=-all', '--ambient-caps=-all']
 
-/** A command in front of another: without capabilities, and without a way back to them by any program. */
+/** Returns a command prefix that drops all capabilities, so that no program can regain them. */
 export function dropPrivileges(uid: number | null, groups: readonly number[] = []): string[] {
   const user = uid === null ? [] : [`--reuid=${uid}`, `--regid=${uid}`, groupsOption(groups)]
   return [systemProgram('setpriv'), ...user, '--no-new-privs', '--bounding-set=-all', ...NO_CAPABILITIES]
 }
 
 /**
- * The same for a command that enters namespaces on its way: the user is set by `nsenter` behind the border, before
- * anything is looked up in the kernel's file system, so that no program, library or locale there has more rights than
- * the kernel. A change of the user gives up all capabilities, and without new privileges none comes back.
+ * Returns such a prefix for a command that enters namespaces. `nsenter` sets the user inside, before anything is looked
+ * up in the kernel's file system, so that no program, library or locale there gets more rights than the kernel. The
+ * change of the user drops all capabilities, and `--no-new-privs` keeps them from coming back.
  */
 export function enterAndBecome(uid: number, groups: readonly number[], namespaces: readonly string[]): string[] {
   const drop = ['--no-new-privs', ...NO_CAPABILITIES, `--regid=${uid}`, groupsOption(groups)]
@@ -25,11 +25,11 @@ function groupsOption(groups: readonly number[]): string {
 }
 
 /**
- * The same below a fork server that has no way to more rights: there the change of the user is enough, and what is left
- * in the inheritable and the bounding set has no effect. `setpriv` would ask the name service who has this number: some
- * milliseconds.
+ * Returns such a prefix for children of a fork server that cannot gain rights. There the change of the user is enough,
+ * and what remains in the inheritable and the bounding set has no effect. It avoids `setpriv`, which asks the name
+ * service for the user's name: that takes some milliseconds.
  *
- * @param more for `setpriv`
+ * @param more further arguments of `setpriv`
  */
 export function becomeUser({ isolation, places }: Launch, more: readonly string[] = []): string[] {
   const { uid, deviceGroups } = places

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { systemProgram } from '../../../../machine/system-programs.ts'
-import { quote } from '../shell/quote.ts'
-import { NAME_SERVICE } from './bubblewrap.ts'
+import { quote } from '../shell.ts'
+import { NAME_SERVICE } from './launch-command.ts'
 import { NO_CAPABILITIES } from './drop-privileges.ts'
 import { isBelow } from './hidden-paths.ts'
 import type { Isolation } from './isolation.ts'
 
 /**
- * What the fork server is started through: it gives up once per agent what no kernel may have or needs, so that not each
- * kernel has to. That is the way to more rights by a program, and mounts: bubblewrap reads the list of all mounts some
- * twenty times.
+ * Returns a command prefix that starts the fork server. It gives up, once per agent, what no kernel may have or needs,
+ * so that not every kernel has to: the ability to gain rights through a program, and mounts. Fewer mounts matter
+ * because bubblewrap reads the list of all mounts about twenty times.
  *
- * @param used stays mounted
+ * @param used path that stays mounted
  */
 export function forkServerEntry({ namespaces, numericIds }: Isolation, used: string): string[] {
   if (!numericIds) return []
@@ -19,12 +19,12 @@ export function forkServerEntry({ namespaces, numericIds }: Isolation, used: str
   if (namespaces?.by !== 'bubblewrap') return entry
   const unneeded = unneededMounts(readFileSync('/proc/self/mountinfo', 'utf8'), [used, ...NAME_SERVICE])
   const unmount = unneeded.length === 0 ? '' : `umount -n -l ${unneeded.map(quote).join(' ')} 2>/dev/null; `
-  // What is mounted and unmounted on the machine later is so there, too.
+  // Later mounts and unmounts on the machine still propagate.
   const apart = [systemProgram('unshare'), '--mount', '--propagation', 'slave']
   return [...entry, ...apart, '/bin/sh', '-c', `${unmount}exec "$@"`, 'sh']
 }
 
-/** Interfaces to the operating system's kernel, which shims do not use; what kernels need of them they get anew. */
+/** File systems of the operating system that shims do not use. Kernels get their own where they need one. */
 const INTERFACES = new Set([
   'binfmt_misc',
   'bpf',
@@ -41,10 +41,10 @@ const INTERFACES = new Set([
   'tracefs',
 ])
 
-/** Of version 1, those that say what a program may use. */
+/** Version 1 cgroups whose limits programs read. */
 const TELLING = /\b(memory|cpu|cpuset|cpuacct|pids)\b/
 
-/** Mount points of which nothing is below `used`, the innermost first. */
+/** Lists mount points that contain no path of `used`, the innermost first. */
 export function unneededMounts(mountinfo: string, used: readonly string[]): string[] {
   const mounts = mountinfo.split('\n').filter(Boolean).map(parseMount)
   const unneeded = mounts.filter(
@@ -55,7 +55,10 @@ export function unneededMounts(mountinfo: string, used: readonly string[]): stri
   return unneeded.map(({ point }) => point).toReversed()
 }
 
-/** `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`, blanks in paths as `\040`. */
+/**
+ * Parses a line like `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`, where blanks in
+ * paths are written as `\040`.
+ */
 function parseMount(line: string): { point: string; type: string; options: string } {
   const [before = '', after = ''] = line.split(' - ')
   const [type = '', , options = ''] = after.split(' ')

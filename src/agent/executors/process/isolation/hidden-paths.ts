@@ -1,4 +1,4 @@
-import { lstatSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, parse, sep } from 'node:path'
 
@@ -7,7 +7,7 @@ export interface Hidden {
   readonly directory: boolean
 }
 
-/** Where people and services keep credentials, below their home. Programs and data of theirs stay visible. */
+/** Places below a home directory that usually hold credentials. Programs and data there stay visible. */
 const IN_HOME = [
   '.ssh',
   '.gnupg',
@@ -27,20 +27,20 @@ const IN_HOME = [
   '.node_repl_history',
 ]
 
-/** Covered as a whole for each kernel, or not a place to mount on. */
+/** Directories that are replaced for each kernel, or on which nothing can be mounted. */
 const REPLACED = ['/proc', '/sys', '/dev', '/run', '/tmp', '/var/tmp']
 
-/** Those that exist, by their real paths, each once, and none below another one or `mask`. */
+/** Returns the real paths that exist, each once, without paths below another one or below `mask`. */
 export function hiddenPaths(paths: readonly string[], mask: string, home = homedir()): Hidden[] {
   const all = new Set([...paths, ...IN_HOME.map((name) => join(home, name))].flatMap(realPath))
   return outermost([...all], [...REPLACED, mask])
 }
 
 /**
- * The same with fewer mounts: in place of what lies below a directory that the kernel's user may not enter, the topmost
- * such directory, which hides nothing from that user but what was out of its reach.
+ * Reduces the number of mounts. Paths below a directory that the kernel's user may not enter are replaced by the
+ * topmost such directory. That hides nothing which this user could otherwise reach.
  *
- * @param covered hidden already, and what lies below
+ * @param covered paths that are already hidden, with everything below them
  */
 export function coverable(
   hidden: readonly Hidden[],
@@ -58,19 +58,20 @@ function outermost(paths: readonly string[], covered: readonly string[]): Hidden
 }
 
 /**
- * The directory that must become empty for the data directory to be hidden: the topmost one on the way to it that the
- * kernel's user may not enter, since within it the kernel could not reach its own; else the data directory itself.
+ * Returns the directory that must become empty to hide the data directory. That is the topmost directory above it that
+ * the kernel's user may not enter, since the kernel could otherwise not reach its own files below. If there is none, it
+ * is the data directory itself.
  */
 export function maskFor(dataDir: string, canEnter: (directory: string) => boolean): string {
   return ancestors(dataDir).find((path) => !canEnter(path)) ?? dataDir
 }
 
-/** Whether anybody may enter it. */
+/** Whether any user may enter it. */
 export function isOpenToAll(directory: string): boolean {
   return (statSync(directory).mode & 0o001) !== 0
 }
 
-/** From below the root down to the directory above `path`. */
+/** Lists the directories above `path`, from outer to inner, without the root. */
 export function ancestors(path: string): string[] {
   const { root } = parse(path)
   const above: string[] = []
@@ -89,4 +90,45 @@ function realPath(path: string): string[] {
   } catch {
     return []
   }
+}
+
+const ROOT = join(import.meta.dirname, '../../../../..')
+
+/** Node, which `npm ci` installs and commands of the image `node` run, and the programs of the demo. */
+const NAMES = ['node_modules', 'src/cli/demo/programs']
+
+/** Directories that are replaced by empty ones. */
+const EMPTY = ['/tmp', '/var/tmp', '/run', '/dev/shm']
+
+/** Parts of the server's own package that kernels should see although its place is hidden. */
+export interface OwnPrograms {
+  readonly root: string
+  /** Names relative to `root`, all of which exist. */
+  readonly names: readonly string[]
+  /** The empty directory above, in which `root` must be created. */
+  readonly within: string
+  /** True if `within` has yet to be made empty, because kernels may not enter it. */
+  readonly empties: boolean
+}
+
+interface Around {
+  mask: string
+  hidden: readonly Hidden[]
+  canEnter: (directory: string) => boolean
+  root?: string | undefined
+}
+
+/** Returns null if kernels already see the programs, or must not see them. */
+export function ownPrograms({ mask, hidden, canEnter, root = ROOT }: Around): OwnPrograms | null {
+  const real = realpathSync(root)
+  const covered = [...EMPTY, mask].find((directory) => isBelow(real, directory))
+  const within = covered ?? ancestors(real).find((directory) => !canEnter(directory))
+  if (within === undefined) return null
+  const secret = [mask, ...hidden.map(({ path }) => path)]
+  const names = NAMES.filter((name) => {
+    const path = join(real, name)
+    if (!existsSync(path) || realpathSync(path) !== path) return false
+    return !secret.some((other) => other === path || isBelow(other, path) || (other !== mask && isBelow(path, other)))
+  })
+  return names.length === 0 ? null : { root: real, names, within, empties: covered === undefined }
 }

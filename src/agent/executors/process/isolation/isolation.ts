@@ -1,52 +1,58 @@
-import type { Hidden } from './hidden-paths.ts'
-import type { OwnPrograms } from './own-programs.ts'
+import type { Hidden, OwnPrograms } from './hidden-paths.ts'
 import type { ProjectUids } from './project-uids.ts'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 
-/** As configured. */
+/** The configured mode. */
 export type IsolationMode = 'auto' | 'namespaces' | 'user' | 'none'
 
 /**
- * What keeps a kernel from the server, from the agent, and from other kernels. Chosen once per agent.
+ * How a kernel is isolated from the server, the agent and other kernels. Chosen once per agent.
  *
- * - `namespaces`: its own mount, PID and IPC namespaces, and a user namespace where the agent is not root
- * - `user`: the agent is root, and each project has an own user id
+ * - `namespaces`: its own mount, PID and IPC namespaces, and a user namespace unless the agent is root
+ * - `user`: the agent is root, and each project has its own user id
  */
 export interface Isolation {
   readonly namespaces: Namespaces | null
   readonly uids: ProjectUids | null
-  /** `unshare` can set a user id here. The fork server then has no way to more rights, and so has no kernel. */
+  /**
+   * `unshare` can set a user id here. The fork server, and so every kernel, is then started without the ability to gain
+   * rights.
+   */
   readonly numericIds: boolean
 }
 
 export interface Namespaces {
   readonly by: 'bubblewrap' | 'unshare'
-  /** This bubblewrap can forbid further user namespaces, and bound the size of a file system in memory. */
+  /** This bubblewrap can forbid further user namespaces, and limit the size of a file system in memory. */
   readonly restricts: boolean
-  /** Directory that becomes empty but for the kernel's own: the data directory, or what hides it from the kernel. */
+  /**
+   * Directory that becomes empty except for the kernel's own: the data directory, or a directory above that hides it.
+   */
   readonly mask: string
   /** Further files and directories that become empty. They exist. */
   readonly hidden: readonly Hidden[]
-  /** Null: kernels see the server's programs as they are. */
+  /** Null if kernels see the server's programs anyway. */
   readonly own: OwnPrograms | null
 }
 
 export const NO_ISOLATION: Isolation = { namespaces: null, uids: null, numericIds: false }
 
-/** As an agent reports it. */
+/** Returns the name that an agent reports. */
 export function isolationName({ namespaces, uids }: Isolation): string {
   const parts = [...(namespaces === null ? [] : ['namespaces']), ...(uids === null ? [] : ['user'])]
   return parts.length === 0 ? 'none' : parts.join('+')
 }
 
-/** The weakest first. */
+/** Isolations by strength, the weakest first. */
 const STRENGTHS = ['none', 'user', 'namespaces', 'namespaces+user']
 
-/** Whether one is weaker than another, by their names. */
+/** Whether one isolation is weaker than another, by their names. */
 export function isWeaker(name: string, other: string): boolean {
   return STRENGTHS.indexOf(name) < STRENGTHS.indexOf(other)
 }
 
-/** It cannot be found out now what works here: another try may, once there is space or time. */
+/** It cannot be determined now what works here. Another try may succeed once there is space or time. */
 export class IsolationUndecidedError extends Error {
   constructor(faults: readonly string[]) {
     super(`it cannot be found out now how kernels can be isolated here (${faults.join('; ')})`)
@@ -54,10 +60,67 @@ export class IsolationUndecidedError extends Error {
   }
 }
 
-/** A configured mode that does not work here. Nothing but a change of the machine or the configuration helps. */
+/** A configured mode does not work here. Only a change of the machine or the configuration helps. */
 export class IsolationError extends Error {
   constructor(message: string) {
     super(message)
     this.name = 'IsolationError'
   }
+}
+
+/** The resources that one kernel may use. */
+export interface KernelPlaces {
+  /** Absolute, because a relative target of a bind mount would silently be relative to the root. */
+  readonly work: string
+  readonly tmp: string
+  readonly chain: string
+  /** The parent directory, if it becomes empty except for the kernel's own; null if something else hides it. */
+  readonly chains: string | null
+  /** User and group; null if it runs as the agent's user. */
+  readonly uid: number | null
+  /** Size of its `/dev/shm` in bytes; null for the system's default. */
+  readonly shmBytes: number | null
+  /** Device nodes that it may use besides the harmless ones, and the groups that may open them. */
+  readonly devices: readonly string[]
+  readonly deviceGroups: readonly number[]
+}
+
+export interface Launch {
+  readonly isolation: Isolation
+  readonly places: KernelPlaces
+}
+
+/** Accelerators: NVIDIA, AMD, and devices of the direct rendering manager. */
+const ACCELERATORS = /^(nvidia.*|kfd|dri|accel|davinci.*)$/
+
+/** Slots that need no device. */
+const WITHOUT_DEVICE = new Set(['cpu', 'mem'])
+
+interface Devices {
+  nodes: string[]
+  /** Groups that may open the nodes. */
+  groups: number[]
+}
+
+const NONE: Devices = { nodes: [], groups: [] }
+
+/** Returns the devices that a kernel with these slots may use. */
+export function devicesFor(slots: Readonly<Record<string, string>>, root = '/dev'): Devices {
+  const needed = Object.entries(slots).some(([slot, amount]) => !WITHOUT_DEVICE.has(slot) && Number(amount) > 0)
+  if (!needed) return NONE
+  const nodes = readdirSync(root)
+    .filter((name) => ACCELERATORS.test(name))
+    .map((name) => join(root, name))
+  const all = nodes.flatMap((path) => (statSync(path).isDirectory() ? filesIn(path) : [path]))
+  const groups = all
+    .map((path) => statSync(path))
+    .filter((stat) => (stat.mode & 0o060) !== 0)
+    .map(({ gid }) => gid)
+  return { nodes, groups: [...new Set(groups)].filter((gid) => gid !== 0) }
+}
+
+function filesIn(directory: string): string[] {
+  return readdirSync(directory)
+    .map((name) => join(directory, name))
+    .filter((path) => !statSync(path).isDirectory())
 }

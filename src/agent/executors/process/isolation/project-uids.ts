@@ -4,10 +4,9 @@ import { readControlFile, writeControlFile } from '../../../control-file.ts'
 /** The user and group ids of projects; both are the same number. */
 export interface ProjectUids {
   /**
-   * Always the same one for the same project, and never one of another.
+   * Returns the id of a project, always the same one, and never that of another project.
    *
-   * @param projectId null if the server does not send it: such kernels share an id, as with a server of an older
-   * version
+   * @param projectId null if the server does not send it, as servers of an older version do: such kernels share an id
    * @throws if the range is used up
    */
   of(projectId: string | null): number
@@ -18,14 +17,17 @@ export interface UidRange {
   last: number
 }
 
-/** Nothing hands these out: above what containers get from /etc/subuid and systemd, below what 31 bits hold. */
+/**
+ * A range that nothing else assigns: above the ids for containers from /etc/subuid and systemd, below the limit of 31
+ * bits.
+ */
 export const DEFAULT_UIDS: UidRange = { first: 2_000_000_000, last: 2_000_065_535 }
 
 const UNKNOWN = 'unknown'
 
 /**
- * `project-uids.json` maps each project's id to its place in the range. A place is never given to another project: the
- * files in the chain directories belong to its user.
+ * Opens `project-uids.json`, which maps each project's id to its place in the range. A place is never given to another
+ * project, because the files in the chain directories belong to its user.
  */
 export function openProjectUids(agentDir: string, { first, last }: UidRange): ProjectUids {
   const path = join(agentDir, 'project-uids.json')
@@ -38,7 +40,7 @@ export function openProjectUids(agentDir: string, { first, last }: UidRange): Pr
       const place = places.size
       if (first + place > last)
         throw new Error(`no user id is left for this project: REPRISE_ISOLATION_UIDS has only ${last - first + 1}`)
-      // Written before it is used: a place that only this instance knew would be another project's after a restart.
+      // Written before use: otherwise another project could get the same place after a restart.
       writeControlFile(path, `${JSON.stringify({ ...Object.fromEntries(places), [key]: place })}\n`)
       places.set(key, place)
       return first + place
@@ -46,7 +48,7 @@ export function openProjectUids(agentDir: string, { first, last }: UidRange): Pr
   }
 }
 
-/** @throws if the file is unreadable: with new places, projects would get at each other's files */
+/** @throws if the file is unreadable: with new places, projects could read each other's files */
 function readPlaces(path: string): Record<string, number> {
   const text = readControlFile(path)
   return text === null ? {} : (JSON.parse(text) as Record<string, number>)

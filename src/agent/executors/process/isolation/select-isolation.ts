@@ -14,47 +14,45 @@ import {
 import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { systemPath, systemProgram } from '../../../../machine/system-programs.ts'
-import { quote } from '../shell/quote.ts'
-import { INFO_FD } from './bubblewrap.ts'
-import { coverable, hiddenPaths, isOpenToAll, maskFor } from './hidden-paths.ts'
-import { type Isolation, type IsolationMode, isolationName, NO_ISOLATION } from './isolation.ts'
-import type { KernelPlaces } from './kernel-places.ts'
+import { quote } from '../shell.ts'
+import { INFO_FD, launchCommand } from './launch-command.ts'
+import { coverable, hiddenPaths, isOpenToAll, maskFor, ownPrograms } from './hidden-paths.ts'
+import { type Isolation, type IsolationMode, isolationName, type KernelPlaces, NO_ISOLATION } from './isolation.ts'
 import { setIds } from './drop-privileges.ts'
 import { forkServerEntry } from './fork-server-entry.ts'
-import { launchCommand } from './launch-command.ts'
-import { ownPrograms } from './own-programs.ts'
 import { DEFAULT_UIDS, openProjectUids, type UidRange } from './project-uids.ts'
 
 const PROBE_TIMEOUT_MS = 10_000
 
 export interface IsolationOptions {
   mode: IsolationMode
-  /** Of the server or the agent: hidden from kernels as a whole. */
+  /** Data directory of the server or the agent, which is hidden from kernels as a whole. */
   dataDir: string
-  /** Within `dataDir`, or the same. */
+  /** Equal to `dataDir` or below it. */
   agentDir: string
-  /** Undefined: the default range. */
+  /** If undefined, the default range. */
   uids?: UidRange | undefined
   /** Further files and directories that no kernel may see. */
   hide: readonly string[]
-  /** The server's own package; undefined: this one. */
+  /** The server's own package. If undefined, the package of this code. */
   root?: string
 }
 
 export interface SelectedIsolation {
   isolation: Isolation
   name: string
-  /** Null: there is none. */
+  /** Null for no isolation. */
   way: Way | null
-  /** Why stronger ones do not work here; each one sentence. */
+  /** Why stronger isolations do not work here, one sentence each. */
   faults: string[]
-  /** Of these, those that say nothing about whether it works: the disk is full, or the probe took too long. */
+  /** Those of these reasons that do not prove that it does not work, such as a full disk or a slow probe. */
   unanswered: string[]
 }
 
 /**
- * The strongest isolation that works, found by running a probe through each one's real command line. It catches what is
- * not installed, and what the operating system, its hardening or a container around it forbids. `none` if none does.
+ * Finds the strongest isolation that works by running a probe through the real command line of each. The probe detects
+ * programs that are not installed, and what the operating system, its hardening or a container around it forbids.
+ * Returns `none` if none works.
  */
 export async function selectIsolation(options: IsolationOptions): Promise<SelectedIsolation> {
   const { mode } = options
@@ -80,7 +78,7 @@ export interface Way {
   withUids: boolean
 }
 
-/** The strongest first. */
+/** Lists the ways, the strongest first. */
 export function waysOf(mode: 'auto' | 'namespaces' | 'user'): Way[] {
   const withUids = process.getuid?.() === 0
   const namespaces: Way[] = [
@@ -94,11 +92,11 @@ export function waysOf(mode: 'auto' | 'namespaces' | 'user'): Way[] {
 
 export interface IsolationFault {
   fault: string
-  /** Whether it tells that this isolation does not work here, rather than that it could not be tried. */
+  /** True if the isolation does not work here, false if it could not be tried. */
   isAnswer: boolean
 }
 
-/** @returns why it does not work, or what works */
+/** @returns why it does not work, or the isolation that works */
 export async function findIsolation(
   options: Omit<IsolationOptions, 'mode'> & Way,
 ): Promise<IsolationFault | { isolation: Isolation }> {
@@ -118,7 +116,7 @@ export async function findIsolation(
   }
 }
 
-/** Faults of a disk, and of what a process or a machine may have at once: another try may find something else. */
+/** Errors of a disk, or of limits of the process or machine: another try may succeed. */
 const UNRELATED_CODES = [
   'ENOSPC',
   'EDQUOT',
@@ -131,14 +129,14 @@ const UNRELATED_CODES = [
   'EBUSY',
   'ETIMEDOUT',
 ]
-/** The same as programs report them. */
+/** The same errors in the words of programs. */
 const UNRELATED_WORDS =
   /No space left on device|Disk quota exceeded|Read-only file system|Input\/output error|Too many open files|Cannot allocate memory|Resource temporarily unavailable|Device or resource busy/i
 
-/** It could not be tried. */
+/** The isolation could not be tried. */
 class UnansweredError extends Error {}
 
-/** @throws if this user can have none of that kind */
+/** @throws if this user cannot create such an isolation */
 export function makeIsolation(options: Parameters<typeof findIsolation>[0]): Isolation {
   const { by, withUids, dataDir, agentDir, uids, root } = options
   if (withUids && process.getuid?.() !== 0) throw new Error('only root can give projects user ids of their own')
@@ -154,7 +152,7 @@ export function makeIsolation(options: Parameters<typeof findIsolation>[0]): Iso
   return { namespaces: { by, mask, hidden, own, restricts }, uids: projectUids, numericIds }
 }
 
-/** From util-linux 2.34 on. */
+/** Whether `unshare` can set user ids, as util-linux 2.34 and later can. */
 function setsIds(uid: number): boolean {
   const [program = '', ...args] = setIds(uid)
   return (
@@ -162,7 +160,7 @@ function setsIds(uid: number): boolean {
   )
 }
 
-/** From version 0.8 on. */
+/** Whether this bubblewrap has version 0.8 or later. */
 function isRecent(): boolean {
   const { stdout, error } = spawnSync(systemProgram('bwrap'), ['--version'], { encoding: 'latin1', env: {} })
   if (error !== undefined && (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
@@ -170,7 +168,7 @@ function isRecent(): boolean {
   return Number(major) > 0 || Number(minor) >= 8
 }
 
-/** @throws if somebody else has one of them */
+/** @throws if another user has one of these ids */
 function usableRange(configured: UidRange | undefined): UidRange {
   const range = configured ?? (isMapped(DEFAULT_UIDS) ? DEFAULT_UIDS : { first: 30_000, last: 59_999 })
   const { first, last } = range
@@ -182,7 +180,7 @@ function usableRange(configured: UidRange | undefined): UidRange {
   return range
 }
 
-/** Root of a container may have but few user ids. */
+/** Whether these ids exist here: root in a container may have only a few user ids. */
 function isMapped({ first, last }: UidRange): boolean {
   const lines = readFileSync('/proc/self/uid_map', 'latin1').trim().split('\n')
   return lines.some((line) => {
@@ -191,7 +189,7 @@ function isMapped({ first, last }: UidRange): boolean {
   })
 }
 
-/** Other users may pass through these directories, but not list them, and each thing in them has its own mode. */
+/** Lets other users pass through these directories, but not list them. Each entry in them has its own mode. */
 function openWay({ dataDir, agentDir }: { dataDir: string; agentDir: string }): void {
   for (const path of new Set([dataDir, agentDir])) {
     if ((statSync(path).mode & 0o777) !== 0o711) chmodSync(path, 0o711)
@@ -232,7 +230,7 @@ exit 0
 `
 }
 
-/** @returns null if it ended with 0, else what it said */
+/** @returns null if the program ended with 0, else its error */
 async function run([program = '', ...args]: string[], script: string, cwd: string): Promise<IsolationFault | null> {
   const nowhere = openSync('/dev/null', 'r+')
   const unused = Array.from({ length: INFO_FD - 3 }, () => 'ignore' as const)
@@ -248,7 +246,7 @@ async function run([program = '', ...args]: string[], script: string, cwd: strin
     child.once('close', (code, signal) => resolve(code ?? signal))
   })
   if (!child.stdin) throw (await ended) as Error
-  // Not the option of `spawn`: that one keeps a program that is not installed waiting.
+  // The `timeout` option of `spawn` is not used: with it, a missing program would be waited for.
   const overdue = setTimeout(() => child.kill('SIGKILL'), PROBE_TIMEOUT_MS)
   child.stdin.on('error', () => undefined).end(script)
   const [stderr, end] = await Promise.all([text(child.stderr!).catch(() => ''), ended])

@@ -1,13 +1,19 @@
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Controller, type KernelLimits, limitFiles, type Version } from './cgroup-limits.ts'
-import { metersOf, type UsageMeters } from './usage-meters.ts'
+import {
+  type Controller,
+  type KernelLimits,
+  limitFiles,
+  metersOf,
+  type UsageMeters,
+  type Version,
+} from './cgroup-limits.ts'
 
 /**
- * One cgroup per kernel, below `reprise-<hash of the agent's directory>`, in one hierarchy (version 2) or in one per
- * controller (version 1). It holds everything that the kernel starts, however that detaches itself, and so tells when
- * the kernel has ended and what is left to kill. The controllers that are writable also bound it.
+ * Cgroups of kernels, one per kernel, below `reprise-<hash of the agent's directory>`. There is one hierarchy (version
+ * 2), or one per controller (version 1). A group contains everything that the kernel starts, however that detaches
+ * itself. So it shows when the kernel has ended, and what is left to kill. Controllers that are writable also limit it.
  */
 export interface KernelCgroups {
   readonly version: 1 | 2
@@ -17,12 +23,12 @@ export interface KernelCgroups {
   readonly metersMemory: boolean
   /** @throws if the operating system refuses */
   create(kernelId: string, limits: KernelLimits): KernelCgroup
-  /** The group that an earlier instance created; null if there is none. */
+  /** Returns the group that an earlier instance created; null if there is none. */
   existing(kernelId: string): KernelCgroup | null
-  /** How often the group's limit has killed a process. */
+  /** Returns how often the group's memory limit has killed a process. */
   oomKills(group: KernelCgroup): number
   members(group: KernelCgroup): number[]
-  /** Kills all that is in it. @returns false while something of it still dies */
+  /** Kills everything in the group. @returns false while a process in it is still dying */
   empty(group: KernelCgroup): boolean
   /** @returns false while the group still contains a dying process */
   remove(group: KernelCgroup): boolean
@@ -31,7 +37,7 @@ export interface KernelCgroups {
 }
 
 export interface KernelCgroup {
-  /** Its directory in the hierarchy by which its processes are found. */
+  /** Its directory in the hierarchy that is used to find its processes. */
   readonly path: string
   /** Its directories in all hierarchies. */
   readonly paths: readonly string[]
@@ -39,14 +45,14 @@ export interface KernelCgroup {
 }
 
 interface Hierarchy {
-  /** The agent's own group in it. */
+  /** The agent's own group in this hierarchy. */
   parent: string
   controllers: ReadonlySet<Controller>
 }
 
 const CONTROLLERS: readonly Controller[] = ['pids', 'memory', 'cpu', 'cpuacct']
 
-/** @returns null if no hierarchy is writable. `memory` false: limits on memory are not wanted. */
+/** @returns null if no hierarchy is writable. With `memory` false, memory limits are not wanted. */
 export function openKernelCgroups(
   agentDir: string,
   { mount = '/sys/fs/cgroup', memory = true }: { mount?: string; memory?: boolean } = {},
@@ -58,7 +64,7 @@ export function openKernelCgroups(
   )
   const hierarchies = version === 2 ? openVersion2(mount, name, wanted) : openVersion1(mount, name, wanted)
   const [first] = hierarchies
-  // Version 1: without `pids`, a fork bomb could outrun those who kill it.
+  // In version 1, a fork bomb could outrun the killing without `pids`.
   if (first === undefined || (version === 1 && !first.controllers.has('pids'))) {
     for (const { parent } of hierarchies) removeGroup(parent)
     return null
@@ -66,7 +72,7 @@ export function openKernelCgroups(
   return cgroups(version, hierarchies)
 }
 
-/** At the top, or below this process's own group, where an administrator has delegated that. */
+/** Tries the top of the hierarchy, then this process's own group, which an administrator may have delegated. */
 function openVersion2(mount: string, name: string, wanted: readonly Controller[]): Hierarchy[] {
   const own = /^0::(\/.*)$/m.exec(readIfThere('/proc/self/cgroup'))?.[1] ?? '/'
   for (const above of new Set([mount, join(mount, own)])) {
@@ -78,7 +84,7 @@ function openVersion2(mount: string, name: string, wanted: readonly Controller[]
       const controllers = new Set(delegated.filter((controller) => isUsable(2, parent, controller)))
       if (existsSync(join(parent, 'cgroup.kill'))) return [{ parent, controllers }]
     } catch {
-      // Tried at the next place.
+      // The next place is tried.
     }
     removeGroup(parent)
   }
@@ -103,7 +109,7 @@ function openVersion1(mount: string, name: string, wanted: readonly Controller[]
       mkdirSync(parent, { recursive: true })
       if (isUsable(1, parent, controller)) return [{ parent, controllers: new Set([controller]) }]
     } catch {
-      // Not mounted, or not ours.
+      // It is not mounted, or belongs to another user.
     }
     removeGroup(parent)
     return []
@@ -184,19 +190,19 @@ function asGroup(
   return { path: paths[0]!, paths, meters: metersOf(version, pathOf) }
 }
 
-/** Without new processes in between: version 2 kills at once, version 1 forbids forks first. */
+/** Kills all processes, so that no new one can escape: version 2 kills all at once, version 1 forbids forks first. */
 function killAll(version: Version, { path }: KernelCgroup): void {
   try {
     if (version === 2) return writeFileSync(join(path, 'cgroup.kill'), '1')
     writeFileSync(join(path, 'pids.max'), '0')
   } catch {
-    // Removed meanwhile.
+    // The group was removed meanwhile.
   }
   for (const pid of processIds(join(path, 'cgroup.procs'))) {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // Gone meanwhile.
+      // The process has ended meanwhile.
     }
   }
 }

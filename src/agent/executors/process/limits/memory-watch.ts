@@ -2,28 +2,34 @@ import { stat as fileStat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../../../../observability/error-message.ts'
 import { createPasses, type Passes } from '../../../../waiting/passes.ts'
-import { readStatus } from '../../kernel-directory/kernel-directory.ts'
-import { ticksPerSecond, uptimeSeconds } from '../proc-stat.ts'
-import type { ProcessHost } from '../process-host.ts'
-import type { ProcessKernel } from '../process-kernel.ts'
-import { parseStatus } from '../../kernel-directory/shim-status.ts'
+import { readStatus } from '../../kernels/kernel-directory.ts'
+import {
+  peakResidentBytes,
+  type ProcStat,
+  readPageBytes,
+  scanProcesses,
+  ticksPerSecond,
+  uptimeSeconds,
+} from '../proc-stat.ts'
+import type { ProcessHost, ProcessKernel } from '../process-host.ts'
+import { parseStatus } from '../../kernels/shim-status.ts'
 import { killKernel } from '../signal-kernel.ts'
-import { lookAt } from './kernel-memory.ts'
-import { noteUsage } from '../measure-usage.ts'
+import { noteUsage } from '../end-kernel.ts'
+import { kernelIdOf } from '../leftover-sweep.ts'
 
 /** A program can exceed its limit for this long: about 80 MB if it allocates a gigabyte per second. */
 const WATCH_INTERVAL_MS = 80
-/** A kernel without a limit is looked at each time that it has grown older by this part, within these bounds. */
+/** A kernel without a limit is measured each time its age has grown by this share, within the bounds below. */
 const LOOK_SHARE = 0.05
 const LOOK_INTERVAL_MAX_MS = 1_000
-/** Of its time, at most, the agent spends this part on looks that enforce nothing. */
+/** Largest share of its time that the agent spends on measurements that enforce nothing. */
 const COST_SHARE = 0.02
-/** What was seen is written down when it has grown by this part. */
+/** Usage is written to disk when it has grown by this share. */
 const NOTED_GROWTH = 0.2
 
 /**
- * Limits memory without cgroups, and sees what kernels use whose memory no cgroup counts: the resident memory of each
- * kernel's processes, and what it keeps in its own `/dev/shm`.
+ * Limits memory without cgroups, and measures kernels whose memory no cgroup counts. Counts the resident memory of each
+ * kernel's processes, and the content of its own `/dev/shm`.
  */
 export function createMemoryWatch(host: ProcessHost, enforces: boolean): Passes {
   const strangers = new Map<string, number>()
@@ -31,7 +37,7 @@ export function createMemoryWatch(host: ProcessHost, enforces: boolean): Passes 
 
   async function pass(): Promise<void> {
     const watched = watchedKernels(host)
-    if (watched.length === 0 || host.book.closed) return
+    if (watched.length === 0 || host.registry.closed) return
     const began = performance.now()
     const found = await lookAt(
       watched.map(({ id, shim }) => ({ id, first: shim! })),
@@ -50,7 +56,7 @@ export function createMemoryWatch(host: ProcessHost, enforces: boolean): Passes 
 
   function pauseMs(): number | null {
     const watched = watchedKernels(host)
-    if (watched.length === 0 || host.book.closed) return null
+    if (watched.length === 0 || host.registry.closed) return null
     const limited = enforces && watched.some((kernel) => isLimitedHere(host, kernel))
     return limited ? WATCH_INTERVAL_MS : Math.max(lookPause(watched), costMs / COST_SHARE)
   }
@@ -59,12 +65,12 @@ export function createMemoryWatch(host: ProcessHost, enforces: boolean): Passes 
     pauseMs,
     pauseMinMs: WATCH_INTERVAL_MS,
     pass,
-    failed: (error) => host.log.warn({ error: messageOf(error) }, 'the memory of kernels could not be looked at'),
+    failed: (error) => host.log.warn({ error: messageOf(error) }, 'the memory of kernels could not be measured'),
   })
 }
 
 function watchedKernels(host: ProcessHost): ProcessKernel[] {
-  return [...host.book.kernels.values()].filter((kernel) => {
+  return [...host.registry.kernels.values()].filter((kernel) => {
     const { phase, killed, shim, ending } = kernel
     if (phase !== 'RUNNING' || killed || shim === null || ending !== null) return false
     return !isMetered(host, kernel) || isLimitedHere(host, kernel)
@@ -85,7 +91,10 @@ function lookPause(watched: readonly ProcessKernel[]): number {
   return Math.min(LOOK_INTERVAL_MAX_MS, Math.max(WATCH_INTERVAL_MS, ageMs * LOOK_SHARE))
 }
 
-/** CPU time counts what live processes have used and waited for: a later look may miss what has gone unwaited for. */
+/**
+ * Records what was seen. CPU time covers what live processes have used and waited for. A later measurement may show
+ * less, because a process that nobody waited for is gone.
+ */
 function see(host: ProcessHost, kernel: ProcessKernel, bytes: number, cpuSeconds: number): void {
   const { seen } = kernel
   const before = seen?.peakMemoryBytes ?? 0
@@ -101,9 +110,9 @@ function see(host: ProcessHost, kernel: ProcessKernel, bytes: number, cpuSeconds
 }
 
 /**
- * The file system is the kernel's alone; where it has none of its own, nobody can tell what is whose. One whose command
- * has not begun may have the machine's at one look and its own at the next, which then seems to hold what the machine's
- * does; and of one that is ending the mount may be gone before the directory.
+ * Returns the bytes in the kernel's `/dev/shm`, if it has its own; otherwise nobody knows which files are whose. A
+ * kernel whose command has not begun may still show the machine's at first and its own afterwards, so both would be
+ * confused. When a kernel ends, the mount may disappear before the directory.
  */
 async function sharedBytes(kernel: ProcessKernel): Promise<number> {
   if (!kernel.namespaced) return 0
@@ -122,6 +131,78 @@ async function sharedBytes(kernel: ProcessKernel): Promise<number> {
 function enforce(host: ProcessHost, kernel: ProcessKernel, usedBytes: number): void {
   const limitBytes = kernel.memoryLimitBytes ?? Number.POSITIVE_INFINITY
   if (usedBytes <= limitBytes) return
-  host.book.outgrew(kernel, { usedBytes, limitBytes })
+  host.registry.exceededMemory(kernel, { usedBytes, limitBytes })
   killKernel(host, kernel)
+}
+
+/** How long a process that belongs to no kernel is not checked again. It may become a kernel's by another `exec`. */
+const STRANGER_FOR_MS = 1_000
+
+/** A kernel whose processes are counted. */
+interface WatchedKernel {
+  id: string
+  /** The process from which the others descend. */
+  first: Pick<ProcStat, 'pid' | 'startTicks'>
+}
+
+interface Look {
+  /** Present resident memory. */
+  bytes: number
+  /** Largest resident memory that a single process has had so far. */
+  largestBytes: number
+  ticks: number
+}
+
+/**
+ * Sums the resident memory of each kernel's processes, in one scan of all processes. Pages shared by several processes
+ * are counted for each of them. A kernel's processes are the descendants of its first process, the members of that
+ * process's session, and processes that left both but have its id in their environment.
+ *
+ * @param strangers processes that belong to no kernel, kept from one scan to the next
+ * @returns figures by kernel id
+ */
+export async function lookAt(
+  watched: readonly WatchedKernel[],
+  strangers: Map<string, number>,
+): Promise<Map<string, Look>> {
+  const byFirst = new Map(watched.map(({ id, first }) => [first.pid, id]))
+  const pageBytes = readPageBytes()
+  const ids = new Set(watched.map(({ id }) => id))
+  const oldest = Math.min(...watched.map(({ first }) => first.startTicks))
+  const all = new Map(scanProcesses().map((stat) => [stat.pid, stat]))
+  const found = new Map<string, Look>()
+  const now = performance.now()
+  for (const [key, until] of strangers) if (until < now) strangers.delete(key)
+  for (const stat of all.values()) {
+    const id = ownerOf(stat, all, byFirst) ?? (stat.startTicks < oldest ? undefined : await byEnvironment(stat))
+    if (id === undefined) continue
+    const before = found.get(id)
+    found.set(id, {
+      bytes: (before?.bytes ?? 0) + stat.residentPages * pageBytes,
+      largestBytes: Math.max(before?.largestBytes ?? 0, peakResidentBytes(stat.pid)),
+      ticks: (before?.ticks ?? 0) + stat.ownTicks + stat.waitedTicks,
+    })
+  }
+  return found
+
+  async function byEnvironment(stat: ProcStat): Promise<string | undefined> {
+    const key = `${stat.pid} ${stat.startTicks}`
+    if (strangers.has(key)) return undefined
+    const id = await kernelIdOf(stat)
+    if (id !== null && ids.has(id)) return id
+    strangers.set(key, now + STRANGER_FOR_MS)
+    return undefined
+  }
+}
+
+function ownerOf(
+  stat: ProcStat,
+  all: ReadonlyMap<number, ProcStat>,
+  byFirst: ReadonlyMap<number, string>,
+): string | undefined {
+  for (let at: ProcStat | undefined = stat; at !== undefined; at = all.get(at.parent)) {
+    const id = byFirst.get(at.pid) ?? byFirst.get(at.session)
+    if (id !== undefined) return id
+  }
+  return undefined
 }

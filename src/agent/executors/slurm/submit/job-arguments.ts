@@ -2,28 +2,31 @@ import type { KernelSpec } from '../../../../domain/agent/protocol.ts'
 import { EXECUTOR_OPTION_VALUE } from '../../../../domain/session/kernel-environment.ts'
 import { PRIORITY_DEFAULT } from '../../../../domain/session/session-spec.ts'
 import type { Node } from '../capacity.ts'
-import type { SlurmOptions } from '../slurm-options.ts'
+import type { SlurmOptions } from '../slurm-host.ts'
 
 const MIB = 1024 * 1024
-/** The server ends a session exactly at its time-out; Slurm's limit stands behind it, and lets it fill gaps. */
+/**
+ * Extra time of Slurm's limit. The server ends a session exactly at its time-out; Slurm's limit is a second safeguard,
+ * and lets Slurm fill gaps.
+ */
 const TIME_SLACK_MS = 120_000
-/** What the resource group may allow its sessions to set. Values are words, and never pass through a shell. */
+/** Options that a resource group may allow its sessions to set. Values are words, and never pass through a shell. */
 export const SESSION_OPTIONS = ['partition', 'account', 'qos', 'constraint', 'reservation', 'exclusive'] as const
 const NICE_PER_PRIORITY = 10
 
 export interface JobPlaces {
-  /** Where `sbatch` writes what Slurm itself says; `%a` is a task's number. */
+  /** The file to which `sbatch` writes Slurm's own messages; `%a` stands for a task's number. */
   output: string
   directory: string
   name: string
   comment: string
 }
 
-/** What cannot be submitted as it is, in words. */
+/** The kernel cannot be submitted as it is. The message is for people. */
 export class JobArgumentsError extends Error {}
 
 /**
- * Arguments of `sbatch` that depend on what is to run: equal ones may share an array.
+ * Returns the arguments of `sbatch` that depend on what is to run. Kernels with equal arguments may share an array.
  *
  * @throws JobArgumentsError
  */
@@ -38,7 +41,7 @@ export function requestArguments(spec: KernelSpec, options: SlurmOptions): strin
   ]
 }
 
-/** The rest of them, for one job. */
+/** Returns the remaining arguments, for one job. */
 export function submissionArguments({ output, directory, name, comment }: JobPlaces): string[] {
   return [
     '--parsable',
@@ -54,7 +57,7 @@ export function submissionArguments({ output, directory, name, comment }: JobPla
   ]
 }
 
-/** Processors of one kernel, of which Slurm knows whole ones only. */
+/** Returns the processors of one kernel. Slurm only assigns whole ones. */
 export function cpusOf({ resourceSlots }: KernelSpec): number {
   return Math.max(1, Math.ceil(Number(resourceSlots['cpu'] ?? 0)))
 }
@@ -67,12 +70,12 @@ function slotArguments(spec: KernelSpec, { gres }: SlurmOptions): string[] {
     (slot) => slot !== 'cpu' && slot !== 'mem' && !Object.hasOwn(gres, slot) && Number(resourceSlots[slot]) > 0,
   )
   if (unknown !== undefined) throw new JobArgumentsError(`REPRISE_SLURM_GRES does not say what ${unknown} is in Slurm`)
-  // For a gang, memory goes by processor: Slurm may spread its tasks unevenly over nodes.
+  // A gang's memory is given per processor, because Slurm may spread its tasks unevenly over nodes.
   const memory = gang == null ? [`--mem=${mebibytes}M`] : [`--mem-per-cpu=${Math.ceil(mebibytes / cpus)}M`]
   return [`--cpus-per-task=${cpus}`, ...(mebibytes > 0 ? memory : []), ...genericArguments(spec, gres)]
 }
 
-/** Of a gang each task is to see its own alone, which Slurm does for GPUs only. */
+/** Returns the generic resources. In a gang, each task should see only its own, which Slurm supports only for GPUs. */
 function genericArguments({ resourceSlots, gang }: KernelSpec, gres: SlurmOptions['gres']): string[] {
   const wanted = Object.entries(gres).flatMap(([slot, name]) => {
     const amount = Math.ceil(Number(resourceSlots[slot] ?? 0))
@@ -101,15 +104,18 @@ function timeArguments({ batchTimeoutMs }: KernelSpec): string[] {
 }
 
 /**
- * A job of the usual priority stands among those of others as any other job. Only Slurm's administrators may set one
- * before them, so higher priorities count in this server's own queue alone.
+ * Lowers the job's priority in Slurm. A job of the usual priority competes with other jobs as any other. Only Slurm's
+ * administrators may raise a priority, so higher ones count only in this server's own queue.
  */
 function niceArguments({ priority }: KernelSpec): string[] {
   const nice = Math.max(0, (PRIORITY_DEFAULT - (priority ?? PRIORITY_DEFAULT)) * NICE_PER_PRIORITY)
   return nice === 0 ? [] : [`--nice=${nice}`]
 }
 
-/** The choice of the session or its group stands before the project's, and that before the agent's. */
+/**
+ * Returns the site's arguments. A choice of the session or its group has precedence over the project's, and that over
+ * the agent's.
+ */
 function siteArguments(spec: KernelSpec, { partition, account, accounts, qos, constraint, reservation }: SlurmOptions) {
   const ofProject = spec.projectName === undefined ? undefined : accounts[spec.projectName]
   const chosen: Record<string, string | undefined> = {
@@ -129,8 +135,8 @@ function siteArguments(spec: KernelSpec, { partition, account, accounts, qos, co
 }
 
 /**
- * Keeps it from nodes where earlier attempts have failed: from those where the last ones did, as long as what is left
- * could have it.
+ * Excludes nodes where earlier attempts have failed, the latest first, as long as the remaining nodes could run the
+ * kernel.
  */
 export function exclusion(spec: KernelSpec, { gres }: SlurmOptions, nodes: readonly Node[]): string[] {
   const failed = (spec.avoidHosts ?? []).filter((host) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(host))
@@ -149,7 +155,7 @@ export function exclusion(spec: KernelSpec, { gres }: SlurmOptions, nodes: reado
   return []
 }
 
-/** Whether it fits if nothing else runs there. */
+/** Whether the kernel would fit if nothing else ran there. */
 function couldHave(nodes: readonly Node[], { resourceSlots, gang }: KernelSpec, gres: SlurmOptions['gres']): boolean {
   const needs = Object.entries(resourceSlots).filter(
     ([slot, amount]) => Number(amount) > 0 && (slot === 'cpu' || slot === 'mem' || Object.hasOwn(gres, slot)),

@@ -4,24 +4,23 @@ import { join } from 'node:path'
 import type { Owner } from '../../../../archive/extract-archive.ts'
 import { messageOf } from '../../../../observability/error-message.ts'
 import { writeControlFile } from '../../../control-file.ts'
-import { quote } from '../../process/shell/quote.ts'
+import { quote } from '../../process/shell.ts'
 import { isSameUser } from '../job-users.ts'
-import type { SlurmHost } from '../slurm-host.ts'
-import { gangSize, type SlurmKernel, type SubmitMark } from '../slurm-kernel.ts'
+import { gangSize, type SlurmHost, type SlurmKernel, type SubmitMark } from '../slurm-host.ts'
 import { cpusOf, submissionArguments } from './job-arguments.ts'
 
-/** Why it is to be tried again. */
+/** Why the submission has to be repeated. */
 export interface Again {
   reason: string
-  /** At once, with fewer. */
+  /** True if it can be repeated at once, with fewer kernels. */
   tooMany: boolean
 }
 
 /**
- * Hands kernels to Slurm as one job: one alone, equal ones as an array, or those of a session. `submit` is written in
- * each one's directory first. Never rejects.
+ * Submits kernels to Slurm as one job: a single kernel, equal ones as an array, or those of a session. `submit` is
+ * written in each one's directory first. Never rejects.
  *
- * @returns null if there is no need to try again
+ * @returns null if no repetition is needed
  */
 export async function submit(host: SlurmHost, batch: readonly SlurmKernel[]): Promise<Again | null> {
   try {
@@ -56,7 +55,7 @@ async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Prom
     }),
     ...(array ? [`--array=0-${batch.length - 1}`] : []),
     ...first.request,
-    // Alone, either would leave the agent's own.
+    // If only one were given, the other would stay the agent's own.
     ...(user === null ? [] : [`--uid=${user.uid}`, `--gid=${user.gid}`]),
   ]
   const script = scriptOf(host, batch, { gang, at, directory })
@@ -68,7 +67,8 @@ async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Prom
   host.wake()
   if (result.kind === 'submitted') return null
   if (result.kind !== 'refused') {
-    // Unless it says that they are too many, it may have taken them: then their claim keeps a second job from running them.
+    // Unless it reports too many tasks, Slurm may have accepted the job. Then the claim keeps a second job from running
+    // it.
     const tooMany = result.kind === 'too-many'
     for (const kernel of batch) {
       kernel.handedOver = false
@@ -81,14 +81,14 @@ async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Prom
 
 const OTHER_USER = 'the Unix user of its project is not the one that it was when its session began to start'
 
-function refuse({ book }: SlurmHost, batch: readonly SlurmKernel[], message: string): null {
-  for (const kernel of batch) book.fail(kernel, 'submit-refused', message)
+function refuse({ registry }: SlurmHost, batch: readonly SlurmKernel[], message: string): null {
+  for (const kernel of batch) registry.fail(kernel, 'submit-refused', message)
   return null
 }
 
 /**
- * By the agent's id in it, jobs are known whose kernel has gone; people find the session. The tasks of an array share it:
- * theirs are in its list, in the order of their numbers.
+ * Returns the job's comment. Its agent id identifies jobs whose kernel is gone, and people find the session in it. The
+ * tasks of an array share a comment, which names a list with their kernels in the order of their numbers.
  */
 function commentOf(agentId: string, of: SlurmKernel | { list: string }): string {
   const which = 'list' in of ? `tasks=${of.list}` : attemptOf(of)
@@ -111,7 +111,10 @@ function makeBatch({ shared }: SlurmHost, batch: readonly SlurmKernel[], name: s
   return directory
 }
 
-/** What Slurm itself says of the tasks is written by their user, who alone reads the list. */
+/**
+ * Gives the batch's directory to the job's user, as whom Slurm writes its messages about the tasks. Only that user can
+ * read the list.
+ */
 function giveBatch(directory: string, { uid, gid }: Owner): void {
   const output = join(directory, 'job')
   mkdirSync(output, 0o700)
@@ -139,11 +142,14 @@ function scriptOf(
   const tasks = [first!, ...others].map(({ id, assignment }) => `${id} ${assignment}`).join(' ')
   const own = others.length === 0 ? '' : 'shift $((2 * SLURM_ARRAY_TASK_ID))\n'
   const words = `${quote(root)} ${submittedAt} one "$1" "$2"`
-  // In this very shell: another would cost about a millisecond.
+  // The script runs in this shell: another one would take about a millisecond.
   return `#!/bin/sh\nset -- ${tasks}\n${own}set -- ${words}\n. ${quote(jobScript)}\n`
 }
 
-/** A task that fails or ends leaves the others alone, and each has the processors that it asked for. */
+/**
+ * Returns the command that starts the tasks. A task that fails or ends does not affect the others, and each has the
+ * processors that it asked for.
+ */
 function srunFor({ spec }: SlurmKernel): string {
   return `srun --kill-on-bad-exit=0 --wait=0 --mem=0 --cpus-per-task=${cpusOf(spec)} --cpu-bind=none`
 }

@@ -1,28 +1,27 @@
 import { messageOf } from '../../../../observability/error-message.ts'
-import { guarded } from '../../../../waiting/guarded.ts'
-import { claimStatus } from '../../kernel-directory/kernel-directory.ts'
-import type { SlurmHost } from '../slurm-host.ts'
-import { gangSize, type SlurmKernel } from '../slurm-kernel.ts'
+import { guarded } from '../../../../waiting/wait.ts'
+import { claimStatus } from '../../kernels/kernel-directory.ts'
+import { gangSize, type SlurmHost, type SlurmKernel } from '../slurm-host.ts'
 import { submit } from './submit-batch.ts'
 
 const AT_ONCE_MAX = 4
-/** Slurm's own bound where nothing else is configured; what a cluster takes is found out. */
+/** Slurm's own limit by default. The limit of a cluster is found out by trying. */
 const ARRAY_MAX = 1_000
-/** In which equal ones gather, before a first call; behind that, as long as it takes. */
+/** Time in which equal kernels gather before a first call. Later calls take as long as they take. */
 const GATHER_MS = 20
 const PAUSE_MIN_MS = 1_000
 const PAUSE_MAX_MS = 60_000
 
 /**
- * Hands kernels to Slurm, in the order of their starts: equal ones as one array, those of a session together as one job.
- * What Slurm does not take now is tried again after 1, 2, 4 … 60 s; meanwhile it says why it waits.
+ * Submits kernels to Slurm, in the order of their starts: equal ones as an array, those of a session together as one
+ * job. If Slurm does not accept a job now, it is tried again after 1, 2, 4 … 60 s, and the kernel reports why it waits.
  *
- * `submit` is written before `sbatch` is called. A crash in between, or a dying agent's `sbatch` that succeeds late, may
- * leave a job that nobody counts; the claim lets only one of several run.
+ * `submit` is written before `sbatch` is called. A crash in between, or a dying agent's `sbatch` that succeeds late,
+ * may leave a job that nobody knows of. The claim lets only one of several jobs run the command.
  */
 export function createSubmitQueue(host: SlurmHost): SubmitQueue {
   const waiting = new Set<SlurmKernel>()
-  /** What is being submitted, by batchKey. */
+  /** Submissions in progress, by batchKey. */
   const running = new Set<string>()
   let arrayMax = ARRAY_MAX
   let failures = 0
@@ -38,7 +37,7 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
     if (performance.now() < retryAt) return schedule(retryAt - performance.now())
     while (running.size < AT_ONCE_MAX) {
       const room = host.options.queueJobs - jobsOf(host)
-      const batch = nextBatch(waiting, Math.min(room, arrayMax), host.book.kernels.values(), running)
+      const batch = nextBatch(waiting, Math.min(room, arrayMax), host.registry.kernels.values(), running)
       const [first] = batch
       if (first === undefined) break
       const key = batchKey(first)
@@ -59,7 +58,7 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
   }
 
   function pumpFailed(error: unknown): void {
-    host.log.error({ error: messageOf(error) }, 'a hand-over to Slurm met a fault')
+    host.log.error({ error: messageOf(error) }, 'a submission to Slurm failed unexpectedly')
     schedule(PAUSE_MIN_MS)
   }
 
@@ -69,7 +68,7 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
 
   function divide(batch: readonly SlurmKernel[]): void {
     arrayMax = Math.min(arrayMax, Math.floor(batch.length / 2))
-    host.log.info({ tasks: batch.length, arrayMax }, 'Slurm takes no array of so many')
+    host.log.info({ tasks: batch.length, arrayMax }, 'Slurm accepts no array of this size')
     putBack(batch)
   }
 
@@ -93,11 +92,11 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
       changed ||= kernel.note !== reason
       kernel.note = reason
     }
-    if (changed) host.book.changed()
+    if (changed) host.registry.changed()
     schedule(pauseMs)
   }
 
-  /** Nothing runs them: the stop is answered here, unless a submission that seemed to fail has not. */
+  /** Ends stopped kernels here, since nothing runs them, unless a submission that seemed to fail has succeeded. */
   function dropStopped(): void {
     for (const kernel of waiting) {
       if (isSubmittable(kernel) && kernel.killAt === null) continue
@@ -106,15 +105,15 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
       waiting.delete(kernel)
       if (!isSubmittable(kernel)) continue
       if (never) {
-        host.book.endBeforeRunning(kernel, kernel.stopError)
+        host.registry.endBeforeRunning(kernel, kernel.stopError)
       } else {
         kernel.handedOver = true
-        host.book.applyStop(kernel)
+        host.registry.applyStop(kernel)
       }
     }
   }
 
-  /** @returns whether nothing runs it any more; null if that cannot be said while the directory is away */
+  /** @returns whether nothing runs it any more; null if that is unknown while the directory is unavailable */
   function giveUp({ id, outputPath }: SlurmKernel): boolean | null {
     if (host.presence.fault !== null) return null
     try {
@@ -126,7 +125,7 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
   }
 
   function schedule(pauseMs: number): void {
-    if (host.book.closed || waiting.size === 0 || timer !== undefined) return
+    if (host.registry.closed || waiting.size === 0 || timer !== undefined) return
     timer = setTimeout(guarded(pump, pumpFailed), pauseMs).unref()
   }
 
@@ -142,7 +141,7 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
 
 export interface SubmitQueue {
   add(kernel: SlurmKernel): void
-  /** Ends those whose stop was ordered while they waited. */
+  /** Ends kernels whose stop was ordered while they waited. */
   dropStopped(): void
   close(): void
 }
@@ -151,15 +150,16 @@ function isSubmittable({ phase }: SlurmKernel): boolean {
   return phase === 'LAUNCHING'
 }
 
-function jobsOf({ book }: SlurmHost): number {
-  return [...book.kernels.values()].filter(
+function jobsOf({ registry }: SlurmHost): number {
+  return [...registry.kernels.values()].filter(
     ({ phase, handedOver }) => handedOver && (phase === 'LAUNCHING' || phase === 'RUNNING'),
   ).length
 }
 
 /**
- * The first that waits, with all that go with it; empty if there is no room, or if each still lacks some of its gang.
- * While some are submitted, those that are equal to them gather: the more there are, the fewer calls.
+ * Returns the first waiting kernel with all others that can be submitted with it. Returns none if there is no room, or
+ * if every gang is still incomplete. While some kernels are being submitted, equal ones gather: the more there are, the
+ * fewer calls.
  */
 function nextBatch(
   waiting: ReadonlySet<SlurmKernel>,
@@ -182,7 +182,10 @@ function nextBatch(
   return []
 }
 
-/** Of a gang that is submitted once more some may run, or have run; one that was stopped before leaves nothing to start. */
+/**
+ * Whether it may run or have run, as kernels of a gang that is submitted again may. A stopped kernel that has not begun
+ * needs no start.
+ */
 function hasBegun({ startedAt }: SlurmKernel): boolean {
   return startedAt !== null
 }
@@ -197,7 +200,10 @@ function byRole(a: SlurmKernel, b: SlurmKernel): number {
   return a.spec.role.localeCompare(b.spec.role) || a.spec.index - b.spec.index
 }
 
-/** A job has one user, and so have the tasks of an array. The kernels of a gang are a job of their own. */
+/**
+ * Returns a key for kernels that may share a job. A job has one user, as have the tasks of an array. A gang is its own
+ * job.
+ */
 function batchKey(kernel: SlurmKernel): string {
   const { user, request, exclusion, spec } = kernel
   return JSON.stringify([user, request, exclusion, gangSize(kernel) === 1 ? null : spec.sessionId])

@@ -1,26 +1,24 @@
 import { messageOf } from '../../../../observability/error-message.ts'
-import { guarded } from '../../../../waiting/guarded.ts'
-import { hasEnded } from '../../kernel-book/kernel-entry.ts'
-import { hasLogGrown } from '../../kernel-directory/log-growth.ts'
+import { guarded } from '../../../../waiting/wait.ts'
+import { hasEnded } from '../../kernels/kernel-entry.ts'
+import { hasLogGrown } from '../../kernels/kernel-logs.ts'
 import { uidOf } from '../job-users.ts'
 import { WAITING } from '../judge-job.ts'
-import { isJobOver, type JobRow } from '../parse-squeue.ts'
-import type { SlurmHost } from '../slurm-host.ts'
-import { keyOf, type SlurmKernel } from '../slurm-kernel.ts'
-import { enforceStop } from './stop-job.ts'
+import { isJobOver, type JobRow } from '../slurm-status.ts'
+import { keyOf, type SlurmHost, type SlurmKernel } from '../slurm-host.ts'
+import { cancelNeedless, enforceStop, needlessJobs } from './stop-job.ts'
 import { lookAt } from './look-at-job.ts'
-import { cancelNeedless, needlessJobs } from './needless-jobs.ts'
 
-/** A look at the directories shows what Slurm does not say. */
+/** Longest interval of checks of the directories, which show what Slurm does not report. */
 const LOOK_MAX_MS = 1_000
-/** While jobs begin and end, since the next ones wait for their places. */
+/** Shortest interval, while jobs begin and end, because the next ones wait for their places. */
 const LOOK_MIN_MS = 100
-/** Bounds what the shared directory is asked for: a thousand kernels a second, however many there are. */
+/** Limits the load on the shared directory to a thousand kernels per second, however many there are. */
 const LOOK_PER_KERNEL_MS = 1
 
 /**
- * Asks Slurm for all jobs in one call per interval, and looks at the directories of all live kernels. What both say
- * together is judged by judgeJob.
+ * Asks Slurm for all jobs in one call per interval, and checks the directories of all live kernels. judgeJob then
+ * judges both together.
  */
 export function createJobWatch(host: SlurmHost): JobWatch {
   const lookMaxMs = Math.min(LOOK_MAX_MS, host.options.pollMs)
@@ -35,7 +33,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   let looking: Promise<void> | null = null
   let wasAway = false
 
-  const failed = (error: unknown) => host.log.warn({ error: messageOf(error) }, 'a look at jobs met a fault')
+  const failed = (error: unknown) => host.log.warn({ error: messageOf(error) }, 'a check of jobs failed')
 
   /** Never rejects. */
   function look(): Promise<void> {
@@ -47,10 +45,12 @@ export function createJobWatch(host: SlurmHost): JobWatch {
       .finally(() => (looking = null)))
   }
 
-  /** A directory that is away says nothing, and one that hangs would hold whoever looks at it. */
+  /**
+   * Checks the directories once. An unavailable directory shows nothing, and one that hangs would block this process.
+   */
   async function lookOnce(): Promise<void> {
     const isAway = (await host.presence.look()) !== null
-    if (host.book.closed) return
+    if (host.registry.closed) return
     host.dropStopped()
     const moved = isAway ? enforceStops() : lookAtAll()
     lookMs = moved ? LOOK_MIN_MS : lookMs * 2
@@ -59,25 +59,25 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   }
 
   function enforceStops(): false {
-    for (const kernel of host.book.kernels.values()) if (!hasEnded(kernel)) enforceStop(host, kernel)
+    for (const kernel of host.registry.kernels.values()) if (!hasEnded(kernel)) enforceStop(host, kernel)
     return false
   }
 
-  /** @returns whether one has begun or ended meanwhile */
+  /** @returns whether a kernel has begun or ended meanwhile */
   function lookAtAll(): boolean {
     const now = performance.now()
     let grown = false
     let moved = false
-    for (const kernel of host.book.kernels.values()) {
+    for (const kernel of host.registry.kernels.values()) {
       try {
         if (wasAway) resume(host, kernel, now)
         moved = lookAt(host, kernel, now, asking) || moved
       } catch (error) {
-        host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a kernel could not be looked at')
+        host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a kernel could not be checked')
       }
       grown = hasLogGrown(kernel, now) || grown
     }
-    if (grown) host.book.changed()
+    if (grown) host.registry.changed()
     return moved
   }
 
@@ -87,8 +87,8 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   }
 
   function goOn(): void {
-    if (host.book.closed || !(hasWork(host) || (suspects?.size ?? 0) > 0)) return
-    lookMs = Math.min(Math.max(lookMs, host.book.kernels.size * LOOK_PER_KERNEL_MS), lookMaxMs)
+    if (host.registry.closed || !(hasWork(host) || (suspects?.size ?? 0) > 0)) return
+    lookMs = Math.min(Math.max(lookMs, host.registry.kernels.size * LOOK_PER_KERNEL_MS), lookMaxMs)
     const at = performance.now() + lookMs
     if (lookTimer === undefined || at < lookAtMs) {
       clearTimeout(lookTimer)
@@ -113,7 +113,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
       host.contact.answered()
     } catch (error) {
       host.contact.silent(messageOf(error))
-      for (const kernel of host.book.kernels.values()) kernel.row = 'unknown'
+      for (const kernel of host.registry.kernels.values()) kernel.row = 'unknown'
     }
     pollTimer = undefined
     goOn()
@@ -122,11 +122,12 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   async function apply(rows: readonly JobRow[], askedAt: number): Promise<void> {
     const byKey = Map.groupBy(rows, ({ key }) => key)
     const byId = new Map(rows.filter(({ name }) => name.startsWith('rp-')).map((row) => [row.jobId, row]))
-    for (const kernel of host.book.kernels.values()) {
+    for (const kernel of host.registry.kernels.values()) {
       // It may have been submitted while Slurm was answering.
       if (kernel.submit === null || Math.max(kernel.submittedAt, kernel.statusSeenAt) >= askedAt) continue
       const { began } = kernel.status
-      // The job that began is the one that counts, whichever of several submissions it is; before, one that still may.
+      // Once a job has begun, only that one counts, whichever submission it came from. Before, any job that may still
+      // begin counts.
       noteRow(kernel, began === null ? pickRow(byKey.get(keyOf(kernel))) : ownRow(kernel, byId.get(began.jobId)))
     }
     const needless = needlessJobs(host, rows, suspects)
@@ -145,10 +146,13 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   }
 }
 
-/** Its directory is back: what Slurm has said meanwhile may be told there only now, and a stop was not written down. */
-function resume({ book }: SlurmHost, kernel: SlurmKernel, now: number): void {
+/**
+ * Continues with a kernel after its directory was unavailable. Only now can it show what Slurm has reported meanwhile,
+ * and a stop can be written.
+ */
+function resume({ registry }: SlurmHost, kernel: SlurmKernel, now: number): void {
   kernel.rowSince = now
-  if (kernel.killAt !== null && kernel.handedOver && !hasEnded(kernel)) book.applyStop(kernel, false)
+  if (kernel.killAt !== null && kernel.handedOver && !hasEnded(kernel)) registry.applyStop(kernel, false)
 }
 
 export interface JobWatch {
@@ -156,24 +160,24 @@ export interface JobWatch {
   close(): Promise<void>
 }
 
-function hasWork({ book }: SlurmHost): boolean {
-  return [...book.kernels.values()].some(
+function hasWork({ registry }: SlurmHost): boolean {
+  return [...registry.kernels.values()].some(
     (kernel) => kernel.phase === 'LAUNCHING' || kernel.phase === 'RUNNING' || kernel.lingers || startsAgain(kernel.row),
   )
 }
 
-/** Slurm is about to start its job another time: that is prevented once it waits, see needlessJobs. */
+/** Whether Slurm is about to start its job another time. Once that job waits, it is cancelled; see needlessJobs. */
 function startsAgain(row: SlurmKernel['row']): boolean {
   if (row === null || row === 'unknown' || isJobOver(row.state)) return false
   return WAITING.has(row.state) || row.restarts > 0
 }
 
-function usersOf({ options, book }: SlurmHost): number[] {
-  const users = [null, ...Object.values(options.users ?? {}), ...[...book.kernels.values()].map(({ user }) => user)]
+function usersOf({ options, registry }: SlurmHost): number[] {
+  const users = [null, ...Object.values(options.users ?? {}), ...[...registry.kernels.values()].map(({ user }) => user)]
   return [...new Set(users.map(uidOf))]
 }
 
-/** What its program says of its job may be anything. */
+/** Returns the row only if it belongs to the kernel's user: a program may have written any job id. */
 function ownRow({ user }: SlurmKernel, row: JobRow | undefined): JobRow | null {
   return row?.uid === uidOf(user) ? row : null
 }
@@ -183,8 +187,8 @@ function pickRow(rows: readonly JobRow[] = []): JobRow | null {
 }
 
 /**
- * A job that one answer does not list may be between two states of Slurm; two in a row are believed. Slurm forgets ended
- * jobs, which does not change how they ended.
+ * Records the row. A missing job may be between two states of Slurm, so only two answers in a row count. Slurm forgets
+ * ended jobs, which does not change how they ended.
  */
 function noteRow(kernel: SlurmKernel, row: JobRow | null): void {
   if (row === null && kernel.row !== null && isJobOver(stateOf(kernel.row))) return

@@ -2,30 +2,31 @@ import { existsSync, opendirSync, readdirSync, statSync, unlinkSync } from 'node
 import { dirname, join } from 'node:path'
 import { messageOf } from '../../../../observability/error-message.ts'
 import { isNoFile, readControlFile, statIfThere } from '../../../control-file.ts'
-import { hasEnded } from '../../kernel-book/kernel-entry.ts'
-import * as directory from '../../kernel-directory/kernel-directory.ts'
+import { hasEnded } from '../../kernels/kernel-entry.ts'
+import * as directory from '../../kernels/kernel-directory.ts'
 import { judgeJob } from '../judge-job.ts'
 import { uptimeSeconds } from '../../process/proc-stat.ts'
-import { isJobOver } from '../parse-squeue.ts'
+import { isJobOver, NO_STATUS, readJobStatus } from '../slurm-status.ts'
 import { makeRequest } from '../prepare-kernel.ts'
-import type { SlurmHost } from '../slurm-host.ts'
-import { hostOf, memoryLimit, type SlurmKernel } from '../slurm-kernel.ts'
-import { NO_STATUS, readJobStatus } from '../slurm-status.ts'
+import { hostOf, memoryLimit, type SlurmHost, type SlurmKernel } from '../slurm-host.ts'
 import { cancelJob, enforceStop, showStop, stopUnbegun } from './stop-job.ts'
 
-/** Behind the lease, until what was started under it is gone for sure. */
+/** Time after the lease until everything that was started under it is certainly gone. */
 const GONE_AFTER_LEASE_MS = 30_000
-/** The lease of earlier instances is not known before the server has answered; longer than any fence that is usual. */
+/** The lease of earlier instances, which is unknown until the server answers. It is longer than any usual fence. */
 const UNKNOWN_LEASE_MS = 3_600_000
 const SUBMISSIONS_MAX = 3
-/** Of what lists its entries: few names are read in 7 µs, and a `status` that is not there is looked for in 20. */
+/**
+ * Largest directory whose entries are listed: few names are read in 7 µs, while looking for a missing `status` takes
+ * 20.
+ */
 const DIRECTORY_BYTES_MAX = 16 * 1024
 
 /**
- * What a kernel's directory and its job show, and what follows from both.
+ * Checks a kernel's directory and its job, and acts on what both show.
  *
- * @param asking kernels of whose nodes Slurm is being asked
- * @returns whether it has begun or ended meanwhile
+ * @param asking kernels whose nodes Slurm is being asked about
+ * @returns whether the kernel has begun or ended meanwhile
  */
 export function lookAt(host: SlurmHost, kernel: SlurmKernel, now: number, asking: Set<SlurmKernel>): boolean {
   if (kernel.lingers) {
@@ -40,10 +41,10 @@ export function lookAt(host: SlurmHost, kernel: SlurmKernel, now: number, asking
   const moved = claimed !== before.claimed || exitCode !== before.exitCode
   if (kernel.status.began !== null && kernel.phase === 'LAUNCHING') {
     kernel.beganAt ??= uptimeSeconds()
-    host.book.began(kernel, directory.statusTimes(kernel.outputPath).startedAt)
+    host.registry.began(kernel, directory.statusTimes(kernel.outputPath).startedAt)
     host.wake()
   }
-  // A job may run before `sbatch` has said so, which is what is waited for where nothing of it is seen.
+  // A job may run before `sbatch` has returned. If nothing of it is seen, that answer is awaited.
   if (!kernel.handedOver) return moved
   if (kernel.killAt !== null && !claimed) stopUnbegun(host, kernel)
   if (!hasEnded(kernel)) conclude(host, kernel, now)
@@ -52,10 +53,10 @@ export function lookAt(host: SlurmHost, kernel: SlurmKernel, now: number, asking
 }
 
 /**
- * A directory that is read anew shows what another node has put there, on network file systems, too: for that, its first
- * entries are enough.
+ * Lists the directory. On network file systems, too, listing it again shows what another node has created; its first
+ * entries are enough for that.
  *
- * @returns all names in it; null where its program has made many
+ * @returns all names in it; null if its program has created many
  */
 function namesIn(path: string): string[] | null {
   if (statSync(path).size <= DIRECTORY_BYTES_MAX) return readdirSync(path)
@@ -73,7 +74,7 @@ function readStatus(kernel: SlurmKernel, now: number): void {
   try {
     names = namesIn(kernel.outputPath)
   } catch (error) {
-    // The program has moved it: what was last read stands, unless all kernels are away.
+    // The program has moved the directory: the last reading remains valid, unless all kernels are unavailable.
     if (!isNoFile(error) || !existsSync(dirname(kernel.path))) throw error
     return
   }
@@ -103,7 +104,7 @@ function conclude(host: SlurmHost, kernel: SlurmKernel, now: number): void {
   if (verdict.kind === 'runs') return
   if (verdict.kind === 'not-run') return giveUp(host, kernel, verdict)
   const { exitCode, oomKilled, error, gone } = verdict
-  host.book.exited(kernel, {
+  host.registry.exited(kernel, {
     exitCode,
     oomKilled,
     error,
@@ -118,8 +119,9 @@ function conclude(host: SlurmHost, kernel: SlurmKernel, now: number): void {
 }
 
 /**
- * No signal had reached it when it ended: a stop that was ordered meanwhile is not why. The job and its keeper write down
- * each signal before they pass it on; jobs of older versions do not write `ran`, and their keepers pass on some unsaid.
+ * Whether no signal had reached it when it ended, so that a stop ordered meanwhile was not the cause. The job and its
+ * keeper record each signal before they pass it on. Jobs of older versions do not write `ran`, and their keepers do not
+ * record all signals.
  */
 function hasEndedByItself({ status }: SlurmKernel): boolean {
   const { exitCode, ranSeconds, signalled, stopping, fenced } = status
@@ -131,18 +133,18 @@ function show(host: SlurmHost, kernel: SlurmKernel, reason: string | null): void
   const note = reason === null ? kernel.note : `queued by Slurm: ${reason}${start === null ? '' : `, about ${start}`}`
   if (note === kernel.note) return
   kernel.note = note
-  host.book.changed()
+  host.registry.changed()
 }
 
-/** Claims it, so that no job runs it any more; then it is submitted again, or has failed. */
+/** Claims the kernel, so that no job runs it any more. Then it is submitted again, or fails. */
 function giveUp(
   host: SlurmHost,
   kernel: SlurmKernel,
   { again, error }: { again: boolean; error: { name: string; message: string } },
 ): void {
   if (!kernel.status.never && !directory.claimStatus(kernel.outputPath, 'never')) return
-  if (kernel.killAt !== null || kernel.removing) return host.book.endBeforeRunning(kernel, kernel.stopError)
-  if (!again || kernel.submissions >= SUBMISSIONS_MAX) return host.book.fail(kernel, error.name, error.message)
+  if (kernel.killAt !== null || kernel.removing) return host.registry.endBeforeRunning(kernel, kernel.stopError)
+  if (!again || kernel.submissions >= SUBMISSIONS_MAX) return host.registry.fail(kernel, error.name, error.message)
   host.log.warn({ kernelId: kernel.id, error: error.message }, 'a job never began; it is submitted again')
   // An earlier instance has submitted it, perhaps with other options.
   if (!makeRequest(host, kernel)) return
@@ -160,36 +162,39 @@ function linger(host: SlurmHost, kernel: SlurmKernel, now: number): void {
     directory.writeMark(kernel.path, 'stop', { killAt: Date.now(), error: kernel.error })
     showStop(host, kernel)
   } catch (error) {
-    host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'the stop of a job could not be written down')
+    host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'the stop of a job could not be recorded')
   }
   cancelJob(host, kernel)
 }
 
-/** Nothing of it runs once its keeper says so, its node is back without it, or its lease has run out long ago. */
+/**
+ * Checks whether anything of a lost kernel still runs. Nothing does once its keeper reports that, its node is back
+ * without it, or its lease expired long ago.
+ */
 function lookForRest(host: SlurmHost, kernel: SlurmKernel, now: number, asking: Set<SlurmKernel>): void {
   readStatus(kernel, now)
   const { exitCode, killed } = kernel.status
   const ttl = host.lease.ttlSeconds
   const leaseMs = ttl === null ? UNKNOWN_LEASE_MS : ttl * 1000
   if (exitCode !== null || killed || now - kernel.lingersSince >= leaseMs + GONE_AFTER_LEASE_MS) {
-    return host.book.gone(kernel)
+    return host.registry.gone(kernel)
   }
   const node = hostOf(kernel)
   if (node === null || node === '' || asking.has(kernel)) return
   asking.add(kernel)
   void host.commands
     .isNodeUp(node)
-    .then((up) => void (up && isOff(kernel) && host.book.gone(kernel)))
+    .then((up) => void (up && isOff(kernel) && host.registry.gone(kernel)))
     .catch(() => undefined)
     .finally(() => setTimeout(() => asking.delete(kernel), host.options.pollMs).unref())
 }
 
-/** Slurm does not call it running any more. */
+/** Whether Slurm no longer reports it as running. */
 function isOff({ row }: SlurmKernel): boolean {
   return row === null || (row !== 'unknown' && isJobOver(row.state))
 }
 
-/** The last line of what Slurm itself has written, for people. */
+/** Returns the last line that Slurm itself has written, for people. */
 function slurmOutput({ outputPath }: SlurmKernel): string {
   return (
     (readControlFile(join(outputPath, 'slurm.out'), 1024 * 1024) ?? '').trim().split('\n').at(-1)?.slice(0, 500) ?? ''

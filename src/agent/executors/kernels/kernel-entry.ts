@@ -1,0 +1,166 @@
+import type { FoundCheckpoint, LeftCheckpoint } from '../../../domain/agent/checkpoint.ts'
+import type { KernelUsage } from '../../../domain/agent/kernel-report.ts'
+import type { KernelSpec, LogStreamName, ObservedKernel, ObservedStatus } from '../../../domain/agent/protocol.ts'
+import type { FailureError } from '../../../domain/session/failure.ts'
+import type { ProgramVerdict } from '../../../domain/session/program-verdict.ts'
+import type { OomMark } from './kernel-directory.ts'
+import { endedInTime, type TimedKernel } from '../time-limit.ts'
+
+/**
+ * The phases of one kernel in memory:
+ *
+ *   PREPARING → PULLING → PREPARED → LAUNCHING → RUNNING → EXITED    all but RUNNING and EXITED also → FAILED
+ *   PREPARING, PULLING, PREPARED, LAUNCHING → EXITED by a stop (never ran)
+ *   any → REMOVED: no longer observed; its directory is being removed
+ *
+ * PULLING is skipped if nothing has to be fetched. LAUNCHING lasts from the order until the command has begun, and is
+ * reported to the server as PREPARED.
+ */
+export type Phase = 'PREPARING' | 'PULLING' | 'PREPARED' | 'LAUNCHING' | 'RUNNING' | 'FAILED' | 'EXITED' | 'REMOVED'
+
+export interface Successor {
+  spec: KernelSpec
+  assignment: number
+  startWanted: boolean
+}
+
+/** The state of a kernel that is the same for all executors. An executor adds its own fields. */
+export interface KernelEntry extends TimedKernel {
+  readonly id: string
+  readonly assignment: number
+  spec: KernelSpec
+  /** The kernel's directory. */
+  readonly path: string
+  /**
+   * The directory of `status`, `stdout` and `stderr`: the kernel's directory, or one in it that the kernel's user owns.
+   */
+  outputPath: string
+  phase: Phase
+  startWanted: boolean
+  /** Identifies the launch. It is part of the run script's name. */
+  token: string
+  /**
+   * The order has been handed to what runs the kernel. From here on, only the claim in `status` decides whether the
+   * command runs.
+   */
+  handedOver: boolean
+  /** The progress of its preparation, or the reason why its launch waits, as text for people. */
+  note: string | null
+  /** Wall-clock time of the SIGKILL, once a stop is ordered. */
+  killAt: number | null
+  /** The reason for the stop, if the agent itself ordered it. */
+  stopError: FailureError | null
+  /** Set when this instance has killed the kernel for its use of memory. */
+  exceededMemory: OomMark | null
+  /** True if it ended after the server had ordered its stop. */
+  stopped: boolean
+  /** In EXITED: part of it may still run, out of reach. The kernel is not removed before that is ruled out. */
+  lingers: boolean
+  /**
+   * In EXITED: its checkpoint is being sent to the servers. Until that ends, the kernel is neither removed nor reported
+   * as gone.
+   */
+  relaying: boolean
+  removing: boolean
+  successor: Successor | null
+  /** The operation in progress on the directory, which a removal must wait for. */
+  busy: Promise<void>
+  nextLogCheckAt: number
+  logPauseMs: number
+  readonly logSizes: Record<LogStreamName, number>
+  /** The disk was full when it ended. OUTPUT_LOST is appended to its reported output, but to no file. */
+  outputLost: boolean
+  exitCode: number | null
+  oomKilled: boolean
+  error: FailureError | null
+  usage: KernelUsage | null
+  /** The verdict that its program wrote. */
+  verdict: ProgramVerdict | null
+  /** The checkpoint that earlier attempts had left in the chain's directory; null if there was none. */
+  found: FoundCheckpoint | null
+  /** Why the servers' copy of the checkpoint could not be fetched, as text for people. */
+  fetchFault: string | null
+  /** The checkpoint in the chain's directory at its end; null if there is nothing to report. */
+  left: LeftCheckpoint | null
+  /** Its verdict file or its chain's directory is still being read. It is observed as running until then. */
+  endPending: boolean
+  startedAt: string | null
+  endedAt: string | null
+  /** Chosen and stored before the directory is created. */
+  port: number | null
+}
+
+export function newKernelEntry(spec: KernelSpec, assignment: number, path: string): KernelEntry {
+  return {
+    id: spec.kernelId,
+    assignment,
+    spec,
+    path,
+    outputPath: path,
+    phase: 'PREPARING',
+    startWanted: false,
+    token: '',
+    handedOver: false,
+    note: null,
+    killAt: null,
+    beganAt: null,
+    stopAt: null,
+    ranSeconds: null,
+    stopError: null,
+    exceededMemory: null,
+    stopped: false,
+    lingers: false,
+    relaying: false,
+    removing: false,
+    successor: null,
+    busy: Promise.resolve(),
+    nextLogCheckAt: 0,
+    logPauseMs: 0,
+    logSizes: { STDOUT: 0, STDERR: 0 },
+    outputLost: false,
+    exitCode: null,
+    oomKilled: false,
+    error: null,
+    usage: null,
+    verdict: null,
+    found: null,
+    fetchFault: null,
+    left: null,
+    endPending: false,
+    startedAt: null,
+    endedAt: null,
+    port: null,
+  }
+}
+
+/** Marks a place where output is missing, or may be: nobody knows what the program would have written. */
+export const OUTPUT_LOST = "\n[reprise: the agent's disk was full; output may be missing here]\n"
+
+export function hasEnded({ phase }: KernelEntry): boolean {
+  return phase === 'EXITED' || phase === 'FAILED' || phase === 'REMOVED'
+}
+
+export function observeKernel(kernel: KernelEntry): ObservedKernel {
+  const { id: kernelId, assignment, startedAt, port } = kernel
+  const phase = kernel.endPending && kernel.phase === 'EXITED' ? 'RUNNING' : kernel.phase
+  const status = phase === 'LAUNCHING' ? 'PREPARED' : (phase as ObservedStatus)
+  const { fetchFault } = kernel
+  const found =
+    kernel.found?.state === 'MISSING' && fetchFault !== null ? { ...kernel.found, reason: fetchFault } : kernel.found
+  const inTime = endedInTime(kernel, kernel.phase === 'RUNNING')
+  const told = { ...(found !== null && { foundCheckpoint: found }), ...(inTime !== undefined && { inTime }) }
+  const common = { kernelId, assignment, status, startedAt, port, ...told }
+  if (phase === 'RUNNING') return { ...common, exitCode: null, oomKilled: false, error: null, endedAt: null }
+  const { exitCode, oomKilled, error, endedAt, verdict, stopped, usage, left } = kernel
+  const { relaying, note, startWanted, removing } = kernel
+  const how = {
+    ...(startWanted && !removing && !hasEnded(kernel) && { starting: true }),
+    ...(relaying && phase === 'EXITED' && { gone: false }),
+    ...(phase === 'PULLING' && note !== null && { progress: note }),
+    ...(phase === 'EXITED' && { stopped }),
+    ...(verdict !== null && { verdict }),
+    ...(usage !== null && { usage }),
+    ...(left !== null && { leftCheckpoint: left }),
+  }
+  return { ...common, exitCode, oomKilled, error, endedAt, ...how }
+}

@@ -1,0 +1,61 @@
+import { Link } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { problemOf } from '../api/problem.ts'
+import { Button } from '../design/controls.tsx'
+import './app.css'
+
+/** Shown in place of a part that could not be read: the server's message, and the request id for its operator. */
+export function ProblemPanel({ error, onAgain }: { error: unknown; onAgain: () => void }) {
+  const { message, code, requestId } = problemOf(error)
+  return (
+    <div className="problem-panel" role="alert">
+      <h2>This could not be read</h2>
+      <p>{message}</p>
+      {(code !== null || requestId !== null) && (
+        <p className="problem-details">
+          {code !== null && <code>{code}</code>}
+          {requestId !== null && (
+            <>
+              {' request '}
+              <code>{requestId}</code>{' '}
+              <Button kind="quiet" onClick={() => void navigator.clipboard.writeText(requestId)}>
+                Copy
+              </Button>
+            </>
+          )}
+        </p>
+      )}
+      <Button onClick={onAgain}>Try again</Button>
+    </div>
+  )
+}
+
+/** Shown for things that do not exist and for those that the user may not see; the API does not tell them apart. */
+export function NotFound() {
+  return (
+    <div className="problem-panel">
+      <h1 tabIndex={-1}>Nothing here</h1>
+      <p>There is no such page, or its subject does not exist or is hidden from you.</p>
+      <Link to="/chains" className="button">
+        To the chains
+      </Link>
+    </div>
+  )
+}
+
+/** A notice above older data, where the last read failed. */
+export function Outdated({ error }: { error: Error | null | undefined }) {
+  if (!error) return null
+  return (
+    <p className="notice" role="status">
+      This is no longer up to date: {problemOf(error).message}
+    </p>
+  )
+}
+
+/** Sets the title of the browser's tab; undefined leaves it unchanged. */
+export function useTitle(title: string | undefined): void {
+  useEffect(() => {
+    if (title !== undefined) document.title = `${title} · Reprise`
+  }, [title])
+}

@@ -1,0 +1,247 @@
+import fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import { type ExitEvidence, judgeExit } from '../../../src/agent/executors/kernels/exit-verdict.ts'
+import { limitFiles } from '../../../src/agent/executors/process/limits/cgroup-limits.ts'
+import { readableText, utf8CutLength } from '../../../src/agent/executors/kernels/kernel-logs.ts'
+import { binaryBytes } from '../../../src/cli/output/format.ts'
+import { formatUsage } from '../../../src/cli/session/session-text.ts'
+import { cutLog, shippedBytes, tailShift } from '../../../src/domain/agent/kernel-logs.ts'
+import { readKernelUsage } from '../../../src/domain/agent/kernel-report.ts'
+import {
+  CPU_SECONDS_MAX,
+  LOG_BYTES_PER_KERNEL_MAX,
+  LOG_HEAD_BYTES_PER_STREAM_MAX,
+  PEAK_MEMORY_BYTES_MAX,
+  WALL_SECONDS_MAX,
+} from '../../../src/domain/limits.ts'
+import { exitSignalOf } from '../../../src/domain/session/failure.ts'
+import { anyText } from '../../support/any-text.ts'
+import { checkProperty } from '../../support/seeds.ts'
+
+describe('usage of a kernel', () => {
+  const USAGE = { peakMemoryBytes: 104_857_600, cpuSeconds: 1.25, wallSeconds: 3.5, source: 'CGROUP' }
+
+  describe('usage that an agent reports', () => {
+    it('is taken as it is if it can be true', () => {
+      expect(readKernelUsage(USAGE)).toEqual(USAGE)
+      expect(readKernelUsage({ cpuSeconds: 0 })).toEqual({
+        peakMemoryBytes: null,
+        cpuSeconds: 0,
+        wallSeconds: null,
+        source: 'PROCESSES',
+      })
+    })
+
+    it.each([
+      [{ peakMemoryBytes: PEAK_MEMORY_BYTES_MAX + 1 }],
+      [{ peakMemoryBytes: -1 }],
+      [{ peakMemoryBytes: '1' }],
+      [{ cpuSeconds: Number.NaN }],
+      [{ cpuSeconds: CPU_SECONDS_MAX * 2 }],
+      [{ cpuSeconds: Infinity }],
+      [{ cpuSeconds: 1n }],
+      [{ wallSeconds: WALL_SECONDS_MAX + 1 }],
+      [{ wallSeconds: [1] }],
+    ])('%o is unknown, and the rest counts', (lie) => {
+      const [name] = Object.keys(lie)
+      expect(readKernelUsage({ ...USAGE, ...lie })).toEqual({ ...USAGE, [name!]: null })
+      expect(readKernelUsage(lie)).toBeNull()
+    })
+
+    it('is never refused, and never anything but finite figures from 0 on', () => {
+      const fields = {
+        peakMemoryBytes: fc.anything(),
+        cpuSeconds: fc.double(),
+        wallSeconds: fc.anything(),
+        source: fc.anything(),
+      }
+      const said = fc.oneof(fc.anything(), fc.record(fields, { requiredKeys: [] }))
+      checkProperty(
+        fc.property(said, (value) => {
+          const { source, ...figures } = readKernelUsage(value) ?? { source: 'CGROUP' }
+          expect(['CGROUP', 'PROCESSES']).toContain(source)
+          const known = Object.values(figures).filter((figure) => figure !== null)
+          expect(known.every((figure) => Number.isFinite(figure) && figure >= 0)).toBe(true)
+        }),
+      )
+    })
+  })
+
+  describe('the signal of an exit code', () => {
+    it.each([
+      [129, 'SIGHUP', 1],
+      [137, 'SIGKILL', 9],
+      [139, 'SIGSEGV', 11],
+      [143, 'SIGTERM', 15],
+      [159, 'SIGSYS', 31],
+    ])('%i: %s', (exitCode, name, number) => expect(exitSignalOf(exitCode)).toEqual({ name, number }))
+
+    it.each([null, 0, 1, 127, 128, 160, 255, -119, 2 ** 31])('%s: none', (exitCode) =>
+      expect(exitSignalOf(exitCode)).toBeNull(),
+    )
+  })
+
+  describe('in words', () => {
+    it.each([
+      [0, '0 B'],
+      [1023, '1023 B'],
+      [1024, '1 KiB'],
+      [1_572_864, '1.5 MiB'],
+      [104_857_600, '100 MiB'],
+      [1_073_741_823, '1 GiB'],
+      [PEAK_MEMORY_BYTES_MAX, '1 PiB'],
+    ])('%i bytes: %s', (bytes, words) => expect(binaryBytes(bytes)).toBe(words))
+
+    it('figures that were added up from processes are marked as approximate', () => {
+      const used = { cpuSeconds: 1.25, peakMemoryBytes: 104_857_600 }
+      expect(formatUsage({ ...used, source: 'CGROUP' })).toBe('1.3 s CPU, 100 MiB')
+      expect(formatUsage({ ...used, source: 'PROCESSES' })).toBe('about 1.3 s CPU, 100 MiB')
+      expect(formatUsage({ ...used, peakMemoryBytes: null, source: 'CGROUP' })).toBe('1.3 s CPU')
+      expect(formatUsage({ cpuSeconds: null, peakMemoryBytes: null, source: 'CGROUP' })).toBeNull()
+    })
+  })
+})
+
+describe('limits of a cgroup', () => {
+  const ALL = new Set(['memory', 'pids', 'cpu'] as const)
+
+  test.each([
+    [
+      1,
+      { memoryBytes: 1000, processes: 7, cpus: 2.5 },
+      ['pids.max 7', 'cpu.shares 2560', 'memory.limit_in_bytes 1000', 'memory.memsw.limit_in_bytes 1000 if there'],
+    ],
+    [
+      2,
+      { memoryBytes: 1000, processes: 7, cpus: 2.5 },
+      ['pids.max 7', 'cpu.weight 250', 'memory.max 1000', 'memory.swap.max 0 if there', 'memory.oom.group 1'],
+    ],
+    // The share of one processor is what a group has that nobody touches: 1024, or 100.
+    [1, { memoryBytes: null, processes: 7, cpus: null }, ['pids.max 7']],
+    [2, { memoryBytes: null, processes: 7, cpus: null }, ['pids.max 7']],
+    [1, { memoryBytes: null, processes: 7, cpus: 1 }, ['pids.max 7', 'cpu.shares 1024']],
+    [2, { memoryBytes: null, processes: 7, cpus: 1 }, ['pids.max 7', 'cpu.weight 100']],
+    [1, { memoryBytes: null, processes: 7, cpus: 0.0001 }, ['pids.max 7', 'cpu.shares 2']],
+    [2, { memoryBytes: null, processes: 7, cpus: 0.0001 }, ['pids.max 7', 'cpu.weight 1']],
+    [1, { memoryBytes: null, processes: 7, cpus: 1000 }, ['pids.max 7', 'cpu.shares 262144']],
+    [2, { memoryBytes: null, processes: 7, cpus: 1000 }, ['pids.max 7', 'cpu.weight 10000']],
+  ] as const)('version %i: %j', (version, limits, expected) => {
+    const files = limitFiles(version, ALL, limits)
+    expect(files.map(({ name, value, optional }) => `${name} ${value}${optional ? ' if there' : ''}`)).toEqual(expected)
+  })
+
+  test.each([1, 2] as const)('version %i: nothing is written for a controller that is not there', (version) => {
+    const limits = { memoryBytes: 1000, processes: 7, cpus: 2 }
+    expect(limitFiles(version, new Set(), limits)).toEqual([])
+    for (const controller of ALL)
+      for (const { name } of limitFiles(version, new Set([controller]), limits))
+        expect(name.startsWith(`${controller}.`)).toBe(true)
+  })
+})
+
+describe('the verdict on an exit', () => {
+  const nothing: ExitEvidence = {
+    exitCode: null,
+    stopOrdered: false,
+    stopError: null,
+    oomKills: 0,
+    oomMark: null,
+    memoryLimitBytes: 100,
+    missing: null,
+  }
+  const fenced = { stopOrdered: true, stopError: { name: 'agent-fenced', message: '' } }
+  const oomMark = { usedBytes: 120, limitBytes: 100 }
+
+  test.each<[string, Partial<ExitEvidence>, number | null, string | null]>([
+    ['success', { exitCode: 0 }, 0, null],
+    ['a failure', { exitCode: 3 }, 3, null],
+    ['success in spite of an ordered stop', { exitCode: 0, stopOrdered: true }, 0, null],
+    ['ended by the stop', { exitCode: 143, stopOrdered: true }, 143, null],
+    ['killed by the stop', { stopOrdered: true }, 137, null],
+    ['ended by the fence', { exitCode: 143, ...fenced }, 143, 'agent-fenced'],
+    ['killed by the fence', fenced, 137, 'agent-fenced'],
+    ['left with 0 when the fence told it to end', { exitCode: 0, ...fenced }, 0, 'agent-fenced'],
+    ['out of memory behind the fence', { oomKills: 1, ...fenced }, 137, 'oom-killed'],
+    ['gone', {}, null, 'kernel-vanished'],
+    ['a child lost to the limit, success', { exitCode: 0, oomKills: 2 }, 0, null],
+    ['killed by the cgroup', { exitCode: 137, oomKills: 1 }, 137, 'oom-killed'],
+    ['failed for want of a killed child', { exitCode: 1, oomKills: 1 }, 1, 'oom-killed'],
+    ['killed by the cgroup with its shim', { oomKills: 1 }, 137, 'oom-killed'],
+    ['killed by the watcher', { oomMark }, 137, 'oom-killed'],
+    ['no program', { exitCode: 127, missing: 'not there' }, 127, 'command-not-found'],
+    ['no program, stopped', { exitCode: 127, missing: 'not there', stopOrdered: true }, 127, null],
+    ['ended by itself before the watcher’s kill', { exitCode: 2, oomMark }, 2, null],
+  ])('%s', (_name, evidence, exitCode, error) => {
+    const verdict = judgeExit({ ...nothing, ...evidence })
+    expect(verdict.exitCode).toBe(exitCode)
+    expect(verdict.error?.name ?? null).toBe(error)
+    expect(verdict.oomKilled).toBe(error === 'oom-killed')
+  })
+
+  test('numbers are shown', () => {
+    expect(judgeExit({ ...nothing, oomMark }).error?.message).toMatch(/120.*100/)
+    expect(judgeExit({ ...nothing, oomKills: 1 }).error?.message).toContain('100')
+  })
+})
+
+describe('where a log is cut', () => {
+  const MIB = 1024 * 1024
+
+  it.each([
+    [0, 0, 0, 0],
+    [3, 16, 0, 3],
+    [16, 0, 0, 0],
+    [17, 0, 1, 0],
+    [40, 2, 26, 0],
+    [40, 40, 32, 32],
+    [7, 40, 0, 31],
+  ])('of %i and %i MiB, %i and %i are left out', (stdout, stderr, ...leftOut) => {
+    const cuts = cutLog({ STDOUT: stdout * MIB, STDERR: stderr * MIB })
+    expect([cuts.STDOUT.leftOut / MIB, cuts.STDERR.leftOut / MIB]).toEqual(leftOut)
+  })
+
+  it('keeps what fits, counts every lost byte, and never keeps more than there is room for', () => {
+    const size = fc.integer({ min: 0, max: 64 * MIB })
+    checkProperty(
+      fc.property(size, size, (STDOUT, STDERR) => {
+        const cuts = Object.values(cutLog({ STDOUT, STDERR }))
+        const kept = cuts.reduce((sum, { head, tail }) => sum + head + tail, 0)
+        expect(kept).toBe(Math.min(STDOUT + STDERR, LOG_BYTES_PER_KERNEL_MAX))
+        for (const cut of cuts) {
+          expect(cut.head + cut.leftOut + cut.tail).toBe(cut.size)
+          expect(cut.head).toBe(Math.min(cut.size, LOG_HEAD_BYTES_PER_STREAM_MAX))
+          expect(cut.tail).toBeLessThanOrEqual(LOG_BYTES_PER_KERNEL_MAX - LOG_HEAD_BYTES_PER_STREAM_MAX)
+          // The last shipped byte is the file's last.
+          if (cut.tail > 0) expect(shippedBytes(cut) + tailShift(cut)).toBe(cut.size)
+        }
+      }),
+    )
+  })
+})
+
+describe('where UTF-8 is cut', () => {
+  test('any text cut at any byte comes back whole from its pieces', () => {
+    checkProperty(
+      fc.property(anyText({ maxLength: 30 }), fc.integer({ min: 4, max: 9 }), (text, size) => {
+        const bytes = Buffer.from(text.replaceAll('\0', 'n'))
+        let read = ''
+        for (let offset = 0; offset < bytes.length;) {
+          const piece = bytes.subarray(offset, offset + size)
+          const length = utf8CutLength(piece)
+          read += readableText(piece.subarray(0, length))
+          offset += length
+        }
+        expect(read).toBe(bytes.toString('utf8'))
+      }),
+    )
+  })
+
+  test('any bytes move on and read without NUL', () => {
+    checkProperty(
+      fc.property(fc.uint8Array({ minLength: 4, maxLength: 40 }), (bytes) => {
+        expect(bytes.length - utf8CutLength(bytes)).toBeLessThanOrEqual(3)
+        expect(readableText(bytes)).not.toContain('\0')
+      }),
+    )
+  })
+})
