@@ -270,13 +270,4 @@ describe('termination of a waiting session', () => {
       expect((await decisionRow(db, id))?.phase).not.toBe('CANCELLED')
     },
   )
-
-  it('a session that was retried has ended, and its child runs', async () => {
-    const { server, db } = given
-    const id = await failed()
-    await advanceClock(db, 11)
-    await server.run('dispatch-retries')
-    await expect(terminate(id)).rejects.toMatchObject({ code: 'SESSION_ALREADY_FINISHED' })
-    expect(await chainRows(db, id)).toMatchObject([{ status: 'ERROR' }, { status: 'PENDING' }])
-  })
 })

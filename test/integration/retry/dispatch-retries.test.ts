@@ -129,19 +129,36 @@ describe('races', () => {
         expect(await given.sql(`SELECT FROM audit_log WHERE action = 'retry.cancel'`)).toEqual([])
       })
 
-      it.each([
-        ['updateRetry', updateNow, 'NO_PENDING_RETRY'],
-        ['terminateSession', terminateSession, 'SESSION_ALREADY_FINISHED'],
-      ] as const)('a person who calls %s meanwhile is too late, and changes nothing', async (_name, change, code) => {
+      it('a person who ends the chain meanwhile ends the child: the chain is cancelled', async () => {
         const id = await dueRetry()
         const { server: first, gate } = heldServer(at)
         const running = first.run('dispatch-retries')
         await gate.reached
-        const changing = change(given.server.context, { sessionId: id }).catch((error: unknown) => error)
+        const ending = terminateSession(given.server.context, { sessionId: id, reason: 'wrong input' })
         await somebodyWaits()
         gate.open()
         await running
-        expect(await changing).toMatchObject({ code })
+        const ended = await ending
+        const [, child, ...more] = await chainRows(given.db, id)
+        expect(more).toEqual([])
+        expect(ended).toEqual({ sessionId: child!.id })
+        expect(child).toMatchObject({ status: 'CANCELLED' })
+        await given.server.run('decide-retries', 'dispatch-retries')
+        expect(await given.sql('SELECT state, cancelled_by FROM chains')).toEqual([
+          { state: 'CANCELLED', cancelled_by: 'ada' },
+        ])
+      })
+
+      it('a person who changes the policy meanwhile is too late, and changes nothing', async () => {
+        const id = await dueRetry()
+        const { server: first, gate } = heldServer(at)
+        const running = first.run('dispatch-retries')
+        await gate.reached
+        const changing = updateNow(given.server.context, { sessionId: id }).catch((error: unknown) => error)
+        await somebodyWaits()
+        gate.open()
+        await running
+        expect(await changing).toMatchObject({ code: 'NO_PENDING_RETRY' })
         await expectOneChild(id)
         expect(await given.sql('SELECT DISTINCT max_retries FROM sessions')).toEqual([{ max_retries: 3 }])
         expect(await given.sql(`SELECT FROM audit_log WHERE action IN ('retry.update', 'retry.cancel')`)).toEqual([])
