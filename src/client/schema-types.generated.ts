@@ -1511,7 +1511,7 @@ export type TerminateSessionInput = {
   force?: boolean | null | undefined;
   /** The reason, for people. */
   reason?: string | null | undefined;
-  /** Id of the session. */
+  /** Id of any session of the chain. */
   sessionId: string;
 };
 

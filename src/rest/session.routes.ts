@@ -92,8 +92,9 @@ const terminateRoute = createRoute({
   method: 'delete',
   path: '/v2/sessions/{id}',
   operationId: 'terminateSession',
-  summary: 'Terminate a session',
-  description: 'It is not retried; a waiting retry is cancelled. The record of the session and its history are kept.',
+  summary: 'End the chain of a session',
+  description:
+    'Terminates the live attempt or cancels the waiting retry of the chain that this session belongs to. The chain is not retried until somebody resubmits it. The response is the session that ends: the newest attempt. All records are kept.',
   tags: ['sessions'],
   request: {
     params: SessionIdParameter,
