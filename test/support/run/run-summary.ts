@@ -58,9 +58,7 @@ export function formatNotBegun(files: readonly FileReport[]): string | null {
   const left = files.filter(({ begun }) => !begun)
   if (left.length === 0) return null
   const lines = left.map(({ path }) => `  ${path}`)
-  return [`NOT RUN: the time for this run (TEST_DEADLINE) was up before ${left.length} files:`, ...lines].join(
-    '\n',
-  )
+  return [`NOT RUN: the time for this run (TEST_DEADLINE) was up before ${left.length} files:`, ...lines].join('\n')
 }
 
 /** The last lines of a run that is green although files failed at first. */
