@@ -167,7 +167,7 @@ test('a revoked token loses its open connections', async () => {
   // Besides the command line itself, and the terminal's shell.
   expect(countRunning(mark)).toBeGreaterThan(2)
   const forward = startCommand(['port-forward', sessionId, `0:${port}`], theirs)
-  const [, here] = await eventually(() => /:(\d+) leads/.exec(forward.output.stdout))
+  const [, here] = await eventually(() => /:(\d+) is forwarded/.exec(forward.output.stdout))
   const socket = connect({ host: '127.0.0.1', port: Number(here) })
   socket.write('first')
   expect(String((await once(socket, 'data'))[0])).toBe('first')
@@ -197,7 +197,9 @@ test('connections lead to a port of the session, and to no other port of the mac
   await once(others, 'listening')
   const { port: other } = others.address() as { port: number }
   const forward = startCommand(['port-forward', sessionId, `0:${port}`, `0:${other}`], environment)
-  const [, mine, foreign] = await eventually(() => /:(\d+) leads[^]*:(\d+) leads/.exec(forward.output.stdout))
+  const [, mine, foreign] = await eventually(() =>
+    /:(\d+) is forwarded[^]*:(\d+) is forwarded/.exec(forward.output.stdout),
+  )
   const echo = async (to: number, what: string) => {
     const socket = connect({ host: '127.0.0.1', port: to, allowHalfOpen: true })
     socket.end(what)

@@ -89,9 +89,12 @@ describeEngines('into a container of %s', (name) => {
     async () => {
       const unserved = await fixedPort()
       const forward = startCommand(['port-forward', sessionId, `0:${port}`, `0:${unserved}`], environment)
-      const [, here, nowhere] = await eventually(() => /:(\d+) leads[^]*:(\d+) leads/.exec(forward.output.stdout), {
-        withinMs: SLOWLY_MS,
-      })
+      const [, here, nowhere] = await eventually(
+        () => /:(\d+) is forwarded[^]*:(\d+) is forwarded/.exec(forward.output.stdout),
+        {
+          withinMs: SLOWLY_MS,
+        },
+      )
       const open = (to = here) => connect({ host: '127.0.0.1', port: Number(to), allowHalfOpen: true })
 
       const kept = open()
@@ -163,7 +166,7 @@ describeEngines('into a container of %s', (name) => {
     // Besides the command line itself, and the terminal's shell.
     expect(countRunning(mark)).toBeGreaterThan(2)
     const forward = startCommand(['port-forward', sessionId, `0:${port}`], theirs)
-    const [, here] = await eventually(() => /:(\d+) leads/.exec(forward.output.stdout), { withinMs: SLOWLY_MS })
+    const [, here] = await eventually(() => /:(\d+) is forwarded/.exec(forward.output.stdout), { withinMs: SLOWLY_MS })
     const socket = connect({ host: '127.0.0.1', port: Number(here) })
     socket.write('first')
     expect(String((await once(socket, 'data'))[0])).toBe('first')
@@ -198,7 +201,7 @@ describeEngines('into a container of %s', (name) => {
     const command = startCommand(['exec', '--no-stdin', sessionId, '--', 'sh', '-c', stubborn], environment)
     await eventually(() => command.output.stdout.includes('ready'))
     const forward = startCommand(['port-forward', sessionId, `0:${port}`], environment)
-    const [, here] = await eventually(() => /:(\d+) leads/.exec(forward.output.stdout), { withinMs: SLOWLY_MS })
+    const [, here] = await eventually(() => /:(\d+) is forwarded/.exec(forward.output.stdout), { withinMs: SLOWLY_MS })
     const socket = connect({ host: '127.0.0.1', port: Number(here) })
     socket.write('first')
     expect(String((await once(socket, 'data'))[0])).toBe('first')

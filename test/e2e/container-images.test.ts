@@ -273,7 +273,7 @@ describe('image digests', () => {
         expect(second).toMatchObject({ imageDigest: DIGEST, requiredImageDigest: null })
         expect(second!.imageDigest).not.toBe(first.imageDigest)
         expect(before!.retryDecision!.explanation).toContain(`attempt 2 runs another image: ${second!.imageDigest}`)
-        expect(await info(second!.sessionId)).toContain(`another image than before: ${first.imageDigest}`)
+        expect(await info(second!.sessionId)).toContain(`the attempt before ran another image: ${first.imageDigest}`)
       },
     )
 

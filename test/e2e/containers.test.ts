@@ -211,7 +211,7 @@ describe('container services', () => {
         expect(none).toMatchObject({ status: 127, stderr: 'no-such-program: not found in the image\n' })
 
         const forward = startCommand(['port-forward', sessionId, `0:${port}`], environment)
-        const [, here] = await eventually(() => /:(\d+) leads/.exec(forward.output.stdout))
+        const [, here] = await eventually(() => /:(\d+) is forwarded/.exec(forward.output.stdout))
         expect(await (await fetch(`http://127.0.0.1:${here}/`)).text()).toBe('from inside\n')
         forward.child.kill('SIGINT')
         await forward.ended

@@ -52,7 +52,7 @@ function socketFault(path: string): string | null {
     return null
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    return code === 'ENOENT' ? 'not there' : code === 'EACCES' ? 'this user may not use it' : String(code)
+    return code === 'ENOENT' ? 'does not exist' : code === 'EACCES' ? 'this user may not use it' : String(code)
   }
 }
 

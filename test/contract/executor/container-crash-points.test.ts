@@ -91,12 +91,12 @@ const POINTS: Record<string, CrashPoint> = {
   },
   'it runs': {
     waits: true,
-    leaves: { script: true, status: /^claimed \w+\nbegan .*\nclocks \d+\.\d+ \d+\n$/, container: 'running' },
+    leaves: { script: true, status: /^claimed \w+\nbegan .*\nclocks \d+(?:\.\d+)? \d+\n$/, container: 'running' },
   },
   'its output is taken': {
     request: { ofContainer: /^GET \S+\/logs\?\S*follow=0/ },
     held: 'request',
-    leaves: { script: true, status: /^claimed \w+\nbegan .*\nclocks \d+\.\d+ \d+\n$/, container: 'exited' },
+    leaves: { script: true, status: /^claimed \w+\nbegan .*\nclocks \d+(?:\.\d+)? \d+\n$/, container: 'exited' },
   },
   'its end is written down': { leaves: { script: true, status: ENDED, container: 'exited' } },
   'its container is to be removed': {

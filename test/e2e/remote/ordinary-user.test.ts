@@ -108,7 +108,7 @@ describe('ordinary user', () => {
         stdout: 'over there',
       })
       const forward = startCommand(['port-forward', id, `0:${port}`], environment)
-      const [, here] = await eventually(() => /:(\d+) leads/.exec(forward.output.stdout))
+      const [, here] = await eventually(() => /:(\d+) is forwarded/.exec(forward.output.stdout))
       expect(await (await fetch(`http://127.0.0.1:${here}/`)).text()).toBe('from inside\n')
       forward.child.kill('SIGINT')
       await forward.ended
