@@ -146,6 +146,7 @@ interface TimeoutOptions {
   queue?: number | None
   terminate?: number
   stopGrace?: number
+  stopGraceMax?: number
   fenceAfter?: number
 }
 
@@ -161,13 +162,14 @@ function groupTimeouts(): Command {
     .option('--queue <duration>', 'time that kernels may wait in the queue of Slurm; `none`: no limit', orNone(seconds))
     .option('--terminate <duration>', 'time for terminating a session; more than --stop-grace', seconds)
     .option('--stop-grace <duration>', 'time between asking a kernel to stop and killing it', seconds)
+    .option('--stop-grace-max <duration>', 'longest such time that a session may ask for', seconds)
     .option(
       '--fence-after <duration>',
       'time without a response after which an agent stops its kernels; at least 10s',
       seconds,
     )
   return act<TimeoutOptions>(command, async ({ client, out, signal }, options, [name]) => {
-    const { terminate: terminateTimeout, stopGrace, fenceAfter } = options
+    const { terminate: terminateTimeout, stopGrace, stopGraceMax, fenceAfter } = options
     const change = {
       pendingTimeout: nullForNone(options.pending),
       prepareTimeout: nullForNone(options.prepare),
@@ -175,6 +177,7 @@ function groupTimeouts(): Command {
       queueTimeout: nullForNone(options.queue),
       terminateTimeout,
       stopGrace,
+      stopGraceMax,
       fenceAfter,
     }
     const changes = Object.values(change).some((value) => value !== undefined)
@@ -194,6 +197,7 @@ const FIELDS = [
   ['queue', 'queueTimeout'],
   ['terminate', 'terminateTimeout'],
   ['stop grace', 'stopGrace'],
+  ['at most', 'stopGraceMax'],
   ['fence after', 'fenceAfter'],
 ] as const
 

@@ -255,7 +255,7 @@ export type VolumesQueryVariables = Exact<{ [key: string]: never; }>;
 
 export type VolumesQuery = { volumes: Array<{ name: string, readOnly: boolean, resourceGroups: Array<string>, agents: number }> };
 
-export type GroupTimeoutsFragment = { pendingTimeout: number | null, prepareTimeout: number | null, createTimeout: number | null, queueTimeout: number | null, terminateTimeout: number, stopGrace: number, fenceAfter: number };
+export type GroupTimeoutsFragment = { pendingTimeout: number | null, prepareTimeout: number | null, createTimeout: number | null, queueTimeout: number | null, terminateTimeout: number, stopGrace: number, stopGraceMax: number, fenceAfter: number };
 
 export type GroupExecutorOptionsFragment = { allowedExecutorOptions: Array<string>, executorOptions: Array<{ key: string, value: string }> };
 
@@ -652,7 +652,7 @@ export type PartialPolicyFragment = { given: Array<string>, maxRetries: number |
 export type RuleFragment = { action: Types.RetryRuleAction, avoid: Types.RetryAvoidance | null, exclude: Types.RetryExclusion | null, delay: number | null, match: { causes: Array<Types.FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
 export type SessionDetailFragment = (
-  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, imageDigest: string | null, requiredImageDigest: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
+  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, imageDigest: string | null, requiredImageDigest: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, stopGrace: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
   & AttemptFragment
 );
 
@@ -1565,6 +1565,7 @@ export const GroupTimeoutsFragmentDoc = new TypedDocumentString(`
   queueTimeout
   terminateTimeout
   stopGrace
+  stopGraceMax
   fenceAfter
 }
     `, {"fragmentName":"GroupTimeouts"}) as unknown as TypedDocumentString<GroupTimeoutsFragment, unknown>;
@@ -2077,6 +2078,7 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   clusterMode
   clusterSize
   batchTimeout
+  stopGrace
   startsAt
   childSession {
     sessionId
@@ -3051,6 +3053,7 @@ export const ResourceGroupsDocument = new TypedDocumentString(`
   queueTimeout
   terminateTimeout
   stopGrace
+  stopGraceMax
   fenceAfter
 }
 fragment GroupExecutorOptions on ResourceGroup {
@@ -3181,6 +3184,7 @@ export const UpdateResourceGroupDocument = new TypedDocumentString(`
   queueTimeout
   terminateTimeout
   stopGrace
+  stopGraceMax
   fenceAfter
 }
 fragment GroupExecutorOptions on ResourceGroup {
@@ -5618,6 +5622,7 @@ fragment SessionDetail on Session {
   clusterMode
   clusterSize
   batchTimeout
+  stopGrace
   startsAt
   childSession {
     sessionId

@@ -331,6 +331,8 @@ export type CreateResourceGroupInput = {
   sequencer?: Sequencer | null | undefined;
   /** Grace period in seconds between asking a kernel to stop and killing it. */
   stopGrace?: number | null | undefined;
+  /** Longest grace period that its sessions may ask for, in seconds. */
+  stopGraceMax?: number | null | undefined;
   /** Timeout in TERMINATING, in seconds; more than `stopGrace`. */
   terminateTimeout?: number | null | undefined;
 };
@@ -413,6 +415,8 @@ export type CreateSessionInput = {
   sessionType?: SessionType | null | undefined;
   /** Earliest start time. */
   startsAt?: string | null | undefined;
+  /** Grace period in seconds between asking its processes to stop and killing them; at most `stopGraceMax` of its resource group. Default: that of the resource group. */
+  stopGrace?: number | null | undefined;
 };
 
 /** Sessions to create. */
@@ -1616,6 +1620,8 @@ export type UpdateResourceGroupInput = {
   sequencer?: Sequencer | null | undefined;
   /** Grace period in seconds between asking a kernel to stop and killing it. */
   stopGrace?: number | null | undefined;
+  /** Longest grace period that its sessions may ask for, in seconds. */
+  stopGraceMax?: number | null | undefined;
   /** Timeout in TERMINATING, in seconds; more than `stopGrace`. */
   terminateTimeout?: number | null | undefined;
 };

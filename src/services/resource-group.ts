@@ -60,6 +60,7 @@ const groupOptions = z.strictObject({
   terminateTimeout: timeout.nullish(),
   fenceAfter: seconds(FENCE_AFTER_MIN_SECONDS).nullish(),
   stopGrace: seconds(0).nullish(),
+  stopGraceMax: seconds(0).nullish(),
   allowedSessionTypes: z
     .array(z.enum(['BATCH', 'INTERACTIVE', 'INFERENCE']))
     .min(1)
@@ -204,6 +205,7 @@ function changedOptions(before: GroupOptions, input: ParsedOptions): GroupOption
     terminateTimeoutMs: input.terminateTimeout ?? before.terminateTimeoutMs,
     fenceAfterMs: input.fenceAfter ?? before.fenceAfterMs,
     stopGraceMs: input.stopGrace ?? before.stopGraceMs,
+    stopGraceMaxMs: input.stopGraceMax ?? before.stopGraceMaxMs,
     allowedSessionTypes: input.allowedSessionTypes ?? before.allowedSessionTypes,
     executorOptions: input.executorOptions ?? before.executorOptions,
     allowedExecutorOptions: input.allowedExecutorOptions ?? before.allowedExecutorOptions,

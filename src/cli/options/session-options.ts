@@ -20,6 +20,7 @@ export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions
   executorOption?: [string, string][]
   mount?: MountInput[]
   startsAt?: string
+  stopGrace?: number
   /** Ids or names of sessions; `sessionInput` expects ids. */
   dependsOn?: string[]
   concurrencyKey?: string
@@ -113,6 +114,7 @@ export function addTemplateOptions(command: Command): Command {
     .option('--cluster-size <n>', 'number of kernels', wholeNumber)
     .addOption(choice('--cluster-mode <mode>', 'how the kernels are distributed over agents', API_ENUMS.ClusterMode))
     .addOption(choice('--type <type>', 'kind of session; only batch sessions are retried', API_ENUMS.SessionType))
+    .option('--stop-grace <duration>', 'time between asking its processes to stop and killing them, like 5m', seconds)
     .option('--concurrency-key <key>', 'sessions with this key run one at a time')
     .option('--concurrency-limit <n>', 'maximum number of sessions with that key at a time (default: 1)', wholeNumber)
 }
@@ -156,6 +158,7 @@ export function sessionInput(options: SessionOptions, command: readonly string[]
     labels: label?.map(([key, value]) => ({ key, value })),
     resourceSlots: slotsOf(options),
     batchTimeout: timeout,
+    stopGrace: options.stopGrace,
     priority: options.priority,
     resourceGroup: options.resourceGroup,
     ...agentLists(options),

@@ -47,6 +47,8 @@ export interface KernelSpec {
   /** All kernels of this session that are assigned to this agent, if there is more than one. */
   gang?: KernelGang | null
   batchTimeoutMs?: number | null
+  /** Time between asking its processes to stop and killing them, unless the stop is forced. */
+  stopGraceMs?: number
   /** Options for the executor, such as a Slurm partition: the resource group's, overridden by the session's. */
   executorOptions?: Record<string, string>
   /**

@@ -26,6 +26,7 @@ export const KERNEL_VARIABLES = {
   REPRISE_CHECKPOINT:
     'The checkpoint of earlier attempts in it: `none`, `here`, `fetched` (copied from elsewhere), or `missing` (there is one, but it could not be obtained)',
   REPRISE_CHECKPOINT_ATTEMPT: 'The attempt that left it, also if it is missing; empty for `none`, and if it is unknown',
+  REPRISE_STOP_GRACE: 'Seconds between the request to stop (SIGTERM) and SIGKILL',
   REPRISE_VERDICT_FILE:
     'A file that the program may write to say why it failed ([format](retry-policy.md#what-a-program-says))',
 } as const

@@ -40,6 +40,7 @@ const options = (t: Fields) => ({
       'Seconds without a response after which an agent stops its kernels by itself, at least 10. An agent applies a change at its next registration.',
   }),
   stopGrace: t.float({ description: 'Grace period in seconds between asking a kernel to stop and killing it.' }),
+  stopGraceMax: t.float({ description: 'Longest grace period that its sessions may ask for, in seconds.' }),
   allowedSessionTypes: t.field({
     type: [SessionTypeEnum],
     description: 'Session types accepted by the group. Not empty.',

@@ -101,6 +101,11 @@ export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
       select: { stopGraceMs: true },
       resolve: ({ stopGraceMs }) => stopGraceMs / 1000,
     }),
+    stopGraceMax: t.float({
+      description: 'Longest grace period that its sessions may ask for, in seconds.',
+      select: { stopGraceMaxMs: true },
+      resolve: ({ stopGraceMaxMs }) => stopGraceMaxMs / 1000,
+    }),
     allowedSessionTypes: t.expose('allowedSessionTypes', {
       type: [SessionTypeEnum],
       description: 'Types of sessions that may be created in it.',

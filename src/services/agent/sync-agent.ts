@@ -218,7 +218,6 @@ function specOf(source: OrderSource) {
     maxRetries,
     parentSessionId,
     retryCause,
-    stopGraceMs: _,
     secretEnviron: __,
     environ,
     clusterMode,

@@ -15,6 +15,7 @@ import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-text.ts
 import {
   agentIds,
   batchTimeout,
+  stopGrace,
   besideOtherFaults,
   checkSecrets,
   command,
@@ -56,6 +57,7 @@ const fields = z.strictObject({
   clusterSize: z.int().min(1).max(CLUSTER_SIZE_MAX).default(1),
   clusterMode: z.enum(['SINGLE_NODE', 'MULTI_NODE']).default('SINGLE_NODE'),
   batchTimeout: batchTimeout.nullish(),
+  stopGrace: stopGrace.nullish(),
   startsAt: startsAt.nullish(),
   priority: priority.default(PRIORITY_DEFAULT),
   labels: labels.default({}),

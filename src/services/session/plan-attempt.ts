@@ -107,6 +107,7 @@ export function planFirstAttempt(
     secretEnviron,
     kernelIds: Array.from({ length: clusterSize }, () => uuidv7()),
     batchTimeout: spec.batchTimeout ?? null,
+    stopGrace: spec.stopGrace ?? null,
     concurrencyKey: spec.concurrencyKey ?? null,
     concurrencyLimit: spec.concurrencyLimit ?? null,
     startsAt: startsAt?.toISOString() ?? null,
@@ -126,6 +127,10 @@ function groupIssues(value: ParsedCreateSession, group: GroupScope): ValidationI
     if (group.executorOptions.includes(key)) continue
     const message = `resource group ${value.resourceGroup} lets sessions set ${group.executorOptions.join(', ') || 'no executor options'}`
     issues.push({ path: `executorOptions.${index}.key`, message })
+  }
+  if ((value.stopGrace ?? 0) > group.stopGraceMax) {
+    const message = `resource group ${value.resourceGroup} allows at most ${group.stopGraceMax} s (its stopGraceMax)`
+    issues.push({ path: 'stopGrace', message })
   }
   return issues
 }

@@ -17,6 +17,7 @@ export interface GroupOptions {
   terminateTimeoutMs: number
   fenceAfterMs: number
   stopGraceMs: number
+  stopGraceMaxMs: number
   allowedSessionTypes: SessionType[]
   /** Executor options of all its sessions. */
   executorOptions: ExecutorOptions
@@ -40,7 +41,7 @@ const LOCK_SQL = `
 SELECT sequencer, selector, tries_max AS "triesMax", reschedules_max AS "reschedulesMax",
   pending_timeout_ms AS "pendingTimeoutMs", prepare_timeout_ms AS "prepareTimeoutMs",
   create_timeout_ms AS "createTimeoutMs", queue_timeout_ms AS "queueTimeoutMs", terminate_timeout_ms AS "terminateTimeoutMs",
-  fence_after_ms AS "fenceAfterMs", stop_grace_ms AS "stopGraceMs",
+  fence_after_ms AS "fenceAfterMs", stop_grace_ms AS "stopGraceMs", stop_grace_max_ms AS "stopGraceMaxMs",
   to_json(allowed_session_types) AS "allowedSessionTypes", executor_options AS "executorOptions",
   allowed_executor_options AS "allowedExecutorOptions", drained_at IS NOT NULL AS draining,
   drain_reason AS "drainReason"
@@ -55,7 +56,8 @@ const WRITE_SQL = `
 UPDATE resource_groups SET sequencer = $2, selector = $3, tries_max = $4, reschedules_max = $5, pending_timeout_ms = $6,
   prepare_timeout_ms = $7, create_timeout_ms = $8, terminate_timeout_ms = $9, fence_after_ms = $10, stop_grace_ms = $11,
   allowed_session_types = $12::session_type[], drained_at = CASE WHEN $13 THEN coalesce(drained_at, reprise_now()) END,
-  drain_reason = $14, executor_options = $15, allowed_executor_options = $16, queue_timeout_ms = $17
+  drain_reason = $14, executor_options = $15, allowed_executor_options = $16, queue_timeout_ms = $17,
+  stop_grace_max_ms = $18
 WHERE name = $1`
 
 export async function writeGroupOptions(tx: Queryable, name: string, options: GroupOptions): Promise<void> {
@@ -77,6 +79,7 @@ export async function writeGroupOptions(tx: Queryable, name: string, options: Gr
     JSON.stringify(options.executorOptions),
     options.allowedExecutorOptions,
     options.queueTimeoutMs,
+    options.stopGraceMaxMs,
   ])
 }
 
@@ -107,7 +110,8 @@ export async function countGroupUsers(tx: Queryable, name: string): Promise<Grou
 const DELETE_SQL = `
 UPDATE resource_groups g SET deleted_at = reprise_now(), sequencer = DEFAULT, selector = DEFAULT, tries_max = DEFAULT,
   reschedules_max = DEFAULT, pending_timeout_ms = DEFAULT, prepare_timeout_ms = DEFAULT, create_timeout_ms = DEFAULT,
-  queue_timeout_ms = DEFAULT, terminate_timeout_ms = DEFAULT, fence_after_ms = DEFAULT, stop_grace_ms = DEFAULT, allowed_session_types = DEFAULT,
+  queue_timeout_ms = DEFAULT, terminate_timeout_ms = DEFAULT, fence_after_ms = DEFAULT, stop_grace_ms = DEFAULT,
+  stop_grace_max_ms = DEFAULT, allowed_session_types = DEFAULT,
   executor_options = DEFAULT, allowed_executor_options = DEFAULT, drained_at = NULL, drain_reason = NULL
 WHERE g.name = $1`
 

@@ -137,6 +137,32 @@ export function executorConformance(
       expect(performance.now() - stoppedAt).toBeGreaterThan(280)
     })
 
+    describe('the grace period covers every process', () => {
+      async function startFamily(how: 'saves' | 'stubborn'): Promise<string> {
+        const kernelId = start(fixture.commands.family!(how))
+        await eventually(async () => (await outputOf(kernelId)).match(/ready/g)?.length === 2, { withinMs: 120_000 })
+        return kernelId
+      }
+      const outputOf = async (kernelId: string) => (await executor.readLog(kernelId, 'STDOUT', 0, 65_536)).text
+
+      test('processes that outlive the program save their work', async ({ skip }) => {
+        if (fixture.commands.family === null) skip()
+        const kernelId = await startFamily('saves')
+        executor.stop(kernelId, 1, 120_000)
+        expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 143, stopped: true })
+        expect((await outputOf(kernelId)).match(/saved/g)).toHaveLength(2)
+      })
+
+      test('those that do not heed it are killed when it is over', async ({ skip }) => {
+        if (fixture.commands.family === null) skip()
+        const kernelId = await startFamily('stubborn')
+        const stoppedAt = performance.now()
+        executor.stop(kernelId, 1, 500)
+        expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ stopped: true })
+        expect(performance.now() - stoppedAt).toBeGreaterThan(480)
+      })
+    })
+
     test('a later stop shortens the grace', async () => {
       const kernelId = start(fixture.commands.stubborn)
       await isReady(kernelId)

@@ -11,6 +11,11 @@ export interface Commands {
   hang: string[]
   /** Says `ready` once it does not heed SIGTERM any more. */
   stubborn: string[]
+  /**
+   * Ends at SIGTERM, unlike its children: one in its own process group, one in a session of its own. They say `ready`.
+   * At SIGTERM they say `saved` a moment later and end, or with `stubborn` go on. Null where there are no processes.
+   */
+  family: ((how: 'saves' | 'stubborn') => string[]) | null
   /** One line to STDOUT, then success. */
   print(text: string): string[]
   /** null where nothing limits memory. */

@@ -9,6 +9,7 @@ executorConformance('noop', async () => ({
     exit: (code) => ['noop', 'exit', String(code)],
     hang: ['noop', 'hang'],
     stubborn: ['noop', 'stubborn'],
+    family: null,
     print: (text) => ['noop', 'print', text],
     outOfMemory: { command: ['noop', 'oom'], mem: '1' },
     vanish: ['noop', 'vanish'],

@@ -13,11 +13,19 @@ import { eventually } from '../../support/eventually.ts'
 import type { Commands, ExecutorFixture } from './executor-subject.ts'
 import { type Arrangement, isolationOf } from './isolation-of.ts'
 
+/** A program with SIGTERM's usual effect whose children are in its process group and in a session of their own. */
+const family = (how: 'saves' | 'stubborn') => {
+  const onTerm = how === 'saves' ? 'sleep 0.3; echo saved; exit' : ':'
+  const child = `trap "${onTerm}" TERM; echo ready; while :; do sleep 0.05; done`
+  return ['sh', '-c', `sh -c '${child}' & setsid sh -c '${child}' & exec sleep 1000`]
+}
+
 export const processCommands: Commands = {
   succeed: ['true'],
   exit: (code) => ['sh', '-c', `exit ${code}`],
   hang: ['sleep', '1000'],
   stubborn: ['sh', '-c', 'trap "" TERM; echo ready; while :; do sleep 0.05; done'],
+  family,
   print: (text) => ['echo', text],
   outOfMemory: { command: ['sh', '-c', 'head -c 400000000 /dev/zero | tail'], mem: String(48 * 1024 * 1024) },
   vanish: ['sh', '-c', 'kill -KILL 0'],

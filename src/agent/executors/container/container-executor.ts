@@ -34,7 +34,7 @@ import type { EngineDescription } from './engine/engine-answers.ts'
 import { connectToContainer, execInContainer } from './exec-in-container.ts'
 import { launchKernel, prepareKernel, type RunScript } from './launch-kernel.ts'
 import { createImagePuller } from './engine/pull-image.ts'
-import { createMemoryWatch, stopKernel } from './stop-kernel.ts'
+import { createGraceWatch, createMemoryWatch, stopKernel } from './stop-kernel.ts'
 import { createSessionNetworks } from './session-networks.ts'
 import { openPulledImages } from './engine/pulled-images.ts'
 import pLimit from 'p-limit'
@@ -145,12 +145,14 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       chainWatch.wake()
       publisher.wake()
       memoryWatch.wake()
+      graceWatch.wake()
     },
   }
   const watch = createContainerWatch(host)
   const chainWatch = createChainWatch(host)
   const publisher = createPublisher(host)
   const memoryWatch = createMemoryWatch(host)
+  const graceWatch = createGraceWatch(host)
   const chains = createChainDrops(host)
 
   return {
@@ -178,6 +180,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       host.images.close()
       chainWatch.close()
       memoryWatch.close()
+      graceWatch.close()
       const closed = port.close()
       await watch.close()
       host.contact.close()

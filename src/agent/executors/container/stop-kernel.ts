@@ -5,8 +5,12 @@ import * as directory from '../kernels/kernel-directory.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import { EngineSilentError } from './engine/engine-client.ts'
+import { readlinkSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { createPasses, type Passes } from '../../../waiting/passes.ts'
+import { inNamespaceOf, pidNamespace } from '../process/exec/connect-to-kernel.ts'
+import { isAlive, kernelIdOf, readProcStat, scanProcesses, signalProcess } from '../process/proc-stat.ts'
 import { lookAt } from '../process/limits/memory-watch.ts'
 
 const AGAIN_MS = 1_000
@@ -37,14 +41,70 @@ export function killKernel(host: ContainerHost, kernel: ContainerKernel): void {
 }
 
 /**
- * Sends SIGTERM until the engine has received it, so that a program has its grace period even if the engine has just
- * restarted.
+ * Asks every process of the container to end. Its first process, the init, would end as soon as the program has ended,
+ * and the others would be killed with it. So it is suspended until nothing else is left, or the grace period is over.
+ *
+ * If the agent may not signal the container's processes, or there is no init, the engine sends SIGTERM to the first
+ * process only. It is sent until the engine has received it, so that a program has its grace period even if the engine
+ * has just restarted.
  */
 async function terminate(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
+  if (await holdFirst(host, kernel)) return
   while (!(await signal(host, kernel, 'SIGTERM'))) {
     await wait(AGAIN_MS, { ref: false })
     if (host.registry.closed || hasEnded(kernel) || (kernel.killAt ?? 0) <= Date.now()) return
   }
+}
+
+/** Programs that engines and images use as a container's first process, and that only wait for the others. */
+const INITS = /^(docker-init|podman-init|catatonit|tini(-static)?|dumb-init)$/
+
+async function holdFirst(host: ContainerHost, kernel: ContainerKernel): Promise<boolean> {
+  const { first, id } = kernel
+  if (first === null || !isAlive(first) || !isInit(first.pid)) return false
+  // The engine may name processes of another machine.
+  if ((await kernelIdOf(first)) !== id || !isAlive(first)) return false
+  // An earlier instance has suspended it, and has asked the others.
+  const isHeld = readProcStat(first.pid)?.state === 'T'
+  if (!signalProcess(first.pid, 'SIGSTOP')) return false
+  kernel.held = true
+  if (!isHeld) for (const pid of inNamespaceOf(first.pid)) if (pid !== first.pid) signalProcess(pid, 'SIGTERM')
+  host.wake()
+  return true
+}
+
+function isInit(pid: number): boolean {
+  try {
+    return INITS.test(basename(readlinkSync(`/proc/${pid}/exe`)))
+  } catch {
+    return false
+  }
+}
+
+const HELD_INTERVAL_MS = 100
+
+/** Lets the first processes of stopped containers continue when nothing else is left in them. */
+export function createGraceWatch(host: ContainerHost): Passes {
+  const held = () => [...host.registry.kernels.values()].filter((kernel) => kernel.held && !hasEnded(kernel))
+
+  async function pass(): Promise<void> {
+    const living = scanProcesses().filter(({ state }) => !'ZX'.includes(state))
+    const byNamespace = Map.groupBy(living, ({ pid }) => pidNamespace(pid))
+    for (const kernel of held()) {
+      const { first } = kernel
+      const namespace = first !== null && isAlive(first) ? pidNamespace(first.pid) : null
+      if (namespace !== null && (byNamespace.get(namespace)?.length ?? 0) > 1) continue
+      kernel.held = false
+      if (namespace !== null) signalProcess(first!.pid, 'SIGCONT')
+    }
+  }
+
+  return createPasses({
+    pauseMs: () => (host.registry.closed || held().length === 0 ? null : HELD_INTERVAL_MS),
+    pauseMinMs: HELD_INTERVAL_MS,
+    pass,
+    failed: (error) => host.log.warn({ error: messageOf(error) }, 'stopped containers could not be watched'),
+  })
 }
 
 /** @returns false if the engine does not answer */

@@ -3,6 +3,7 @@ import { delimiter, join } from 'node:path'
 import type { FoundCheckpoint } from '../../../domain/agent/checkpoint.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
+import { KERNEL_ID_VARIABLE } from './proc-stat.ts'
 
 /**
  * What `image` means to the process executor: an environment, and an interpreter for commands that are not programs.
@@ -64,9 +65,6 @@ function isExecutableFile(path: string): boolean {
   }
 }
 
-/** Identifies processes that left the kernel's session. */
-export const KERNEL_ID_VARIABLE = 'REPRISE_KERNEL_ID' satisfies KernelVariable
-
 /**
  * Only PATH and LANG come from the agent's own environment. The session's variables override all others except those
  * of kernelVariables.
@@ -111,6 +109,11 @@ export function kernelVariables(
     ['REPRISE_CHECKPOINT' satisfies KernelVariable, found?.state.toLowerCase() ?? 'none'],
     ['REPRISE_CHECKPOINT_ATTEMPT' satisfies KernelVariable, String(found?.attempt ?? '')],
     ['REPRISE_VERDICT_FILE' satisfies KernelVariable, places.verdict],
+    ...(spec.stopGraceMs === undefined ? [] : [stopGrace(spec.stopGraceMs)]),
     ...(spec.portVariable && port !== null ? [[spec.portVariable, String(port)] as [string, string]] : []),
   ]
+}
+
+function stopGrace(ms: number): [string, string] {
+  return ['REPRISE_STOP_GRACE' satisfies KernelVariable, String(ms / 1000)]
 }

@@ -1,10 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
 
 /** The fields of `/proc/<pid>/stat` that are used here. */
 export interface ProcStat {
   pid: number
   state: string
   parent: number
+  /** Process group. */
+  group: number
   session: number
   /** Clock ticks since boot. Together with pid and boot id this identifies a process uniquely. */
   startTicks: number
@@ -47,6 +51,7 @@ export function parseProcStat(line: string): ProcStat | null {
     pid: Number.parseInt(line, 10),
     state: fields[0] ?? '',
     parent: Number(fields[1]),
+    group: Number(fields[2]),
     session: Number(fields[3]),
     startTicks: Number(fields[19]),
     residentPages: Number(fields[21]),
@@ -97,8 +102,76 @@ export function uptimeSeconds(): number {
   return Number.parseFloat(readFileSync('/proc/uptime', 'latin1'))
 }
 
-/** @returns false if there is no such process or group */
-export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
+/** Identifies processes that left the kernel's session. */
+export const KERNEL_ID_VARIABLE = 'REPRISE_KERNEL_ID' satisfies KernelVariable
+
+/**
+ * Reads the kernel's id from a process's environment. Not synchronous, because the operating system reads it from the
+ * process's memory, which may be swapped out.
+ */
+export async function kernelIdOf({ pid }: Pick<ProcStat, 'pid'>): Promise<string | null> {
+  const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
+  const entry = environ.split('\0').find((each) => each.startsWith(`${KERNEL_ID_VARIABLE}=`))
+  return entry?.slice(KERNEL_ID_VARIABLE.length + 1) ?? null
+}
+
+/** A kernel whose processes are wanted. */
+export interface RootedKernel {
+  id: string
+  /** The process from which the others descend. */
+  first: Pick<ProcStat, 'pid' | 'startTicks'>
+}
+
+/** How long a process that belongs to no kernel is not checked again. It may become a kernel's by another `exec`. */
+const STRANGER_FOR_MS = 1_000
+
+/**
+ * Finds the processes of all these kernels in one scan: the descendants of a kernel's first process, the members of
+ * that process's session, and processes that left both but have the kernel's id in their environment.
+ *
+ * @param strangers processes that belong to no kernel, kept from one scan to the next
+ */
+export async function findProcesses(
+  kernels: readonly RootedKernel[],
+  strangers = new Map<string, number>(),
+): Promise<{ id: string; stat: ProcStat }[]> {
+  const byFirst = new Map(kernels.map(({ id, first }) => [first.pid, id]))
+  const ids = new Set(kernels.map(({ id }) => id))
+  const oldest = Math.min(...kernels.map(({ first }) => first.startTicks))
+  const all = new Map(scanProcesses().map((stat) => [stat.pid, stat]))
+  const found: { id: string; stat: ProcStat }[] = []
+  const now = performance.now()
+  for (const [key, until] of strangers) if (until < now) strangers.delete(key)
+  for (const stat of all.values()) {
+    const id = ownerOf(stat, all, byFirst) ?? (stat.startTicks < oldest ? undefined : await byEnvironment(stat))
+    if (id !== undefined) found.push({ id, stat })
+  }
+  return found
+
+  async function byEnvironment(stat: ProcStat): Promise<string | undefined> {
+    const key = `${stat.pid} ${stat.startTicks}`
+    if (strangers.has(key)) return undefined
+    const id = await kernelIdOf(stat)
+    if (id !== null && ids.has(id)) return id
+    strangers.set(key, now + STRANGER_FOR_MS)
+    return undefined
+  }
+}
+
+function ownerOf(
+  stat: ProcStat,
+  all: ReadonlyMap<number, ProcStat>,
+  byFirst: ReadonlyMap<number, string>,
+): string | undefined {
+  for (let at: ProcStat | undefined = stat; at !== undefined; at = all.get(at.parent)) {
+    const id = byFirst.get(at.pid) ?? byFirst.get(at.session)
+    if (id !== undefined) return id
+  }
+  return undefined
+}
+
+/** @returns false if there is no such process or group, or if this process may not signal it */
+export function signalProcess(pid: number, signal: NodeJS.Signals | number): boolean {
   try {
     return process.kill(pid, signal)
   } catch {

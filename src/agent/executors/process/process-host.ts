@@ -49,6 +49,12 @@ export interface ProcessHost {
   wake(): void
 }
 
+/** The process group that was asked to end, and processes that must not be asked. */
+export interface Asked {
+  group: number
+  spared: readonly number[]
+}
+
 export interface ProcessKernel extends KernelEntry {
   shim: { pid: number; startTicks: number } | null
   /** True if the shim writes to this instance's pipe. Otherwise the agent polls for its end. */
@@ -72,6 +78,8 @@ export interface ProcessKernel extends KernelEntry {
   watched: boolean
   /** The command could not take signals yet, so the stop has still to reach it. */
   signalPending: boolean
+  /** Processes outside the command's group that have still to be asked to end; null if there are none to look for. */
+  toAsk: Asked | null
   killed: boolean
   /** The shim has ended. The end is reported only once nothing that the command started is left. */
   ending: { exitCode: number | null; endedAt: string } | null
@@ -97,6 +105,7 @@ export function newProcessKernel(spec: KernelSpec, assignment: number, path: str
     notedBytes: 0,
     watched: false,
     signalPending: false,
+    toAsk: null,
     killed: false,
     ending: null,
     swept: false,

@@ -10,7 +10,7 @@ import { createLeftoverSweep } from './leftover-sweep.ts'
 import { readStatus, statusTimes } from '../kernels/kernel-directory.ts'
 import { giveUpLaunch, LAUNCH_TIMEOUT_MS } from './launch-kernel.ts'
 import { isAlive, signalProcess } from './proc-stat.ts'
-import { killKernel, signalCommand } from './signal-kernel.ts'
+import { askToEnd, killKernel } from './signal-kernel.ts'
 
 export function handleShimMessage(host: ProcessHost, message: ShimMessage): void {
   const kernel = host.registry.kernels.get(message.kernelId)
@@ -125,7 +125,7 @@ function hasWork(host: ProcessHost): boolean {
 }
 
 function isAwaited(kernel: ProcessKernel): boolean {
-  return kernel.killed || kernel.ending !== null || kernel.signalPending
+  return kernel.killed || kernel.ending !== null || kernel.signalPending || kernel.toAsk !== null
 }
 
 /** Handles what no message announces: overdue launches, expired grace periods, and shims that have died. */
@@ -135,7 +135,7 @@ function checkLife(host: ProcessHost, kernel: ProcessKernel, now: number): void 
   }
   if (kernel.ending !== null) return concludeEnd(host, kernel)
   if (kernel.phase !== 'RUNNING' || kernel.shim === null) return
-  if (kernel.signalPending && !kernel.killed) kernel.signalPending = !signalCommand(kernel, 'SIGTERM')
+  if (kernel.signalPending && !kernel.killed) kernel.signalPending = !askToEnd(host, kernel)
   if (!kernel.killed && kernel.killAt !== null && kernel.killAt <= Date.now()) killKernel(host, kernel)
   if (now < kernel.nextLifeCheckAt) return
   kernel.nextLifeCheckAt = now + lifePause(kernel)

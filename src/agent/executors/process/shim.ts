@@ -6,6 +6,12 @@ import { launchCommand } from './isolation/launch-command.ts'
 import { exportsOf, programOf, quote } from './shell.ts'
 
 /**
+ * The signal that tells the first process of a PID namespace of a stop: SIGSTKFLT, which nothing else sends. Programs
+ * send others to their whole process group, which the first process belongs to.
+ */
+export const STOP_NOTICE = 16
+
+/**
  * The shim: one `sh` per kernel, which leads the kernel's session and process group and runs in the kernel's directory.
  * Unless the command leaves something behind, it uses only builtins, so it starts no process but the command's.
  *
@@ -28,15 +34,18 @@ import { exportsOf, programOf, quote } from './shell.ts'
  * - The times of the command's begin and end are read from the same clock. The start time in the stat line comes from
  *   another clock in containers with their own uptime (LXC), so it cannot be compared with them for a time limit.
  * - The time of the command's end is read at once: its leftovers do not count against its time limit.
+ * - Leftovers of a command that is being stopped keep the grace period, as the command does: with the mark `stop`, the
+ *   shim waits until they have ended. Once the grace period is over, the agent kills the shim and all of them.
  * - Usage is read once nothing of the command is left, and is written before `exit`. It comes from the cgroup's
  *   meters, which count everything, and from the shim's own stat line, which counts processes that were waited for. In
  *   a PID namespace that is everything, too, since the first process waits for orphans.
  * - The command that enters the isolation starts with the agent's rights, so it must not get data of the session. An
  *   inner shell, which has already given up these rights, reads environment and command from its input.
- * - In a PID namespace that shell is the first process, and leads its own session. It sets no traps: the operating
- *   system does not send the first process signals that it has no handler for. The command has the default actions from
- *   its fork on, so no signal is lost once the fork is seen. The shell writes `inside` when it will fork only the
- *   command.
+ * - In a PID namespace that shell is the first process, and leads its own session. The operating system does not send
+ *   it signals that it has no handler for, so the command has the default actions from its fork on, and no signal is
+ *   lost once the fork is seen. The shell writes `inside` when it will fork only the command.
+ * - When the first process ends, the operating system kills everything in the namespace. So it handles one signal,
+ *   STOP_NOTICE, which tells it of a stop: it then waits for the leftovers itself.
  * - The pipe (fd 8) informs the running agent; the file informs a later one.
  * - The last line kills what the command left in the group, and the shim itself.
  */
@@ -79,6 +88,7 @@ ${enter}echo 500 2>/dev/null >/proc/self/oom_score_adj
 ${commandOf(options)}) >>stdout 2>>stderr
 code=$?
 read -r at rest </proc/uptime
+${cgroup === null ? LEFT_IN_SESSION : leftInGroup(cgroup)}while [ -e stop ] && left; do sleep 0.05; done
 ${leave}${readUsage(cgroup?.meters ?? { memory: null, cpu: null })}say "exit $code"
 kill -KILL 0
 `
@@ -89,6 +99,20 @@ function enterGroup({ paths }: KernelCgroup): string {
   const entries = paths.map((path) => `echo 0 >>${quote(`${path}/cgroup.procs`)}`)
   return `{ ${entries.join(' && ')}; } 2>/dev/null || say outside\n`
 }
+
+function leftInGroup({ path }: KernelCgroup): string {
+  return `left() { read -r pid <${quote(`${path}/cgroup.procs`)}; }\n`
+}
+
+/** Only living processes of the shim's session count. */
+const LEFT_IN_SESSION = `left() {
+  for each in /proc/[0-9]*/stat; do
+    read -r stat <"$each" && set -- \${stat##*) } && [ "$4" = $$ ] || continue
+    case $1$each in [ZX]* | *"/$$/stat") ;; *) return 0 ;; esac
+  done
+  return 1
+}
+`
 
 /**
  * Kills everything in the group. Forbids forks first, since with cgroups of version 1 processes are killed one by one.
@@ -139,8 +163,12 @@ function asFirstProcess({ places }: Launch, bounds: string, command: string, pro
   return `exec 7>&-
 cd ${quote(places.work)} || exit 126
 ${count}${bounds}
+stopped=''
+trap stopped=yes ${STOP_NOTICE}
 echo inside >&9
 exec 9>&-
 (${command}) </dev/null
-exit $?`
+code=$?
+while [ -n "$stopped" ] && kill -s 0 -- -1 2>/dev/null; do sleep 0.05 || break; done
+exit $code`
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { readStatus } from '../kernels/kernel-directory.ts'
 import { isAlive, readProcStat, scanProcesses, signalProcess } from './proc-stat.ts'
-import type { ProcessHost, ProcessKernel } from './process-host.ts'
+import type { Asked, ProcessHost, ProcessKernel } from './process-host.ts'
+import { STOP_NOTICE } from './shim.ts'
 import { parseStatus } from '../kernels/shim-status.ts'
 
 /** Signals the shim's group. Checks the shim first: while it is alive, the group cannot belong to anything else. */
@@ -10,24 +11,50 @@ function signalGroup(kernel: ProcessKernel, signal: NodeJS.Signals): void {
 }
 
 /**
- * Signals the command and its process group. The process that creates the namespaces does not pass signals on, but
- * would die of them. So in a namespace the signal goes to the group of the namespace's first process, which is a
- * descendant of the shim.
+ * Asks everything that the kernel runs to end: the command's process group, and every other process of the kernel. No
+ * process is asked twice, since many programs take a second SIGTERM as an order to give up at once.
+ *
+ * The process that creates the namespaces does not pass signals on, but would die of them. So in a namespace the signal
+ * goes to the group of the namespace's first process, which is a descendant of the shim.
  *
  * @returns false if the command cannot take signals yet
  */
-export function signalCommand(kernel: ProcessKernel, signal: NodeJS.Signals): boolean {
+export function askToEnd(host: ProcessHost, kernel: ProcessKernel): boolean {
+  const { shim } = kernel
   if (!kernel.namespaced) {
-    signalGroup(kernel, signal)
+    signalGroup(kernel, 'SIGTERM')
+    if (shim !== null) askOthers(host, kernel, { group: shim.pid, spared: [shim.pid] })
     return true
   }
   const { innerPid, inside } = parseStatus(readStatus(kernel.path))
   if (innerPid === null || !inside) return false
   if (!hasChild(innerPid)) return false
   const launcher = readProcStat(innerPid)?.parent ?? 0
-  if (kernel.shim !== null && readProcStat(launcher)?.parent === kernel.shim.pid && isAlive(kernel.shim))
-    signalProcess(-innerPid, signal)
+  if (shim === null || readProcStat(launcher)?.parent !== shim.pid || !isAlive(shim)) return true
+  signalProcess(innerPid, STOP_NOTICE)
+  signalProcess(-innerPid, 'SIGTERM')
+  askOthers(host, kernel, { group: innerPid, spared: [shim.pid, launcher, innerPid] })
   return true
+}
+
+/** How often the members of a cgroup are read for processes that were started meanwhile. */
+const ASKING_ROUNDS_MAX = 5
+
+/** Without a cgroup, the leftover sweep finds the other processes, in one scan for all kernels. */
+function askOthers({ cgroups }: ProcessHost, kernel: ProcessKernel, asked: Asked): void {
+  if (cgroups === null || kernel.cgroup === null) {
+    kernel.toAsk = asked
+    return
+  }
+  const known = new Set(asked.spared)
+  for (let round = 0; round < ASKING_ROUNDS_MAX; round++) {
+    const more = cgroups.members(kernel.cgroup).filter((pid) => !known.has(pid))
+    if (more.length === 0) return
+    for (const pid of more) {
+      known.add(pid)
+      if (readProcStat(pid)?.group !== asked.group) signalProcess(pid, 'SIGTERM')
+    }
+  }
 }
 
 /**
@@ -43,11 +70,13 @@ function hasChild(pid: number): boolean {
   }
 }
 
-/** Stops the command. A shim that has not begun yet finds the stop mark, and does not run the command. */
+/**
+ * Stops the command. A shim that has not begun yet finds the stop mark, and does not run the command.
+ */
 export function stopCommand(host: ProcessHost, kernel: ProcessKernel, first: boolean): void {
   if (kernel.phase !== 'RUNNING') return
   if (kernel.killAt === null || kernel.killAt <= Date.now()) return killKernel(host, kernel)
-  if (first) kernel.signalPending = !signalCommand(kernel, 'SIGTERM')
+  if (first) kernel.signalPending = !askToEnd(host, kernel)
   host.wake()
 }
 

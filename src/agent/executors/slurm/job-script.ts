@@ -1,6 +1,20 @@
 import { quote } from '../process/shell.ts'
 
 /**
+ * Functions for the processes that have left the kernel's process group: they have the kernel's id in their
+ * environment. `to_others SIGNAL GROUP` signals those that are not in the group.
+ */
+const OTHERS_FUNCTIONS = `others() { grep -lsxz "REPRISE_KERNEL_ID=$id" /proc/[0-9]*/environ; }
+to_others() {
+  name=$1 group=$2
+  for each in $(others); do
+    each=\${each#/proc/} each=\${each%/environ}
+    read -r stat <"/proc/$each/stat" && set -- \${stat##*) } && [ "$3" != "$group" ] && kill "-$name" "$each"
+  done 2>/dev/null
+}
+`
+
+/**
  * Ends the command when the agent's lease has expired, and carries out a stop when Slurm's controller is down.
  *
  *   keeper <lease> <kernel's directory> <process group> <copy> <counter> <uptime when seen> <ttl> <status>
@@ -11,11 +25,14 @@ import { quote } from '../process/shell.ts'
  *   copy on a file system of the node, and counts a line once its newline is written. If there can be no copy, the
  *   lease that the job began with is the last.
  * - The copy exists already, or is empty. Its name is on the command line, which other users of the node can read.
+ * - It works until nothing of the kernel is left: neither the process group, nor any other process with the kernel's id
+ *   in its environment.
  * - `ending fence` and `stopping` are written to `status` before the first signal, unless the directory hangs.
- *   `killed fence` is written when nothing of the process group is left.
+ *   `killed fence` is written when nothing of the kernel is left.
  */
-export const KEEPER_SCRIPT = `lease=$1 kernel=$2 group=$3 copy=$4 last=$5 seen=$6 ttl=$7 status=$8
+export const KEEPER_SCRIPT = `lease=$1 kernel=$2 group=$3 copy=$4 last=$5 seen=$6 ttl=$7 status=$8 id=\${2##*/}
 cd /
+${OTHERS_FUNCTIONS}left() { kill -0 "$group" || kill -0 -"$group" || [ -n "$(others)" ]; }
 digits() {
   case $1 in '' | *[!0-9]*) return 1 ;; esac
 }
@@ -41,8 +58,7 @@ renew() {
   seen=$((\${up%.*} - age))
 }
 finish() {
-  kill -KILL -"$group"
-  while kill -0 -"$group"; do sleep 1; done
+  while kill -KILL -"$group"; to_others KILL "$group"; kill -0 -"$group" || [ -n "$(others)" ]; do sleep 1; done
   [ -z "$1" ] || echo "killed $1" >>"$status" &
   sleep 5
   rm -f "$copy"
@@ -50,7 +66,7 @@ finish() {
 }
 told=no
 sleep 1
-while kill -0 "$group" || kill -0 -"$group"; do
+while left; do
   if [ -n "$copy" ] && read -r counter renewed lasts stop signalled <"$copy" && [ -n "$signalled" ]; then
     if [ "$counter" != "$last" ] && [ "$counter" != '?' ] && digits "$renewed" && digits "$lasts"; then
       last=$counter written=$renewed ttl=$lasts
@@ -61,6 +77,7 @@ while kill -0 "$group" || kill -0 -"$group"; do
         echo stopping >>"$status" &
         sleep 1
         kill -TERM -"$group"
+        to_others TERM "$group"
       }
       told=yes
       [ "$(date +%s)" -le "\${stop%???}" ] || finish ''
@@ -71,6 +88,7 @@ while kill -0 "$group" || kill -0 -"$group"; do
     echo 'ending fence' >>"$status" &
     sleep 1
     kill -TERM -"$group"
+    to_others TERM "$group"
     sleep 4
     finish fence
   fi
@@ -100,6 +118,8 @@ kill -KILL 0
  * - The lease must be young before the claim, because the agent may have been down while the job waited. A job that
  *   has waited for long also waits for a renewal, so that the age does not depend on the clocks of two machines.
  * - The command's process group exists only once its `setsid` has run. Until then signals go to the process.
+ * - A stop asks every process of the kernel to end, and the script waits for those that are left when the command has
+ *   ended. When the grace period is over, the keeper kills them.
  * - A trapped signal makes `wait` return, with a special status, whether or not the child still lives. So the script
  *   waits again. A shell that has already reported the child's status may no longer know it (127).
  * - Everything in arithmetic must be digits: bash evaluates a text there, and runs the commands in it.
@@ -166,7 +186,10 @@ caught() {
   signalled=yes
   [ -z "$child" ] || pass
 }
-pass() { kill -TERM -"$child" 2>/dev/null || kill -TERM "$child" 2>/dev/null; }
+${OTHERS_FUNCTIONS}pass() {
+  kill -TERM -"$child" 2>/dev/null || kill -TERM "$child" 2>/dev/null
+  to_others TERM "$child"
+}
 trap caught TERM
 trap interrupted=yes HUP INT QUIT USR1 USR2
 [ -e "$kernel/spec.json" ] || exit 0
@@ -215,6 +238,9 @@ while :; do
   [ -n "$interrupted" ] || break
 done
 read -r up rest </proc/uptime
+if [ -n "$signalled" ] || [ -e "$kernel/stop" ]; then
+  while [ -n "$(others)" ]; do sleep 0.2; done
+fi
 kill -KILL -"$child" 2>/dev/null
 echo "ran $began $up" >&9
 echo "exit $code" >&9

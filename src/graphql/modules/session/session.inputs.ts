@@ -45,6 +45,10 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
     clusterSize: t.int({ defaultValue: 1, description: 'Number of kernels.' }),
     clusterMode: t.field({ type: ClusterModeEnum, description: 'How its kernels are distributed over agents.' }),
     batchTimeout: t.float({ description: 'Batch timeout: seconds that user code may run.' }),
+    stopGrace: t.float({
+      description:
+        'Grace period in seconds between asking its processes to stop and killing them; at most `stopGraceMax` of its resource group. Default: that of the resource group.',
+    }),
     startsAt: t.field({ type: 'DateTime', description: 'Earliest start time.' }),
     priority: t.int({ defaultValue: 10, description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
     labels: t.field({ type: [LabelInput], description: 'Labels of your choice.' }),

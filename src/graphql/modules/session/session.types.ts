@@ -222,6 +222,10 @@ export const SessionNode = builder.prismaNode('Session', {
       nullable: true,
       description: 'Batch timeout: seconds that user code may run.',
     }),
+    stopGrace: t.exposeFloat('stopGrace', {
+      nullable: true,
+      description: 'Grace period in seconds that it asked for; null means that of its resource group.',
+    }),
     startsAt: t.expose('startsAt', { type: 'DateTime', nullable: true, description: 'Earliest start time.' }),
     priority: t.exposeInt('priority', { description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
     labels: t.field({

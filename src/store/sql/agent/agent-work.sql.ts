@@ -4,9 +4,10 @@ import type { FailureCause } from '../../../domain/session/failure.ts'
 import type { ClusterMember, ExecutorOptions, SealedVariable } from '../../../domain/session/kernel-environment.ts'
 import type { ClusterMode, SessionType } from '../../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../database.ts'
+import { STOP_GRACE_MS } from '../session/claim-sessions.sql.ts'
 
 /** The fields of a kernel's specification that are not read for orders. */
-type NotRead = 'checkpoint' | 'executorOptions'
+type NotRead = 'checkpoint' | 'executorOptions' | 'stopGraceMs'
 
 /** The data from which orders to agents are built. */
 export interface OrderSource extends Omit<KernelSpec, NotRead> {
@@ -53,7 +54,7 @@ SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.c
       WHERE e.chain_id = s.chain_id AND e.attempt < s.attempt AND d.details -> 'avoid' -> 'agents' ? k.agent_id::text
         AND f.agent_id = k.agent_id AND f.host IS NOT NULL AND NOT f.stopped AND (f.status = 'ERROR' OR f.exit_code <> 0)
       GROUP BY f.host ORDER BY attempt DESC LIMIT ${AGENTS_NAMED_MAX}) AS failed) END AS "avoidHosts",
-  CASE WHEN s.terminate_force OR k.terminated_at IS NOT NULL THEN 0 ELSE g.stop_grace_ms END AS "stopGraceMs",
+  CASE WHEN s.terminate_force OR k.terminated_at IS NOT NULL THEN 0 ELSE ${STOP_GRACE_MS} END AS "stopGraceMs",
   c.generation AS "checkpointGeneration",
   CASE WHEN (c.files > 0 OR c.files IS NULL) AND (c.attempt < s.attempt OR c.attempt = s.attempt AND c.assignment < k.assignment) THEN c.attempt END AS "checkpointAttempt",
   CASE WHEN c.dropped_at IS NULL THEN c.store END AS "checkpointStore",

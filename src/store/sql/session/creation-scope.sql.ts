@@ -28,6 +28,7 @@ export async function readProjectScopes(
 
 const GROUPS_SQL = `
 SELECT g.name, to_json(g.allowed_session_types) AS allowed, g.allowed_executor_options AS "executorOptions",
+  g.stop_grace_max_ms / 1000.0::float8 AS "stopGraceMax",
   NOT EXISTS (SELECT FROM agents a WHERE a.resource_group = g.name AND a.ports IS NOT FALSE AND a.status <> 'TERMINATED')
     AND EXISTS (SELECT FROM agents a WHERE a.resource_group = g.name AND a.status <> 'TERMINATED') AS "isPortless"
 FROM resource_groups g WHERE g.name = ANY($1::text[]) AND g.deleted_at IS NULL`
@@ -36,6 +37,8 @@ FROM resource_groups g WHERE g.name = ANY($1::text[]) AND g.deleted_at IS NULL`
 export interface GroupScope extends GroupTypes {
   /** Keys of the options that sessions may set. */
   executorOptions: string[]
+  /** In seconds. */
+  stopGraceMax: number
 }
 
 export async function readGroupScopes(db: Queryable, names: readonly string[]): Promise<Map<string, GroupScope>> {

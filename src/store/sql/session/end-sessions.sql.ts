@@ -1,4 +1,5 @@
 import type { Queryable } from '../../database.ts'
+import { STOP_GRACE_MS } from './claim-sessions.sql.ts'
 import { ASKED_ANEW, ENDED_ANEW, ENDED_ANEW_SETS, FAILED_BY_KERNEL, TIMED_OUT } from './promotion-parts.sql.ts'
 import { insertStatusEvents } from '../event/event-data.sql.ts'
 
@@ -128,7 +129,8 @@ WITH locked AS (
   WHERE (k.slots_held OR NOT k.confirmed_gone) AND k.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
     AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED') AND s.terminated_at < reprise_now() - make_interval(secs => $1 / 1000.0)
     AND (k.status <> 'TERMINATING'
-      OR k.status_changed_at < reprise_now() - make_interval(secs => g.terminate_timeout_ms / 1000.0))
+      OR k.status_changed_at < reprise_now() - make_interval(secs =>
+        (g.terminate_timeout_ms + greatest(0, ${STOP_GRACE_MS} - g.stop_grace_ms)) / 1000.0))
   ORDER BY k.id LIMIT $2 FOR NO KEY UPDATE OF k
 )
 UPDATE kernels k SET

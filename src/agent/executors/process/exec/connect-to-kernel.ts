@@ -10,8 +10,7 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { readdir, readlink } from 'node:fs/promises'
 import { readStatus } from '../../kernels/kernel-directory.ts'
 import { parseStatus } from '../../kernels/shim-status.ts'
-import { scanProcesses } from '../proc-stat.ts'
-import { kernelIdOf } from '../leftover-sweep.ts'
+import { kernelIdOf, scanProcesses } from '../proc-stat.ts'
 
 const CONNECT_WITHIN_MS = 5_000
 const LIFE_CHECK_MS = 500
@@ -178,7 +177,8 @@ export function inNamespaceOf(first: number | null): number[] {
   return scanProcesses().flatMap(({ pid }) => (pidNamespace(pid) === namespace ? [pid] : []))
 }
 
-function pidNamespace(pid: number | null): string | null {
+/** Returns the process's PID namespace; null if it cannot be read. */
+export function pidNamespace(pid: number | null): string | null {
   try {
     return pid === null ? null : readlinkSync(`/proc/${pid}/ns/pid`)
   } catch {

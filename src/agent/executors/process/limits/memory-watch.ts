@@ -4,10 +4,10 @@ import { messageOf } from '../../../../observability/error-message.ts'
 import { createPasses, type Passes } from '../../../../waiting/passes.ts'
 import { readStatus } from '../../kernels/kernel-directory.ts'
 import {
+  findProcesses,
   peakResidentBytes,
-  type ProcStat,
   readPageBytes,
-  scanProcesses,
+  type RootedKernel,
   ticksPerSecond,
   uptimeSeconds,
 } from '../proc-stat.ts'
@@ -15,7 +15,6 @@ import type { ProcessHost, ProcessKernel } from '../process-host.ts'
 import { parseStatus } from '../../kernels/shim-status.ts'
 import { killKernel } from '../signal-kernel.ts'
 import { noteUsage } from '../end-kernel.ts'
-import { kernelIdOf } from '../leftover-sweep.ts'
 
 /** A program can exceed its limit for this long: about 80 MB if it allocates a gigabyte per second. */
 const WATCH_INTERVAL_MS = 80
@@ -135,16 +134,6 @@ function enforce(host: ProcessHost, kernel: ProcessKernel, usedBytes: number): v
   killKernel(host, kernel)
 }
 
-/** How long a process that belongs to no kernel is not checked again. It may become a kernel's by another `exec`. */
-const STRANGER_FOR_MS = 1_000
-
-/** A kernel whose processes are counted. */
-interface WatchedKernel {
-  id: string
-  /** The process from which the others descend. */
-  first: Pick<ProcStat, 'pid' | 'startTicks'>
-}
-
 interface Look {
   /** Present resident memory. */
   bytes: number
@@ -155,27 +144,18 @@ interface Look {
 
 /**
  * Sums the resident memory of each kernel's processes, in one scan of all processes. Pages shared by several processes
- * are counted for each of them. A kernel's processes are the descendants of its first process, the members of that
- * process's session, and processes that left both but have its id in their environment.
+ * are counted for each of them.
  *
- * @param strangers processes that belong to no kernel, kept from one scan to the next
+ * @param strangers see `findProcesses`
  * @returns figures by kernel id
  */
 export async function lookAt(
-  watched: readonly WatchedKernel[],
+  watched: readonly RootedKernel[],
   strangers: Map<string, number>,
 ): Promise<Map<string, Look>> {
-  const byFirst = new Map(watched.map(({ id, first }) => [first.pid, id]))
   const pageBytes = readPageBytes()
-  const ids = new Set(watched.map(({ id }) => id))
-  const oldest = Math.min(...watched.map(({ first }) => first.startTicks))
-  const all = new Map(scanProcesses().map((stat) => [stat.pid, stat]))
   const found = new Map<string, Look>()
-  const now = performance.now()
-  for (const [key, until] of strangers) if (until < now) strangers.delete(key)
-  for (const stat of all.values()) {
-    const id = ownerOf(stat, all, byFirst) ?? (stat.startTicks < oldest ? undefined : await byEnvironment(stat))
-    if (id === undefined) continue
+  for (const { id, stat } of await findProcesses(watched, strangers)) {
     const before = found.get(id)
     found.set(id, {
       bytes: (before?.bytes ?? 0) + stat.residentPages * pageBytes,
@@ -184,25 +164,4 @@ export async function lookAt(
     })
   }
   return found
-
-  async function byEnvironment(stat: ProcStat): Promise<string | undefined> {
-    const key = `${stat.pid} ${stat.startTicks}`
-    if (strangers.has(key)) return undefined
-    const id = await kernelIdOf(stat)
-    if (id !== null && ids.has(id)) return id
-    strangers.set(key, now + STRANGER_FOR_MS)
-    return undefined
-  }
-}
-
-function ownerOf(
-  stat: ProcStat,
-  all: ReadonlyMap<number, ProcStat>,
-  byFirst: ReadonlyMap<number, string>,
-): string | undefined {
-  for (let at: ProcStat | undefined = stat; at !== undefined; at = all.get(at.parent)) {
-    const id = byFirst.get(at.pid) ?? byFirst.get(at.session)
-    if (id !== undefined) return id
-  }
-  return undefined
 }
