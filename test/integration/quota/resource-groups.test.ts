@@ -26,7 +26,7 @@ const refusal = (work: Promise<unknown>) =>
 async function group(name: string): Promise<Record<string, unknown>> {
   const [row] = await given.sql(
     `SELECT sequencer, selector, tries_max, reschedules_max, pending_timeout_ms, prepare_timeout_ms, create_timeout_ms,
-       queue_timeout_ms, terminate_timeout_ms, fence_after_ms, stop_grace_ms, to_json(allowed_session_types) AS allowed,
+       queue_timeout_ms, terminate_timeout_ms, fence_after_ms, stop_grace_ms, stop_grace_max_ms, to_json(allowed_session_types) AS allowed,
        executor_options AS options, allowed_executor_options AS allowed_options,
        drained_at IS NOT NULL AS draining, drain_reason, deleted_at IS NOT NULL AS deleted
      FROM resource_groups WHERE name = $1`,
@@ -47,6 +47,7 @@ const DEFAULTS = {
   terminate_timeout_ms: 120_000,
   fence_after_ms: 120_000,
   stop_grace_ms: 10_000,
+  stop_grace_max_ms: 3_600_000,
   allowed: ['BATCH', 'INTERACTIVE', 'INFERENCE'],
   options: {},
   allowed_options: [],

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { FailureError } from '../../../src/domain/session/failure.ts'
 import { tryPauseMs } from '../../../src/domain/session/judge.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
+import { updateResourceGroup } from '../../../src/services/resource-group.ts'
 import { driveAll, sessionIn } from '../../support/sessions/drive-session.ts'
 import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
@@ -193,6 +194,43 @@ describe('a person', () => {
     expect(await statuses(db, id)).toBe('CANCELLED: CANCELLED')
     expect(await sessionRow(db, id)).toMatchObject({ cause: 'USER_CANCELLED', reason: 'no more', result: 'UNDEFINED' })
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'NOT_ELIGIBLE' })
+  })
+
+  it('has the grace period that it asked for, which its agent and its program know, and time to end after it', async () => {
+    const { server, agent, db } = given
+    const { context } = server
+    await updateResourceGroup(context, { name: 'default', stopGrace: 10, stopGraceMax: 600, terminateTimeout: 20 })
+    const refused = await server.create({ stopGrace: 601 }).catch((error: unknown) => error)
+    expect(refused).toMatchObject({
+      issues: [{ path: 'stopGrace', message: expect.stringContaining('at most 600 s') }],
+    })
+    const id = await server.create({ stopGrace: 300.5 })
+    const other = await server.create()
+    await server.run('schedule-sessions', 'prepare-sessions')
+    const { orders: preparations } = await agent.sync()
+    const graces = (orders: readonly object[]) =>
+      orders.map((order) => ('spec' in order ? (order.spec as { stopGraceMs: number }).stopGraceMs : undefined))
+    expect(graces(preparations).toSorted()).toEqual([10_000, 300_500])
+    await agent.comply()
+    await server.run('promote-to-prepared', 'start-sessions')
+    await agent.comply()
+    await server.run('promote-to-running')
+    for (const sessionId of [id, other]) await terminateSession(context, { sessionId })
+    await server.run('terminate-sessions')
+    const { orders } = await agent.sync()
+    expect(orders.map((order) => 'graceMs' in order && order.graceMs).toSorted()).toEqual([10_000, 300_500])
+    // The group's limit, which was lowered meanwhile, applies to the next order.
+    await updateResourceGroup(context, { name: 'default', stopGraceMax: 100 })
+    const { orders: shorter } = await agent.sync()
+    expect(shorter.map((order) => 'graceMs' in order && order.graceMs).toSorted()).toEqual([10_000, 100_000])
+    // 20 s for the group's own 10 s, and as much more for each second of grace beyond these.
+    await advanceClock(db, 30)
+    await server.run('terminate-sessions')
+    expect((await sessionRow(db, other)).status).toBe('TERMINATED')
+    expect((await sessionRow(db, id)).status).toBe('TERMINATING')
+    await advanceClock(db, 90)
+    await server.run('terminate-sessions')
+    expect((await sessionRow(db, id)).status).toBe('TERMINATED')
   })
 
   it('ends a running session: its kernel is stopped, and it is not retried', async () => {

@@ -54,7 +54,7 @@ SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.c
       WHERE e.chain_id = s.chain_id AND e.attempt < s.attempt AND d.details -> 'avoid' -> 'agents' ? k.agent_id::text
         AND f.agent_id = k.agent_id AND f.host IS NOT NULL AND NOT f.stopped AND (f.status = 'ERROR' OR f.exit_code <> 0)
       GROUP BY f.host ORDER BY attempt DESC LIMIT ${AGENTS_NAMED_MAX}) AS failed) END AS "avoidHosts",
-  CASE WHEN s.terminate_force OR k.terminated_at IS NOT NULL THEN 0 ELSE ${STOP_GRACE_MS} END AS "stopGraceMs",
+  CASE WHEN s.terminate_force OR k.terminated_at IS NOT NULL THEN 0 ELSE (${STOP_GRACE_MS}) END AS "stopGraceMs",
   c.generation AS "checkpointGeneration",
   CASE WHEN (c.files > 0 OR c.files IS NULL) AND (c.attempt < s.attempt OR c.attempt = s.attempt AND c.assignment < k.assignment) THEN c.attempt END AS "checkpointAttempt",
   CASE WHEN c.dropped_at IS NULL THEN c.store END AS "checkpointStore",

@@ -58,7 +58,8 @@ const NO_REPORT_AWAITED = `(s.status <> 'TERMINATING' OR NOT ${TIMED_OUT}
  * The grace period of session `s` in group `g`, in milliseconds: the session's own, up to the group's maximum, or the
  * group's.
  */
-export const STOP_GRACE_MS = `coalesce(least(ceil(s.stop_grace * 1000), g.stop_grace_max_ms), g.stop_grace_ms)`
+export const STOP_GRACE_MS = `CASE WHEN s.stop_grace IS NULL THEN g.stop_grace_ms
+  ELSE least(ceil(s.stop_grace * 1000), g.stop_grace_max_ms) END`
 
 const EXPIRED = `(s.status_changed_at < reprise_now() - make_interval(secs => timeout.ms / 1000.0) AND ${NO_KERNEL_QUEUED}
     AND ${NO_REPORT_AWAITED})`
@@ -92,7 +93,7 @@ JOIN resource_groups g ON g.name = s.resource_group
 CROSS JOIN LATERAL (SELECT CASE
   WHEN s.status IN ('SCHEDULED', 'PREPARING', 'PULLING') THEN g.prepare_timeout_ms
   WHEN s.status IN ('PREPARED', 'CREATING') THEN g.create_timeout_ms
-  WHEN s.status = 'TERMINATING' THEN g.terminate_timeout_ms + greatest(0, ${STOP_GRACE_MS} - g.stop_grace_ms) END AS ms) AS timeout
+  WHEN s.status = 'TERMINATING' THEN g.terminate_timeout_ms + greatest(0, (${STOP_GRACE_MS}) - g.stop_grace_ms) END AS ms) AS timeout
 CROSS JOIN LATERAL (SELECT ${QUEUED_TOO_LONG} AS overdue) AS queue
 WHERE s.status = ANY($1::session_status[])
   AND (s.next_try_at IS NULL OR s.next_try_at <= reprise_now())

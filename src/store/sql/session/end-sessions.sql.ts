@@ -130,7 +130,7 @@ WITH locked AS (
     AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED') AND s.terminated_at < reprise_now() - make_interval(secs => $1 / 1000.0)
     AND (k.status <> 'TERMINATING'
       OR k.status_changed_at < reprise_now() - make_interval(secs =>
-        (g.terminate_timeout_ms + greatest(0, ${STOP_GRACE_MS} - g.stop_grace_ms)) / 1000.0))
+        (g.terminate_timeout_ms + greatest(0, (${STOP_GRACE_MS}) - g.stop_grace_ms)) / 1000.0))
   ORDER BY k.id LIMIT $2 FOR NO KEY UPDATE OF k
 )
 UPDATE kernels k SET
