@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { CreateSessionInput } from '../../client/node/index.ts'
 import { messageOf } from '../../observability/error-message.ts'
+import { SESSION_INPUT_FIELDS } from '../options/api-enums.generated.ts'
 import { mounts } from '../options/session-options.ts'
 import { arrayNumbers, future, seconds } from '../options/values.ts'
 import { UsageError } from '../present-error.ts'
@@ -17,13 +18,11 @@ export interface Job {
 type Entry = Readonly<Record<string, unknown>>
 type Parse = (value: unknown) => unknown
 
-/** Parsers of the fields, from the forms that people write to the form of the API. */
-const FIELDS: Readonly<Record<keyof CreateSessionInput, Parse>> = {
-  name: text,
+type Field = keyof typeof SESSION_INPUT_FIELDS
+
+/** Parsers of those fields for which people may write something else than the API takes. */
+const FIELDS: Readonly<Partial<Record<Field, Parse>>> = {
   command: (value) => (typeof value === 'string' ? ['sh', '-c', value] : list(value)),
-  codeSha256: text,
-  project: text,
-  image: text,
   environ: (value) => entries(value, 'name', 'value'),
   secretEnviron: (value) => entries(value, 'name', 'value'),
   labels: (value) => entries(value, 'key', 'value'),
@@ -31,22 +30,25 @@ const FIELDS: Readonly<Record<keyof CreateSessionInput, Parse>> = {
   executorOptions: (value) => entries(value, 'key', 'value'),
   mounts: mountList,
   resourceSlots: (value) => entries(value, 'slot', 'amount'),
-  batchTimeout: (value) => (typeof value === 'string' ? seconds(value) : value),
-  stopGrace: (value) => (typeof value === 'string' ? seconds(value) : value),
   startsAt: (value) => future(String(value instanceof Date ? value.toISOString() : value)),
-  priority: asItIs,
-  resourceGroup: text,
   allowAgents: list,
   avoidAgents: list,
   excludeAgents: list,
-  clusterSize: asItIs,
   clusterMode: word,
   sessionType: word,
   dependsOn: list,
-  concurrencyKey: text,
-  concurrencyLimit: asItIs,
-  creationId: text,
-  retryPolicy: asItIs,
+}
+
+/** Parsers by the type of a field. Numbers with a fraction are durations in seconds, which may be written like `5m`. */
+const TYPES: Readonly<Record<string, Parse>> = {
+  String: text,
+  Float: (value) => (typeof value === 'string' ? seconds(value) : value),
+}
+
+function parserOf(name: string): Parse | undefined {
+  if (!Object.hasOwn(SESSION_INPUT_FIELDS, name)) return undefined
+  const field = name as Field
+  return FIELDS[field] ?? TYPES[SESSION_INPUT_FIELDS[field]] ?? asItIs
 }
 
 /**
@@ -102,8 +104,9 @@ function jobOf(value: unknown, place: string): Job {
   const fields: Record<string, unknown> = {}
   try {
     for (const [name, content] of Object.entries(given)) {
-      const parse = Object.hasOwn(FIELDS, name) ? FIELDS[name as keyof typeof FIELDS] : undefined
-      if (!parse) throw new Error(`there is no field ${name}, but ${Object.keys(FIELDS).join(', ')} and array`)
+      const parse = parserOf(name)
+      if (!parse)
+        throw new Error(`there is no field ${name}, but ${Object.keys(SESSION_INPUT_FIELDS).join(', ')} and array`)
       fields[name] = parse(content)
     }
     return {

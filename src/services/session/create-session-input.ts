@@ -7,6 +7,7 @@ import {
   CONCURRENCY_LIMIT_MAX,
   CREATION_ID_LENGTH_MAX,
   DEPENDENCIES_MAX,
+  GROUP_TIMEOUT_MAX_SECONDS,
   NAME_LENGTH_MAX,
 } from '../../domain/limits.ts'
 import type { SealedVariable } from '../../domain/session/kernel-environment.ts'
@@ -15,7 +16,6 @@ import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-text.ts
 import {
   agentIds,
   batchTimeout,
-  stopGrace,
   besideOtherFaults,
   checkSecrets,
   command,
@@ -57,7 +57,7 @@ const fields = z.strictObject({
   clusterSize: z.int().min(1).max(CLUSTER_SIZE_MAX).default(1),
   clusterMode: z.enum(['SINGLE_NODE', 'MULTI_NODE']).default('SINGLE_NODE'),
   batchTimeout: batchTimeout.nullish(),
-  stopGrace: stopGrace.nullish(),
+  stopGrace: z.number().min(0).max(GROUP_TIMEOUT_MAX_SECONDS).nullish(),
   startsAt: startsAt.nullish(),
   priority: priority.default(PRIORITY_DEFAULT),
   labels: labels.default({}),

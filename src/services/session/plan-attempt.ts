@@ -96,20 +96,14 @@ export function planFirstAttempt(
   const { project: _, dependsOn, clusterSize, creationId, startsAt, retryPolicy: __, ...spec } = value
   return {
     ...FIRST_ATTEMPT,
-    ...spec,
+    ...given(spec),
     id,
     projectId: project.id,
     userId: viewer.userId,
     creationId: creationId ?? id,
     creationDigest: creationId ? inputDigest(value, secretEnviron) : null,
-    image: spec.image ?? null,
-    codeSha256: spec.codeSha256 ?? null,
     secretEnviron,
     kernelIds: Array.from({ length: clusterSize }, () => uuidv7()),
-    batchTimeout: spec.batchTimeout ?? null,
-    stopGrace: spec.stopGrace ?? null,
-    concurrencyKey: spec.concurrencyKey ?? null,
-    concurrencyLimit: spec.concurrencyLimit ?? null,
     startsAt: startsAt?.toISOString() ?? null,
     dependsOnChains: [...new Set(dependsOn.map((sessionId) => scope.chains.get(sessionId)!))],
     chainId: id,
@@ -117,6 +111,13 @@ export function planFirstAttempt(
     retryPolicySources: statedSources(resolved.sources),
     traceParent: currentSpan()?.traceParent ?? null,
   }
+}
+
+type Given<Values> = { [Name in keyof Values]: Exclude<Values[Name], undefined> }
+
+/** Leaves out fields without a value, which have that of a first attempt. */
+function given<Values extends object>(values: Values): Given<Values> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Given<Values>
 }
 
 function groupIssues(value: ParsedCreateSession, group: GroupScope): ValidationIssue[] {

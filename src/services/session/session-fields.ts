@@ -3,7 +3,6 @@ import {
   AGENTS_NAMED_MAX,
   ARGUMENT_BYTES_MAX,
   BATCH_TIMEOUT_SECONDS_MAX,
-  GROUP_TIMEOUT_MAX_SECONDS,
   COMMAND_ARGUMENTS_MAX,
   COMMAND_BYTES_MAX,
   ENVIRON_BYTES_MAX,
@@ -161,8 +160,6 @@ export function checkSecrets(
 }
 
 export const batchTimeout = z.number().positive().max(BATCH_TIMEOUT_SECONDS_MAX)
-
-export const stopGrace = z.number().min(0).max(GROUP_TIMEOUT_MAX_SECONDS)
 
 export const priority = z.int().min(0).max(100)
 

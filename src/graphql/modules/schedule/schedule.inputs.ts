@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { CreateSessionInput } from '../session/session.inputs.ts'
+import { CreateSessionInput } from '../session/session-spec.types.ts'
 import { ScheduleOverlapEnum } from './schedule.types.ts'
 
 const CRON =

@@ -5,88 +5,10 @@ import type { SessionFilterInput } from '../../../services/session/session-where
 import { builder } from '../../builder.ts'
 import { ORDER_FIELDS_MAX } from '../../limits/limits.ts'
 import { DateTimeFilter, IntRange, OrderDirection, StringFilter } from '../filters.inputs.ts'
-import { RetryPolicyInput } from '../retry/retry-policy.types.ts'
 import { FailureCauseEnum, RetryPhaseEnum } from '../retry/retry.enums.ts'
-import {
-  ClusterModeEnum,
-  SessionOriginEnum,
-  SessionResultEnum,
-  SessionStatusEnum,
-  SessionTypeEnum,
-} from './session.types.ts'
-import { EnvVarInput, ExecutorOptionInput, LabelInput, MountInput, ResourceSlotInput } from './values.types.ts'
-
-export const CreateSessionInput = builder.inputType('CreateSessionInput', {
-  description: 'The session to create.',
-  fields: (t) => ({
-    name: t.string({ required: true, description: 'Its name; not necessarily unique.' }),
-    sessionType: t.field({ type: SessionTypeEnum, defaultValue: 'BATCH', description: 'Its type.' }),
-    project: t.string({ defaultValue: 'default', description: 'Name of the project.' }),
-    resourceGroup: t.string({ defaultValue: 'default', description: 'Name of the resource group to run in.' }),
-    image: t.string({
-      description:
-        'Container image of its kernels; for agents without containers, a preset of environment and interpreter.',
-    }),
-    command: t.stringList({ required: true, description: 'The program and its arguments: `["sh", "-c", "exit 3"]`.' }),
-    codeSha256: t.string({
-      description:
-        'SHA-256 of code that was uploaded for the project (`PUT /v2/code/{sha256}`). Its kernels find the files in their working directory.',
-    }),
-    environ: t.field({
-      type: [EnvVarInput],
-      description: 'Environment of its kernels, in addition to the variables set by Reprise.',
-    }),
-    secretEnviron: t.field({
-      type: [EnvVarInput],
-      description:
-        'Secret variables: their values are stored encrypted, are given to kernels at their start, and cannot be read otherwise.',
-    }),
-    resourceSlots: t.field({ type: [ResourceSlotInput], description: 'Resources of each kernel.' }),
-    clusterSize: t.int({ defaultValue: 1, description: 'Number of kernels.' }),
-    clusterMode: t.field({ type: ClusterModeEnum, description: 'How its kernels are distributed over agents.' }),
-    batchTimeout: t.float({ description: 'Batch timeout: seconds that user code may run.' }),
-    stopGrace: t.float({
-      description:
-        'Grace period in seconds between asking its processes to stop and killing them; at most `stopGraceMax` of its resource group. Default: that of the resource group.',
-    }),
-    startsAt: t.field({ type: 'DateTime', description: 'Earliest start time.' }),
-    priority: t.int({ defaultValue: 10, description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
-    labels: t.field({ type: [LabelInput], description: 'Labels of your choice.' }),
-    allowAgents: t.field({
-      type: ['UUID'],
-      description: 'Ids of the only agents that may run it and its retries; an empty list means all.',
-    }),
-    avoidAgents: t.field({
-      type: ['UUID'],
-      description: 'Ids of agents to avoid: used only if no other has free capacity.',
-    }),
-    excludeAgents: t.field({
-      type: ['UUID'],
-      description: 'Ids of agents that must not run it or its retries: it waits if no other agent is left.',
-    }),
-    agentLabels: t.field({ type: [LabelInput], description: 'An agent must have all of these labels to run it.' }),
-    executorOptions: t.field({
-      type: [ExecutorOptionInput],
-      description:
-        "Executor options in addition to those of the resource group, such as the `partition` of a Slurm cluster. Only keys in the group's `allowedExecutorOptions` are allowed. Retries and resubmissions keep them.",
-    }),
-    mounts: t.field({
-      type: [MountInput],
-      description:
-        'Volumes that its kernels mount. It runs on agents that have all of them for its project. Retries and resubmissions keep them.',
-    }),
-    concurrencyKey: t.string({
-      description: 'Only `concurrencyLimit` sessions of its project with this key are placed at the same time.',
-    }),
-    concurrencyLimit: t.int({ description: 'Limit for its `concurrencyKey`, 1 to 1000; 1 if missing.' }),
-    dependsOn: t.field({ type: ['UUID'], description: 'Ids of sessions whose chains must succeed before it starts.' }),
-    creationId: t.string({
-      description:
-        'Idempotency key chosen by the client, unique in the project. The endings `:retry:<number>` and `:resubmission:<number>` are reserved.',
-    }),
-    retryPolicy: t.field({ type: RetryPolicyInput, description: 'Its retry policy.' }),
-  }),
-})
+import { SessionOriginEnum, SessionResultEnum, SessionStatusEnum, SessionTypeEnum } from './session.types.ts'
+import { CreateSessionInput } from './session-spec.types.ts'
+import { LabelInput } from './values.types.ts'
 
 export const CreateSessionsInput = builder.inputType('CreateSessionsInput', {
   description: 'Sessions to create.',

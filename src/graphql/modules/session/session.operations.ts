@@ -21,13 +21,13 @@ import {
 } from '../error.types.ts'
 import { mutation } from '../mutation.ts'
 import {
-  CreateSessionInput,
   CreateSessionsInput,
   SessionFilter,
   SessionOrder,
   sessionOrder,
   TerminateSessionInput,
 } from './session.inputs.ts'
+import { CreateSessionInput } from './session-spec.types.ts'
 import { SessionNode } from './session.types.ts'
 
 builder.queryField('session', (t) =>

@@ -1,6 +1,4 @@
 import { exitSignalOf, failureReason } from '../../../domain/session/failure.ts'
-import type { Mount } from '../../../domain/session/mounts.ts'
-import { secretNames } from '../../../domain/session/kernel-environment.ts'
 import type { SessionAction } from '../../../domain/session/session-spec.ts'
 import { isStarting } from '../../../domain/session/lifecycle.ts'
 import { projectScope } from '../../../services/access/tenants.ts'
@@ -10,18 +8,7 @@ import { builder } from '../../builder.ts'
 import { isUuid, NO_UUID } from '../../ids.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { historyField } from './history.types.ts'
-import {
-  CheckpointType,
-  EnvVar,
-  ExecutorOption,
-  ExitSignalType,
-  Label,
-  labelsOf,
-  MountType,
-  ResourceSlot,
-  slotsOf,
-  UsageType,
-} from './values.types.ts'
+import { CheckpointType, ExitSignalType, UsageType } from './values.types.ts'
 
 export const SessionStatusEnum = builder.enumType('SessionStatus', {
   description: 'Status of a session. TERMINATED, ERROR and CANCELLED are final.',
@@ -180,99 +167,10 @@ export const SessionNode = builder.prismaNode('Session', {
       nullable: true,
       description: 'Who terminated it: the name of the token. Null if no person did.',
     }),
-    image: t.exposeString('image', {
-      nullable: true,
-      description:
-        'Container image of its kernels; for agents without containers, a preset of environment and interpreter.',
-    }),
     imageDigest: t.exposeString('imageDigest', {
       nullable: true,
       description:
         'Digest of the image that its kernels run, `sha256:…`. Null until one of its agents reports it, and for executors without container images.',
-    }),
-    requiredImageDigest: t.exposeString('requiredImageDigest', {
-      nullable: true,
-      description:
-        'Digest of the image that its kernels must run: that of the attempt before, unless its policy has `pinImage: false`.',
-    }),
-    command: t.exposeStringList('command', { description: 'The program and its arguments.' }),
-    environ: t.field({
-      type: [EnvVar],
-      description: 'Environment of its kernels, in addition to the variables set by Reprise.',
-      select: { environ: true },
-      resolve: ({ environ }) => environ as { name: string; value: string }[],
-    }),
-    secretEnviron: t.stringList({
-      description: 'Names of its secret variables, whose values nobody can read.',
-      select: { secretEnviron: true },
-      resolve: (session) => secretNames(session.secretEnviron),
-    }),
-    resourceSlots: t.field({
-      type: [ResourceSlot],
-      description: 'Resources of each kernel.',
-      select: { resourceSlots: true },
-      resolve: ({ resourceSlots }) => slotsOf(resourceSlots),
-    }),
-    clusterSize: t.exposeInt('clusterSize', { description: 'Number of its kernels.' }),
-    clusterMode: t.expose('clusterMode', {
-      type: ClusterModeEnum,
-      description: 'How its kernels are distributed over agents.',
-    }),
-    batchTimeout: t.exposeFloat('batchTimeout', {
-      nullable: true,
-      description: 'Batch timeout: seconds that user code may run.',
-    }),
-    stopGrace: t.exposeFloat('stopGrace', {
-      nullable: true,
-      description: 'Grace period in seconds that it asked for; null means that of its resource group.',
-    }),
-    startsAt: t.expose('startsAt', { type: 'DateTime', nullable: true, description: 'Earliest start time.' }),
-    priority: t.exposeInt('priority', { description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
-    labels: t.field({
-      type: [Label],
-      description: 'Labels given by its client.',
-      select: { labels: true },
-      resolve: ({ labels }) => labelsOf(labels),
-    }),
-    allowAgents: t.expose('allowAgents', {
-      type: ['UUID'],
-      description: 'Ids of the only agents that may run it; an empty list means all.',
-    }),
-    avoidAgents: t.expose('avoidAgents', {
-      type: ['UUID'],
-      description: 'Ids of agents that are used only after all others; those at the end of this list last.',
-    }),
-    excludeAgents: t.expose('excludeAgents', { type: ['UUID'], description: 'Ids of agents that must not run it.' }),
-    agentLabels: t.field({
-      type: [Label],
-      description: 'An agent must have all of them to run it.',
-      select: { agentLabels: true },
-      resolve: ({ agentLabels }) => labelsOf(agentLabels),
-    }),
-    executorOptions: t.field({
-      type: [ExecutorOption],
-      description:
-        'Its own executor options. Options that its resource group does not allow have no effect; this can happen after it was moved to another group, or after the group was changed.',
-      select: { executorOptions: true },
-      resolve: ({ executorOptions }) => labelsOf(executorOptions),
-    }),
-    mounts: t.field({
-      type: [MountType],
-      description: 'Volumes that its kernels mount.',
-      select: { mounts: true },
-      resolve: ({ mounts }) => mounts as unknown as Mount[],
-    }),
-    codeSha256: t.exposeString('codeSha256', {
-      nullable: true,
-      description: 'SHA-256 of the uploaded code that its kernels find in their working directory; null for none.',
-    }),
-    concurrencyKey: t.exposeString('concurrencyKey', {
-      nullable: true,
-      description: 'Only `concurrencyLimit` sessions of its project with this key are placed at the same time.',
-    }),
-    concurrencyLimit: t.exposeInt('concurrencyLimit', {
-      nullable: true,
-      description: 'Limit for its `concurrencyKey`; null if it has none.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When user code started.' }),
