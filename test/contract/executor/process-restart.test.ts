@@ -162,6 +162,21 @@ describe('restarts of the agent', () => {
     expect(await reaches(next, spec.kernelId, 'EXITED')).toMatchObject({ exitCode: 137, error })
   })
 
+  test('a program that was asked to end is not asked again after the restart', async () => {
+    const spec = kernelSpec({
+      command: ['sh', '-c', 'trap "echo asked" TERM; echo ready; while :; do sleep 0.05; done'],
+    })
+    const holder = hold([spec], 'stop')
+    await holder.says('stopped')
+    await eventually(async () =>
+      readFileSync(join(fixture.agentDir, 'kernels', spec.kernelId, 'stdout'), 'utf8').includes('asked'),
+    )
+    await holder.kill()
+    await next.recover()
+    await reaches(next, spec.kernelId, 'EXITED')
+    expect((await readAll(next, spec.kernelId, 'STDOUT')).text).toBe('ready\nasked\n')
+  })
+
   test('one that its agent stopped by its fence, and that ended while there was no agent, was fenced', async () => {
     const spec = kernelSpec({ command: ['sh', '-c', 'trap "sleep 0.5; exit 0" TERM; echo ready; sleep 1000 & wait'] })
     const holder = hold([spec], 'fence')

@@ -75,7 +75,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       prepare: (kernel) => prepareKernel(host, kernel),
       isOutdated: ({ image }, { imageDigest }) => imageDigest != null && image?.digest !== imageDigest,
       launch: (kernel) => launchKernel(host, kernel),
-      stop: (kernel, first) => stopKernel(host, kernel, first),
+      stop: (kernel) => stopKernel(host, kernel),
       isEnding: ({ ending }) => ending !== null,
       outsideFault: ({ spec }) => overfull(host, spec),
       leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
@@ -277,15 +277,12 @@ function recover(host: ContainerHost, kernel: ContainerKernel, record: directory
   kernel.launchedAt = performance.now()
   kernel.containerId = /^claimed ([0-9a-f]+)$/m.exec(text)?.[1] ?? null
   kernel.first = status.shim
-  kernel.killAt = mark?.killAt ?? null
-  kernel.stopError = mark?.error ?? null
-  kernel.stopAt = mark?.at ?? null
   kernel.clocks = record.bootId === host.bootId ? status.clocks : null
   kernel.beganAt = kernel.clocks?.uptime ?? null
   kernel.logsComplete = status.exitCode !== null
   kernel.phase = /^began /m.test(text) ? 'RUNNING' : 'LAUNCHING'
   if (kernel.phase === 'RUNNING') kernel.startedAt = directory.statusTimes(path).startedAt
-  if (mark !== null) host.registry.applyStop(kernel)
+  if (host.registry.readStop(kernel)) host.registry.applyStop(kernel)
   host.advance(kernel)
 }
 

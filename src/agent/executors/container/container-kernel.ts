@@ -73,6 +73,8 @@ export interface ContainerKernel extends KernelEntry {
   launchedAt: number
   /** Set once the container has ended, while its output is fetched. */
   ending: object | null
+  /** Asks its processes to end; null if that has not begun. */
+  terminating: Promise<void> | null
   /** It is being stopped, and its first process is suspended until the others have ended. */
   held: boolean
   /** A time of `performance.now()`. */
@@ -104,6 +106,7 @@ export function newContainerKernel(spec: KernelSpec, assignment: number, path: s
     logsComplete: false,
     launchedAt: 0,
     ending: null,
+    terminating: null,
     held: false,
     killAgainAt: 0,
     askAt: Number.POSITIVE_INFINITY,

@@ -10,19 +10,20 @@ import { statfs } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { createPasses, type Passes } from '../../../waiting/passes.ts'
 import { inNamespaceOf, pidNamespace } from '../process/exec/connect-to-kernel.ts'
-import { isAlive, kernelIdOf, readProcStat, scanProcesses, signalProcess } from '../process/proc-stat.ts'
+import { isAlive, kernelIdOf, scanProcesses, signalProcess } from '../process/proc-stat.ts'
 import { lookAt } from '../process/limits/memory-watch.ts'
 
 const AGAIN_MS = 1_000
 
 /** Stops a kernel. A container that is not claimed yet never runs: its creator finds this claim and removes it. */
-export function stopKernel(host: ContainerHost, kernel: ContainerKernel, first: boolean): void {
+export function stopKernel(host: ContainerHost, kernel: ContainerKernel): void {
   if (kernel.phase === 'LAUNCHING') {
     if (directory.claimStatus(kernel.path, 'never')) host.registry.endBeforeRunning(kernel, kernel.stopError)
     return
   }
   if (kernel.killAt === null || kernel.killAt <= Date.now()) return killKernel(host, kernel)
-  if (first) terminate(host, kernel).catch((error: unknown) => log(host, kernel, error))
+  if (kernel.terminating === null)
+    kernel.terminating = terminate(host, kernel).catch((error: unknown) => log(host, kernel, error))
   host.wake()
 }
 
@@ -49,11 +50,13 @@ export function killKernel(host: ContainerHost, kernel: ContainerKernel): void {
  * has just restarted.
  */
 async function terminate(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
-  if (await holdFirst(host, kernel)) return
+  const isHeld = await holdFirst(host, kernel)
+  if (isHeld || kernel.asked) return host.registry.asked(kernel)
   while (!(await signal(host, kernel, 'SIGTERM'))) {
     await wait(AGAIN_MS, { ref: false })
     if (host.registry.closed || hasEnded(kernel) || (kernel.killAt ?? 0) <= Date.now()) return
   }
+  host.registry.asked(kernel)
 }
 
 /** Programs that engines and images use as a container's first process, and that only wait for the others. */
@@ -64,11 +67,9 @@ async function holdFirst(host: ContainerHost, kernel: ContainerKernel): Promise<
   if (first === null || !isAlive(first) || !isInit(first.pid)) return false
   // The engine may name processes of another machine.
   if ((await kernelIdOf(first)) !== id || !isAlive(first)) return false
-  // An earlier instance has suspended it, and has asked the others.
-  const isHeld = readProcStat(first.pid)?.state === 'T'
   if (!signalProcess(first.pid, 'SIGSTOP')) return false
   kernel.held = true
-  if (!isHeld) for (const pid of inNamespaceOf(first.pid)) if (pid !== first.pid) signalProcess(pid, 'SIGTERM')
+  if (!kernel.asked) for (const pid of inNamespaceOf(first.pid)) if (pid !== first.pid) signalProcess(pid, 'SIGTERM')
   host.wake()
   return true
 }

@@ -50,6 +50,8 @@ export interface StopMark {
   error?: FailureError | null
   /** Machine uptime when the stop was ordered. Absent in marks written by older versions. */
   at?: number
+  /** The processes were asked to end. Another instance must not ask them again: see `askToEnd`. */
+  asked?: boolean
 }
 
 export interface OomMark {

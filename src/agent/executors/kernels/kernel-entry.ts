@@ -50,6 +50,8 @@ export interface KernelEntry extends TimedKernel {
   killAt: number | null
   /** The reason for the stop, if the agent itself ordered it. */
   stopError: FailureError | null
+  /** Its processes were asked to end. Most programs take a second SIGTERM as an order to give up at once. */
+  asked: boolean
   /** Set when this instance has killed the kernel for its use of memory. */
   exceededMemory: OomMark | null
   /** True if it ended after the server had ordered its stop. */
@@ -107,6 +109,7 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
     stopAt: null,
     ranSeconds: null,
     stopError: null,
+    asked: false,
     exceededMemory: null,
     stopped: false,
     lingers: false,

@@ -114,18 +114,36 @@ export function createKernelRegistry<K extends KernelEntry>(
     if (!first && killAt === kernel.killAt) return
     kernel.killAt = killAt
     if (first) Object.assign(kernel, { stopError: error, stopAt: uptimeSeconds() })
-    if (kernel.phase === 'RUNNING' || kernel.handedOver) applyStop(kernel, first)
+    if (kernel.phase === 'RUNNING' || kernel.handedOver) applyStop(kernel)
   }
 
-  function applyStop(kernel: K, first = true): void {
+  function applyStop(kernel: K): void {
     kernel.killAt ??= Date.now()
     if (steps.isAway?.() !== true) writeStop(kernel)
-    steps.stop(kernel, first)
+    steps.stop(kernel)
+  }
+
+  function asked(kernel: K): void {
+    kernel.asked = true
+    if (steps.isAway?.() !== true) writeStop(kernel)
   }
 
   function writeStop(kernel: K): void {
-    const { killAt, stopAt: at, stopError: error } = kernel
-    writeDown(kernel, 'stop', { killAt: killAt!, error, ...(at !== null && { at }) })
+    const { killAt, stopAt: at, stopError: error, asked: wasAsked } = kernel
+    writeDown(kernel, 'stop', {
+      killAt: killAt!,
+      error,
+      ...(at !== null && { at }),
+      ...(wasAsked && { asked: true }),
+    })
+  }
+
+  function readStop(kernel: K): boolean {
+    const mark = directory.readStopMark(kernel.path)
+    if (mark === null) return false
+    const { killAt, error: stopError = null, at: stopAt = null, asked: wasAsked = false } = mark
+    Object.assign(kernel, { killAt, stopError, stopAt, asked: wasAsked })
+    return true
   }
 
   function exceededMemory(kernel: K, mark: directory.OomMark): void {
@@ -299,6 +317,8 @@ export function createKernelRegistry<K extends KernelEntry>(
     stop,
     exceededMemory,
     applyStop,
+    asked,
+    readStop,
     beginAnew(kernel, startWanted) {
       kernel.startWanted = startWanted
       const mark = directory.readStopMark(kernel.path)

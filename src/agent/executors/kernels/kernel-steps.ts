@@ -29,10 +29,10 @@ export interface KernelSteps<K extends KernelEntry> {
   launch(kernel: K): Promise<void>
   /**
    * Ends a kernel that is RUNNING, or LAUNCHING and handed over, at `killAt` at the latest. Called when its stop has
-   * been written to the directory. Called again, with `first` false, when `killAt` comes nearer or the kernel begins to
-   * run.
+   * been written to the directory. Called again when `killAt` comes nearer, the kernel begins to run, or another
+   * instance has taken it over. Calls `registry.asked` once its processes were asked to end, and does not ask again.
    */
-  stop(kernel: K, first: boolean): void
+  stop(kernel: K): void
   /**
    * Whether nothing can be written now. A stop is then not written, but applied again later. If missing, writing always
    * works.
@@ -80,7 +80,11 @@ export interface KernelRegistry<K extends KernelEntry> {
   /** Called when the kernel exceeds its memory limit, and is about to be killed. */
   exceededMemory(kernel: K, mark: directory.OomMark): void
   /** Applies the ordered stop: writes it to the directory, and calls the executor's `stop`. */
-  applyStop(kernel: K, first?: boolean): void
+  applyStop(kernel: K): void
+  /** Called when its processes were asked to end. Written to the directory for a later instance. */
+  asked(kernel: K): void
+  /** Reads the stop that an earlier instance has written. @returns whether there is one */
+  readStop(kernel: K): boolean
   /** Prepares and starts a kernel of an earlier instance again if its command never ran, or ends it. */
   beginAnew(kernel: K, startWanted: boolean): void
   changed(): void

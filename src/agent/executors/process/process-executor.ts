@@ -135,7 +135,7 @@ function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks
       create: newProcessKernel,
       prepare: (kernel) => prepareKernel(host, kernel),
       launch: (kernel) => launchKernel(host, kernel),
-      stop: (kernel, first) => stopCommand(host, kernel, first),
+      stop: (kernel) => stopCommand(host, kernel),
       // Either its end is known and its leftovers are being killed, or the shim has recorded the end and its message is
       // under way.
       isEnding: ({ ending, path }) => ending !== null || parseStatus(readStatus(path)).exitCode !== null,

@@ -40,10 +40,7 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
   kernel.shim = status.shim
   kernel.startedAt = times.startedAt
   kernel.beganAt = status.beganAtSeconds
-  const mark = directory.readStopMark(kernel.path)
-  kernel.killAt = mark?.killAt ?? null
-  kernel.stopError = mark?.error ?? null
-  kernel.stopAt = mark?.at ?? null
+  host.registry.readStop(kernel)
   const sameBoot = record.bootId === host.bootId
   if (status.exitCode !== null) return endKernel(host, kernel, status.exitCode, times.endedAt)
   if (sameBoot && status.shim !== null && isAlive(status.shim)) return resume(host, kernel)

@@ -20,6 +20,12 @@ function signalGroup(kernel: ProcessKernel, signal: NodeJS.Signals): void {
  * @returns false if the command cannot take signals yet
  */
 export function askToEnd(host: ProcessHost, kernel: ProcessKernel): boolean {
+  if (!ask(host, kernel)) return false
+  host.registry.asked(kernel)
+  return true
+}
+
+function ask(host: ProcessHost, kernel: ProcessKernel): boolean {
   const { shim } = kernel
   if (!kernel.namespaced) {
     signalGroup(kernel, 'SIGTERM')
@@ -73,10 +79,10 @@ function hasChild(pid: number): boolean {
 /**
  * Stops the command. A shim that has not begun yet finds the stop mark, and does not run the command.
  */
-export function stopCommand(host: ProcessHost, kernel: ProcessKernel, first: boolean): void {
+export function stopCommand(host: ProcessHost, kernel: ProcessKernel): void {
   if (kernel.phase !== 'RUNNING') return
   if (kernel.killAt === null || kernel.killAt <= Date.now()) return killKernel(host, kernel)
-  if (first) kernel.signalPending = !askToEnd(host, kernel)
+  if (!kernel.asked) kernel.signalPending = !askToEnd(host, kernel)
   host.wake()
 }
 

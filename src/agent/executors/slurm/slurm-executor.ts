@@ -73,7 +73,7 @@ export function createSlurmExecutor(
         watch.wake()
         return launchKernel(host, kernel)
       },
-      stop: (kernel, first) => stop(host, kernel, first),
+      stop: (kernel) => stop(host, kernel),
       isAway: () => host.presence.fault !== null,
       isEnding: (kernel) => host.presence.fault === null && readJobStatus(kernel).exitCode !== null,
       outsideFault: async () => null,
@@ -170,12 +170,13 @@ function observe({ serverHeedsGone, presence }: SlurmHost, kernel: SlurmKernel):
   }
 }
 
-function stop(host: SlurmHost, kernel: SlurmKernel, first: boolean): void {
+function stop(host: SlurmHost, kernel: SlurmKernel): void {
   if (host.presence.fault === null) showStop(host, kernel)
   if (kernel.phase === 'LAUNCHING') return stopUnbegun(host, kernel)
   // The kernels of a gang share the job's script, so only the keeper can stop one of them.
   const alone = gangSize(kernel) === 1
-  if (first && alone && (kernel.killAt ?? 0) > Date.now()) cancelJob(host, kernel, 'TERM')
+  if (!kernel.asked && alone && (kernel.killAt ?? 0) > Date.now() && cancelJob(host, kernel, 'TERM'))
+    host.registry.asked(kernel)
 }
 
 /** Watches a kernel that may be in Slurm as if this instance had submitted it. */
@@ -194,13 +195,10 @@ function recover(host: SlurmHost, kernel: SlurmKernel, { user = null }: director
   kernel.handedOver = true
   kernel.phase = kernel.status.began === null ? 'LAUNCHING' : 'RUNNING'
   if (kernel.phase === 'RUNNING') kernel.startedAt = directory.statusTimes(kernel.outputPath).startedAt
-  const mark = directory.readStopMark(path)
-  kernel.killAt = mark?.killAt ?? null
-  kernel.stopError = mark?.error ?? null
-  kernel.stopAt = mark?.at ?? null
+  const isStopped = host.registry.readStop(kernel)
   // An earlier instance has seen it begin. While it runs, the time before this moment is not counted.
   if (kernel.phase === 'RUNNING') kernel.beganAt = uptimeSeconds()
-  if (mark !== null) host.registry.applyStop(kernel)
+  if (isStopped) host.registry.applyStop(kernel)
 }
 
 function removeBatch({ shared, registry }: SlurmHost, { submit }: SlurmKernel): void {

@@ -152,7 +152,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
  */
 function resume({ registry }: SlurmHost, kernel: SlurmKernel, now: number): void {
   kernel.rowSince = now
-  if (kernel.killAt !== null && kernel.handedOver && !hasEnded(kernel)) registry.applyStop(kernel, false)
+  if (kernel.killAt !== null && kernel.handedOver && !hasEnded(kernel)) registry.applyStop(kernel)
 }
 
 export interface JobWatch {
