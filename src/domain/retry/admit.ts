@@ -99,7 +99,10 @@ export interface Admissible extends Owner {
 export interface Hold<Retry> {
   retry: Retry
   reason: HoldReason
-  /** The scope of the switch or quota that holds it; null if the reason concerns this retry alone. */
+  /**
+   * The scope of the setting (retries switched off, rate limit) or of the quota that holds the retry; null if the
+   * reason concerns this retry alone.
+   */
   scope: RetryScope | QuotaScope | null
   /** The least time to wait. */
   waitMs: number
