@@ -76,7 +76,7 @@ async function sequenceOf(
   return byDominantShare(sessions, { usedByOwner: await readUseByOwner(tx, name), totals })
 }
 
-/** Makes a session prefer agents that have its checkpoint, or are near to it. */
+/** Makes a session prefer agents that have its checkpoint. */
 function towardsCheckpoint(
   session: PendingSession,
   placement: CheckpointPlacement | undefined,

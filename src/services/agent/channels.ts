@@ -49,8 +49,8 @@ export interface ChannelTarget {
 }
 
 /**
- * Finds the kernel of a session for a channel. A viewer who may change a session may do in it whatever its program may
- * do.
+ * Finds the kernel of a session for a channel. No further right is needed: a viewer who may change a session could have
+ * its program do the same.
  *
  * @param name `main1`, …; the first kernel if it is missing
  * @throws RepriseError FORBIDDEN, SESSION_NOT_FOUND, KERNEL_NOT_FOUND, SESSION_NOT_RUNNING, CHANNEL_NOT_OPENED
