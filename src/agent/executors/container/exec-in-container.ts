@@ -111,7 +111,7 @@ async function handedOver(enter: readonly string[], port: number): Promise<Socke
 const BEGUN_WITHIN_MS = 30_000
 const BEGUN_CHECK_MS = 20
 const END_CHECK_MS = 50
-/** How soon the end of the kernel is noticed. */
+/** Interval at which the command checks whether the kernel has ended. */
 const LIFE_CHECK_MS = 500
 /** Time in which the engine notices an end. */
 const TOLD_WITHIN_MS = 10_000

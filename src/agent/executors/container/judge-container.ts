@@ -13,7 +13,7 @@ export interface ContainerEvidence {
   /** From the cgroup around it, or recorded by an earlier instance. */
   ranOutOfMemory: boolean
   memoryLimitBytes: number | null
-  /** Why its program could not be run; null if it was. */
+  /** The reason why the command's program could not be run; null if it could. */
   missing: string | null
   /** The machine has restarted since the container began. */
   otherBoot: boolean
