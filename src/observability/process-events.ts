@@ -69,6 +69,7 @@ export function outliveUncaughtFaults(log: Logger): void {
   }
   process.on('uncaughtException', note)
   process.on('unhandledRejection', note)
-  // For standard output to a file on a full disk; the log handles its own errors.
+  // A write to standard output fails, for example, if it is a file on a full disk; that must not end the process. The
+  // log handles its own errors.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 }
