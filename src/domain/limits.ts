@@ -106,7 +106,8 @@ export const CHECKPOINT_PAUSE_MS = 5_000
 /** Files and directories of a checkpoint that an agent counts before it reports the end of a kernel. */
 export const CHECKPOINT_LOOK_ENTRIES_MAX = 10_000
 /**
- * Entries that are counted whatever time it takes, so that a busy machine also reports a small checkpoint completely.
+ * Entries that are counted even after the time limit, so that a busy machine also reports a small checkpoint
+ * completely.
  */
 export const CHECKPOINT_LOOK_ENTRIES_MIN = 100
 export const CHECKPOINT_LOOK_MS = 200
@@ -325,7 +326,8 @@ export const STATISTICS_TIMEOUT_MS = 10_000
 /** Characters of a search text: far more than names and labels have. */
 export const SEARCH_LENGTH_MAX = 256
 /**
- * Sessions, chains and decisions are counted up to this number: nobody pages that far, and each counted row takes time.
+ * Sessions, chains and decisions are counted up to this number: no user pages that far, and each counted row takes
+ * time.
  */
 export const COUNTED_ROWS_MAX = 10_000
 export const NAME_LENGTH_MAX = 256
@@ -606,7 +608,7 @@ export const SCHEDULE_LAST_RUNS_MAX = 100
 export const CHANNELS_PER_SESSION_MAX = 64
 /** Channels of one server: each has two sockets and at most four windows of data. */
 export const CHANNELS_PER_SERVER_MAX = 1_000
-/** Channels of one agent, whatever servers request. */
+/** Channels of one agent, even if servers request more. */
 export const CHANNELS_PER_AGENT_MAX = 256
 /** Bytes in one direction that are not yet confirmed: the most that a slow reader makes the other side buffer. */
 export const CHANNEL_WINDOW_BYTES = 256 * 1024

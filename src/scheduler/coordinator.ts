@@ -56,7 +56,7 @@ export interface Handler<Item, Declaration extends { name: string }, Result> {
 
 /**
  * Runs one batch of one handler in one transaction: claim, execute, judge, apply with history and events. A crash at
- * any point leaves nothing of it, and the entities are claimed again.
+ * any point undoes the whole batch, and the entities are claimed again.
  */
 export async function runHandler<Item, Declaration extends { name: string }, Result, Decided extends Move>(
   context: CoordinatorContext,

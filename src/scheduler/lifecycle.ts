@@ -134,7 +134,7 @@ export interface HandledSession extends Judged {
 
 /**
  * Called after the commit. Logs one line per outcome, at info for a failure that moved the session, and records a span
- * for the sessions that moved. Sessions that keep waiting are in neither; their history says why.
+ * for the sessions that moved. Sessions that keep waiting are in neither; their history has the reason.
  */
 export function reportMoves(
   { log, trace }: { log: Logger; trace: Tracer },

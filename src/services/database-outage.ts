@@ -57,7 +57,7 @@ export function isUnreachable(error: unknown): boolean {
   return syscall === 'connect' || syscall === 'getaddrinfo' || errors.some(isUnreachable) || isUnreachable(cause)
 }
 
-/** Finds an error of our own read pool, which arrives wrapped by Prisma. */
+/** Finds an error of this program's read pool inside the error by which Prisma has replaced it. */
 export function refusalOf(error: unknown): RepriseError | null {
   const cause = error instanceof Error ? error.cause : null
   return cause instanceof RepriseError ? cause : null
@@ -65,7 +65,7 @@ export function refusalOf(error: unknown): RepriseError | null {
 
 const QUERY_CANCELED = '57014'
 
-/** Whether the database cancelled a statement because it took too long, or because nobody waited for it any more. */
+/** Whether the database cancelled a statement because it took too long, or because its result was no longer needed. */
 export function wasCancelled(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || error instanceof RepriseError) return false
   const { code, originalCode, cause, meta, name } = error as Fault & { name?: unknown }

@@ -98,7 +98,7 @@ function createSnapshot(pool: Snapshots): Snapshot {
       return turn
     },
     end() {
-      // Nobody waits for the end of the snapshot, because all its reads have completed.
+      // The end of the snapshot is not awaited, because all its reads have completed.
       if (held)
         Promise.all([held, last])
           .then(([snapshot]) => snapshot.end())

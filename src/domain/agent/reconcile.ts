@@ -45,7 +45,7 @@ export interface KernelChange extends KernelProgress {
   gone: boolean
   exitCode: number | null
   oomKilled: boolean
-  /** The kernel ended because it was ordered to, so its end says nothing about the session's result. */
+  /** The kernel ended because it was ordered to, so its end does not affect the session's result. */
   stopped: boolean
   /** Set when the program has ended or has run for longer than its time limit; null keeps the recorded value. */
   inTime: boolean | null
@@ -253,8 +253,8 @@ function exited(kernel: RecordedKernel, report: ObservedKernel, change: KernelCh
 const MAY_HAVE_RUN: readonly KernelStatus[] = ['CREATING', 'RUNNING', 'TERMINATING']
 
 /**
- * Failures of the program itself. A verdict that the program wrote before somebody else ended it is about something
- * else.
+ * Failures of the program itself. A verdict counts only with these: if the program was ended from outside, its verdict
+ * is not about that end.
  */
 const PROGRAM_FAILURES: readonly string[] = ['kernel-exited', 'oom-killed']
 

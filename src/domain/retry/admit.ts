@@ -15,7 +15,10 @@ interface BudgetedSession {
   epochStartedAt: Date
 }
 
-/** Number of retries that a session may use. Only batch sessions are retried, whatever policy they have inherited. */
+/**
+ * Number of retries that a session may use. Only batch sessions are retried; for others it is 0, even if they have
+ * inherited a policy.
+ */
 export function budgetOf(session: { sessionType: SessionType; maxRetries: number }): number {
   return session.sessionType === 'BATCH' ? session.maxRetries : 0
 }

@@ -12,8 +12,8 @@ export interface Overtaking<Session extends Sequenced> {
   /** Returns the sessions that have now been overtaken `HEAD_OF_LINE_SKIPS_MAX` times; each is returned once. */
   takeOverdue(): Session[]
   /**
-   * The counts by session id. Sessions that nobody overtook have none; those returned by `takeOverdue` keep their count
-   * of that moment.
+   * The counts by session id. Sessions that were not overtaken have none; those returned by `takeOverdue` keep their
+   * count of that moment.
    */
   counts(): Map<string, number>
 }

@@ -32,7 +32,7 @@ export function takeQuota(quota: QuotaUse, demand: Quantities): void {
   }
 }
 
-/** A session's position in the queue of its key: by priority, then by age, whatever the resource group. */
+/** A session's position in the queue of its key: by priority, then by age, over all resource groups. */
 export interface KeyPosition {
   id: string
   priority: number

@@ -5,7 +5,7 @@ export type Sequencer = 'FIFO' | 'LIFO' | 'DRF'
 
 export interface Sequenced {
   id: string
-  /** Higher priorities go first, whatever the sequencer. */
+  /** Higher priorities go first, with every sequencer. */
   priority: number
   /** Milliseconds since 1970. */
   createdAt: number

@@ -53,7 +53,7 @@ export function nextClaim(group: PendingGroup, progress: QueueProgress): Pending
   if (wantsExpired) progress.expiredAt = performance.now()
   return {
     resourceGroup: group.name,
-    // With DRF, shares decide what is next, whatever its position in the queue.
+    // With DRF, shares decide which session is next, and not its position in the queue.
     head: group.sequencer === 'DRF' ? 0 : reach,
     youngestFirst: group.sequencer === 'LIFO',
     classes: CLASSES_PER_PASS_MAX,

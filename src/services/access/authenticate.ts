@@ -158,7 +158,7 @@ export function createAuthenticator(options: {
 
 /**
  * Looks up many hashes in one statement; later ones wait for the next statement. Each waiting hash belongs to a request
- * with an open connection, so their number needs no bound of its own.
+ * with an open connection, so their number needs no further bound.
  */
 function createCrowd(find: (hashes: Buffer[]) => Promise<Buffer[]>): { has(hash: Buffer): Promise<boolean> } {
   let waiting: { hash: Buffer; answer: (isValid: boolean) => void; fail: (error: unknown) => void }[] = []

@@ -281,7 +281,7 @@ function lostBecause(message: string): ChannelControl {
   return { type: 'failed', code: 'CHANNEL_LOST', message }
 }
 
-/** @returns whether the message tells how the channel ended */
+/** @returns whether the message reports how the channel ended */
 function noteEnd(message: string, account: Account): boolean {
   const control = parseControl(message) as ChannelControl | null
   if (control?.type === 'ended') account.exitCode = control.exitCode

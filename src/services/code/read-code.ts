@@ -27,8 +27,8 @@ export async function readUploadedCode(
 
 /**
  * Removes archives that no session and no schedule names and that were last used so many days ago; returns how many. A
- * crash between file and record leaves a record of a missing file: clients are told that the code is missing, and the
- * next pass removes the record.
+ * crash between file and record leaves a record of a missing file: clients get the error that the code is missing, and
+ * the next pass removes the record.
  */
 export async function removeUnusedCode(
   db: Database,

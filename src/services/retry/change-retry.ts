@@ -143,8 +143,8 @@ async function decideAnew(
 }
 
 /**
- * Builds the new decision. If an announced retry is not to be made, it gets a cancelled event, because such a decision
- * has no event of its own.
+ * Builds the new decision. If the announced retry is no longer made, the decision gets the event
+ * `session.retry_cancelled`, because its verdict has no event.
  */
 function decisionOf(session: UndecidedSession, policy: RetryPolicy, reason: string, log: Logger): DecisionRow {
   const verdict = decideSession(session, log)

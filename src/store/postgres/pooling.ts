@@ -40,7 +40,7 @@ const BACKEND_SQL = 'SELECT pg_backend_pid() AS pid'
 /** Detects the kind of pooler, with one connection, and a second one if a pooler answers. */
 export async function poolingOf(connectionString: string, patience: Patience = PATIENCE): Promise<Pooling> {
   await using first = await probe(connectionString, patience)
-  // PostgreSQL sends its process id on each new connection; a pooler sends a number of its own.
+  // PostgreSQL sends its process id on each new connection; a pooler sends another number.
   if ((await first.backend()) === first.toldPid) return 'none'
   await using second = await probe(connectionString, patience)
   const seen = new Set<number>()

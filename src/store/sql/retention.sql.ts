@@ -218,7 +218,7 @@ export async function removeOldDeploymentHistory(
 }
 
 /**
- * Deletes revisions that were replaced before $2 and that no route uses any more, in whatever status.
+ * Deletes revisions that were replaced before $2 and that no route uses any more, not even a route that has ended.
  * Indexes: deployments(project_id, …), the primary key of revisions, routes(deployment_id, …).
  */
 const REMOVE_OLD_REVISIONS_SQL = `

@@ -246,8 +246,8 @@ async function remove(host: ContainerHost, kernel: ContainerKernel): Promise<voi
 }
 
 /**
- * Returns a container that this or an earlier instance created for the kernel, but never one of somebody else with that
- * name.
+ * Returns a container that this or an earlier instance created for the kernel, but never another agent's container with
+ * that name.
  */
 async function unclaimedContainer({ engine, agentId }: ContainerHost, kernel: ContainerKernel): Promise<string | null> {
   const found = await engine.inspect(containerName(kernel))
@@ -264,7 +264,7 @@ function recover(host: ContainerHost, kernel: ContainerKernel, record: directory
   kernel.uid = host.users.of(record.spec.projectId ?? null).uid
   if (status.never) return host.registry.endBeforeRunning(kernel, mark?.error ?? null)
   if (script === null) return host.registry.beginAnew(kernel, false)
-  // Nobody acts on an incomplete claim, so it can be dropped.
+  // An incomplete claim has no effect, so it can be dropped.
   if (!text.includes('\n')) directory.dropClaim(path)
   const { digest, body } = script
   kernel.body = body

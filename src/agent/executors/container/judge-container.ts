@@ -82,7 +82,7 @@ function isWithin(outages: readonly Outage[], at: number, slackMs: number): bool
   return outages.some(({ from, to }) => at >= from.getTime() - slackMs && (to === null || at <= to.getTime() + slackMs))
 }
 
-/** `catatonit` ends with 1, whatever the reason. */
+/** `catatonit` ends with 1 for every reason. */
 const REFUSED = new Set([1, 126, 127])
 /** Messages of init programs that could not run the container's program. */
 const INIT_WORDS = [/^\[FATAL tini \(\d+\)\] exec (.*) failed: /, /^ERROR \(catatonit:\d+\): failed to exec pid1: /]

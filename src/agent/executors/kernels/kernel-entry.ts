@@ -133,7 +133,7 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
   }
 }
 
-/** Marks a place where output is missing, or may be: nobody knows what the program would have written. */
+/** Marks a place where output is missing, or may be: it is unknown what the program would have written. */
 export const OUTPUT_LOST = "\n[reprise: the agent's disk was full; output may be missing here]\n"
 
 export function hasEnded({ phase }: KernelEntry): boolean {

@@ -146,7 +146,7 @@ function wallSeconds({ shim, beganAt, used, seen, watched }: ProcessKernel): num
   return Math.max(0, (used?.endedAtSeconds ?? uptimeSeconds()) - beganAt)
 }
 
-/** Records usage for a later instance, which knows less if that fails. */
+/** Records usage for a later instance of the agent. If that fails, a later instance reports less. */
 export function noteUsage({ log }: ProcessHost, { id, path }: ProcessKernel, usage: UsageMark): void {
   try {
     writeMark(path, 'usage', usage)

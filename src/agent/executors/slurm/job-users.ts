@@ -65,7 +65,7 @@ export function userOf(users: JobUsers | null, { projectName = '' }: KernelSpec)
   return Object.hasOwn(users, projectName) ? users[projectName] : undefined
 }
 
-/** Returns the id of the user who owns the job; null stands for the agent's own user. */
+/** Returns the id of the user who owns the job; null means the agent's own user. */
 export function uidOf(user: Owner | null): number {
   return user?.uid ?? process.getuid?.() ?? 0
 }

@@ -29,7 +29,10 @@ export type JobVerdict =
   /** It has not begun, and continues to wait for this reason. */
   | { kind: 'waits'; reason: string | null }
   | { kind: 'runs' }
-  /** It ended without having begun. The caller claims it first, and judges again if somebody else has claimed it. */
+  /**
+   * It ended without having begun. The caller creates its claim first. If the claim exists already, the caller judges
+   * again.
+   */
   | { kind: 'not-run'; again: boolean; error: FailureError }
   | { kind: 'ended'; exitCode: number | null; oomKilled: boolean; error: FailureError | null; gone: boolean }
 

@@ -30,7 +30,7 @@ export async function readDueSchedules(db: Queryable, waitCheckMs: number): Prom
   return (await db.query<ScheduleOutlook>(OUTLOOK_SQL, [waitCheckMs])).rows[0]!
 }
 
-/** A schedule that the transaction has locked, so that nobody else starts its runs. */
+/** A schedule that the transaction has locked, so that no other transaction starts its runs. */
 export interface HeldSchedule extends LockedSchedule {
   /** The role of its owner's token in its project; null if the token is no longer valid, or not for this project. */
   ownerRole: NewToken['role'] | null

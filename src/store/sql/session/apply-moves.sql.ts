@@ -115,8 +115,8 @@ WITH moves AS (
 SELECT id FROM moved`
 
 /**
- * Returns the ids that moved; a missing one was moved by somebody else meanwhile. `next` is the phase that moves a
- * session on from the intermediate status.
+ * Returns the ids that moved; a missing one was moved by another transaction meanwhile. `next` is the phase that moves
+ * a session on from the intermediate status.
  */
 export async function applyMoves(
   tx: Queryable,

@@ -5,7 +5,7 @@ import { insertStatusEvents } from '../event/event-data.sql.ts'
 
 /**
  * The SET list for a kernel `k` whose agent is lost. A kernel that ran has failed, even if it was ordered to stop: its
- * end is unknown. A kernel that was ordered to stop before it ran has stopped. Both give up their slots. Others that
+ * end is unknown. A kernel that was ordered to stop before it ran has stopped. Both release their slots. Others that
  * had not started keep status and slots until their session's handler takes them back.
  */
 export const LOST_KERNEL_COLUMNS = `

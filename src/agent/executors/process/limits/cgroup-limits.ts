@@ -63,7 +63,7 @@ export interface UsageMeters {
 
 /**
  * Returns the paths of the meters, which may not exist: `memory.peak` needs Linux 5.19 and the controller. Version 2
- * has one directory for all meters, and counts CPU time whatever the controllers.
+ * has one directory for all meters, and counts CPU time even without the cpu controller.
  */
 export function metersOf(version: Version, pathOf: (controller: Controller) => string | undefined): UsageMeters {
   const file = (controller: Controller, name: string) => {

@@ -96,7 +96,7 @@ function lookPause(watched: readonly ProcessKernel[]): number {
 /**
  * Records a measurement. CPU time is that of the live processes, and of those of their children that have ended and
  * that they have waited for. The largest value so far is kept: a later one may be smaller, because the time of a
- * process that nobody waited for is lost.
+ * process is lost if its parent did not wait for it.
  */
 function see(host: ProcessHost, kernel: ProcessKernel, bytes: number, cpuSeconds: number): void {
   const { seen } = kernel

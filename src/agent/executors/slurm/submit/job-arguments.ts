@@ -15,7 +15,7 @@ export const SESSION_OPTIONS = ['partition', 'account', 'qos', 'constraint', 're
 const NICE_PER_PRIORITY = 10
 
 export interface JobPlaces {
-  /** The file to which `sbatch` writes Slurm's own messages; `%a` stands for a task's number. */
+  /** The file to which `sbatch` writes Slurm's own messages; Slurm replaces `%a` by a task's number. */
   output: string
   directory: string
   name: string

@@ -17,7 +17,7 @@ const PAUSE_MAX_MS = 60_000
  * job. If Slurm does not accept a job now, it is tried again after 1, 2, 4 … 60 s, and the kernel reports why it waits.
  *
  * `submit` is written before `sbatch` is called. A crash in between, or a dying agent's `sbatch` that succeeds late,
- * may leave a job that nobody knows of. The claim lets only one of several jobs run the command.
+ * may leave a job that no agent knows of. The claim lets only one of several jobs run the command.
  */
 export function createSubmitQueue(host: SlurmHost): SubmitQueue {
   const waiting = new Set<SlurmKernel>()
