@@ -28,7 +28,7 @@ const { O_NOFOLLOW, O_DIRECTORY } = constants
 const OWNER_ALL = 0o700
 
 export interface Pass {
-  /** Nothing is left, not even the bin. */
+  /** Whether everything has been removed, also the bin. */
   gone: boolean
   /** Number of files and directories that were removed or moved up. */
   count: number

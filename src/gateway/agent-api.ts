@@ -197,7 +197,7 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
         autoCleanupIncoming: false,
         // A request of HTTP/1.0 may name no host.
         hostname: 'localhost',
-        // Not even a `Request` could be made of it, because of its Host header.
+        // Called if no `Request` could be created from the request, because its Host header is invalid.
         errorHandler: (thrown) => {
           const error = thrown instanceof RequestError ? new RepriseError('MALFORMED_REQUEST', thrown.message) : thrown
           return answerError(response, error, requestId)

@@ -131,7 +131,7 @@ async function removeChains(db: Database, kept: Retention, signal: AbortSignal):
     }
   }
   if (bounds.length === 0) return done
-  // These belong to no project: a resubmission may span all projects.
+  // Resubmissions and agents belong to no project; a resubmission may span all projects.
   const before = new Date(Math.min(...bounds.map((bound) => bound.before.getTime())))
   done += await drain(signal, rows, () => removeOldResubmissions(db, before, rows))
   const agents = RETENTION_BATCH_AGENTS_MAX

@@ -241,10 +241,11 @@ function exited(kernel: RecordedKernel, report: ObservedKernel, change: KernelCh
   const stopped = kernel.status === 'TERMINATING' && (report.stopped ?? true)
   if (stopped || (kernel.status === 'TERMINATING' && !ran))
     return { ...ends, to: 'TERMINATED', stopped: true, error: report.error }
-  // Only a kernel that was ordered to start can have run; a report to the contrary is not believed.
+  // Only a kernel that was ordered to start can have run; other reports are treated as failures.
   if (!ran || !MAY_HAVE_RUN.includes(kernel.status))
     return failed(kernel, { ...report, error: report.error ?? NEVER_RAN }, change)
-  // Its later end does not matter: the server would have ended it at its time limit, had it been running.
+  // The program ended after the batch timeout. How it ended does not matter: the server would have stopped it at the
+  // timeout.
   if (report.inTime === false) return { ...ends, to: 'ERROR', error: TIMED_OUT }
   if (report.exitCode === 0 && !report.oomKilled && report.error === null) return { ...ends, to: 'TERMINATED' }
   return { ...ends, to: 'ERROR', error: withVerdict(report.error ?? exitError(report), report.verdict ?? null) }

@@ -71,7 +71,7 @@ export function isTooLate(maxElapsed: number | null, epochStartedAt: Date, start
 /** The retry switch of one scope, as in force now. */
 export interface RetrySwitch {
   scope: RetryScope
-  /** Those of the batch's projects that the scope covers. */
+  /** The projects of the batch's retries that the scope covers. */
   projectIds: readonly string[]
   disabled: boolean
   /** Time until this kill switch ends by itself; null if it does not. */

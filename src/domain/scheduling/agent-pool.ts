@@ -16,7 +16,7 @@ export interface AgentCapacity {
   volumes: readonly OfferedVolume[]
   /** Whether ports of its kernels are reachable. */
   ports: boolean
-  /** Its resources when nothing runs on it. */
+  /** The agent's resources when nothing runs on it. */
   capacity: Quantities
   /**
    * The most of the named slots that one kernel can have, if the agent consists of several machines; null if there is

@@ -29,7 +29,7 @@ export const PROMOTE: Readonly<Record<PromotionName, (context: PromotionContext)
     return { done: moved, more: moved === LIMIT }
   },
 
-  /** Also start-sessions, for sessions whose agents are all alive. */
+  /** Also does the work of start-sessions, for sessions whose agents are all alive. */
   async 'promote-to-prepared'({ db, wake, log, trace }) {
     const begunAt = new Date()
     const debug = log.isLevelEnabled('debug')

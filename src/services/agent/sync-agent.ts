@@ -44,7 +44,7 @@ const exitCode = z
  * Text that is never refused because of its characters, because otherwise the end of a kernel would not be recorded.
  */
 const words = (max: number) => z.string().max(max).transform(toStorableText)
-/** One line of text that is never refused either. */
+/** One line of text, which is never refused either. */
 const line = (max: number) =>
   z
     .unknown()

@@ -7,10 +7,10 @@ import '../design/panel.css'
 const LISTS = { '/agents': 'Agents', '/deployments': 'Deployments', '/schedules': 'Schedules' } as const
 
 interface DetailHeadProps {
-  /** The list that contains it. */
+  /** The list that contains the thing. */
   list: keyof typeof LISTS
   name: string
-  /** Its state, beside the name. */
+  /** The state of the thing, shown beside the name. */
   mark: ReactNode
   acts: ReactNode
   /** Notes below the name. */

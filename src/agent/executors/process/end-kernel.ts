@@ -59,7 +59,7 @@ export function leaveCgroup(host: ProcessHost, group: KernelCgroup): void {
 function killLeftovers(host: ProcessHost, kernel: ProcessKernel): boolean {
   const { cgroup, shim } = kernel
   if (cgroup !== null && host.cgroups !== null) return host.cgroups.empty(cgroup)
-  // Nothing ran, or the machine has restarted since.
+  // No process ran, or the machine has restarted since.
   if (shim === null) return true
   if (!kernel.namespaced) return kernel.swept
   const { innerPid, innerNamespace } = parseStatus(readStatus(kernel.path))

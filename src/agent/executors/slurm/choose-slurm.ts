@@ -70,7 +70,7 @@ export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Lo
     isolation: { name: users === null ? 'none' : 'slurm-user', byHand: true },
     slots,
     slotsPerKernelMax,
-    // They would be ports of whichever node runs the job.
+    // The agent cannot choose ports, because it does not know which node will run the job.
     ports: false,
     warnings: projects.length === 0 ? [] : [{ kind: 'directory', text: cannotEnter(projects.length) }],
     create: (hooks, agentId) =>

@@ -8,7 +8,7 @@ export type Version = 1 | 2
 export interface KernelLimits {
   memoryBytes: number | null
   processes: number
-  /** Its share of the processor relative to other kernels; null for the default share of one CPU. */
+  /** The kernel's share of the processor relative to other kernels; null for the default share of one CPU. */
   cpus: number | null
 }
 
