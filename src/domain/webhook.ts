@@ -185,12 +185,12 @@ const JITTER: DelayPolicy = {
   jitterRatio: 0.1,
 }
 
-/** The consequence of an attempt. `restMs` is the time for which the endpoint wants to get no attempts at all. */
+/** The consequence of an attempt. `restMs` is the time for which the endpoint has asked for no attempts. */
 type Verdict =
   | { kind: 'delivered' }
   | { kind: 'again'; inMs: number; restMs: number }
   | { kind: 'exhausted'; restMs: number }
-  /** The endpoint is gone for good. */
+  /** The endpoint no longer exists (status 410). */
   | { kind: 'gone' }
 
 /** Judges an attempt: anything but a 2xx is a failure, redirects included. */

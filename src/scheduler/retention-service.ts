@@ -70,7 +70,7 @@ export interface RetentionPolicy {
   agentHistory: Retention
   /** Bound for checkpoints of chains that have succeeded, by age alone. */
   succeededCheckpoints: Retention
-  /** Bound for checkpoints of chains that have failed for good or were cancelled. */
+  /** Bound for checkpoints of chains that have failed, after all their retries, or were cancelled. */
   failedCheckpoints: Retention
 }
 

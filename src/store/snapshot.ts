@@ -73,7 +73,7 @@ export function renewSnapshot(): void {
 }
 
 /**
- * Runs work that belongs to no request, wherever it is called from: its statements belong to no snapshot, are not
+ * Runs work that belongs to no request, even if a request calls it: its statements belong to no snapshot, are not
  * queued, and are not cancelled when a client leaves. It is for work that several clients wait for, and for timers,
  * which keep the call context in which they were set.
  */

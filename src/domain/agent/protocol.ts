@@ -344,8 +344,8 @@ export interface CheckpointWish {
   /** The most bytes that the archive may have. */
   bytesMax: number
   /**
-   * Decides between two copies of one attempt: the copy with the greater order was inspected later and wins, whichever
-   * arrives last. Missing from older servers.
+   * Decides between two copies of one attempt: the copy with the greater order was inspected later and wins, regardless
+   * of the order of arrival. Missing from older servers.
    */
   order?: number
 }

@@ -45,7 +45,7 @@ export function agentCapacity({
   return { id, labels, volumes, ports, capacity, perKernel, free, reserved: new Map(), version: 0 }
 }
 
-/** Whether the agent may run the session at all, regardless of free capacity. */
+/** Whether the agent may run the session, regardless of free capacity. */
 export function suits(
   request: ResourceRequest,
   agent: Pick<AgentCapacity, 'id' | 'labels' | 'volumes' | 'ports'>,

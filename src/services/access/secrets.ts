@@ -35,8 +35,8 @@ export async function writeOnce(path: string, text: string): Promise<boolean> {
  * AES-256-GCM. A sealed value consists of the id of its key (8 bytes), a nonce (12), the ciphertext and the tag (16).
  * `about` names the purpose of the value and is authenticated: a value that is moved elsewhere cannot be opened there.
  *
- * Values are sealed with the first key of the file, and opened with whichever key sealed them. So a key can be
- * replaced: the old one stays below the new one.
+ * Values are sealed with the first key of the file, and opened with the key that sealed them. So a key can be replaced:
+ * the old one stays below the new one.
  */
 export interface SecretBox {
   /** The id of the key that seals. */

@@ -112,9 +112,9 @@ interface Account {
 const CHECK_MS = 5_000
 
 /**
- * Serves a channel from the client's request to its end. The agent is notified through the database, whichever server
- * it contacts, and connects to this server. Messages of both sides are forwarded one at a time, so that a slow side
- * slows the other one down.
+ * Serves a channel from the client's request to its end. The agent is notified through the database, so it may be
+ * connected to any server; it then connects to this server. Messages of both sides are forwarded one at a time, so that
+ * a slow side slows the other one down.
  *
  * @param port the port of a connection; null for a command, which the client names first
  */

@@ -170,7 +170,7 @@ async function withRefusals(
 
 const WAKES: Readonly<Record<SessionAction, readonly WakeTopic[]>> = {
   RESUBMIT: ['schedule-sessions'],
-  // Other sessions may depend on a chain that has failed for good.
+  // Other sessions may depend on a chain that has now failed finally.
   CANCEL_RETRY: ['schedule-sessions'],
   RETRY_NOW: ['dispatch-retries'],
   TERMINATE: ['terminate-sessions', 'promote-to-terminated', 'decide-retries', 'drive-routes', 'schedule-sessions'],

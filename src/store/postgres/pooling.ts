@@ -24,9 +24,10 @@ function unanswered({ host, port }: pg.Client, { connectMs }: Patience, cause: E
 }
 
 /**
- * The kind of pooler between a server and PostgreSQL: none, one that assigns each of our connections a database
- * connection for good (session), or one that assigns any for each transaction. The last kind keeps no state between
- * transactions: LISTEN receives nothing, session locks may belong to others, and so may statements prepared by name.
+ * The kind of pooler between a server and PostgreSQL: none, one that assigns each of our connections one database
+ * connection until it is closed (session), or one that assigns any for each transaction. The last kind keeps no state
+ * between transactions: LISTEN receives nothing, session locks may belong to others, and so may statements prepared by
+ * name.
  */
 export type Pooling = 'none' | 'session' | 'transaction'
 

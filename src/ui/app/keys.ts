@@ -4,7 +4,7 @@ import { createStore } from '../api/store.ts'
 export interface KeyBinding {
   /** A value of `KeyboardEvent.key`; the keys of a sequence are separated by spaces: `g c`. */
   keys: string
-  /** What the keys do, for the list of keys. */
+  /** The effect of the keys, for the list of keys. */
   does: string
   run: () => void
 }

@@ -2,7 +2,7 @@ import type { FailureError } from '../../../domain/session/failure.ts'
 import { type ExitVerdict, judgeExit } from '../kernels/exit-verdict.ts'
 import type { ContainerDescription } from './engine/engine-answers.ts'
 
-/** What is known about a container that began. */
+/** The known facts about a container that began. */
 export interface ContainerEvidence {
   /** Null if the engine no longer has it. */
   container: Pick<ContainerDescription, 'status' | 'exitCode' | 'oomKilled' | 'finishedAt'> | null

@@ -34,8 +34,8 @@ export interface PendingSession extends Omit<Judged, 'kernels' | 'queuedTooLong'
   /** Milliseconds until `startsAt`; null if it has passed. */
   startsInMs: number | null
   /**
-   * The number of chains that the session still waits for, and the last session of a dependency that has failed for
-   * good.
+   * The number of chains that the session still waits for, and the last session of a dependency that has failed
+   * finally.
    */
   dependenciesOpen: number
   dependencyFailed: string | null
@@ -62,8 +62,7 @@ export interface PendingClaim {
   classSessions: number
   overdue: number
   /**
-   * Additional sessions to claim that have been pending for longer than the group allows, wherever they are in the
-   * line.
+   * Additional sessions to claim that have been pending for longer than the group allows, at any position in the line.
    */
   expired: number
 }

@@ -98,7 +98,7 @@ WITH settled AS (
 INSERT INTO freed_concurrency_keys (project_id, key) SELECT * FROM unnest($3::uuid[], $4::text[])`
 
 /**
- * Records which sessions wait for a key now, and of which keys places are to be offered. The caller has locked the
+ * Records the sessions that wait for a key now, and the keys whose places are offered next. The caller has locked the
  * sessions.
  */
 export async function settleKeys(

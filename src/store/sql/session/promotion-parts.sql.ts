@@ -65,8 +65,8 @@ const list = (write: (value: string, column: string) => string) =>
 export const ENDED_SETS = list((value) => value)
 
 /**
- * Whether one of several kernels has ended session `s` with a failure. An end by the main kernel's success is final,
- * and so is one by a person or a timeout.
+ * Whether one of several kernels has ended session `s` with a failure. Ends by the main kernel's success, by a person
+ * and by a timeout are final.
  */
 export const FAILED_BY_KERNEL = `s.cluster_size > 1 AND s.status_data ? 'kernel'`
 

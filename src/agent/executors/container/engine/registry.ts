@@ -161,7 +161,9 @@ const REGISTRY = /^([a-z\d.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i
 const DIGEST = /^[a-z\d+._-]+:[\da-f]+$/i
 /** A pattern of images whose host is written out; the port may be anything. */
 const LITERAL = /^([^*/]+?|\[[^*/\]]+\])(:(?:\d+|\*))?\//
-/** Names that Podman does not take for registries but for other places, such as archives on its own disk. */
+/**
+ * Prefixes of names that Podman does not treat as registries but as other sources, such as archives on its own disk.
+ */
 const TRANSPORTS =
   /^(?:atomic|containers-storage|dir|docker|docker-archive|docker-daemon|oci|oci-archive|ostree|sif|tarball)$/
 

@@ -26,7 +26,7 @@ export interface JobPlaces {
 export class JobArgumentsError extends Error {}
 
 /**
- * Returns the arguments of `sbatch` that depend on what is to run. Kernels with equal arguments may share an array.
+ * Returns the arguments of `sbatch` that depend on the session. Kernels with equal arguments may share an array.
  *
  * @throws JobArgumentsError
  */
