@@ -39,7 +39,10 @@ export function endpointUrlFault(text: string): string | undefined {
  */
 const PATTERN = /^(?:[a-z_]+\.)*(?:[a-z_]+|[a-z_]*\*)$/
 
-/** Accepts a pattern only if it matches a present event type; others are taken for mistakes. */
+/**
+ * Accepts a pattern only if it matches a present event type; other patterns are refused, because they are probably
+ * mistakes.
+ */
 export function isEventPattern(text: string): boolean {
   return PATTERN.test(text) && EVENT_TYPES.some((type) => eventPatternMatches(text, type))
 }

@@ -34,7 +34,7 @@ export interface DecidedSession extends FinishedSession, FailedSession {
   startedAt: Date | null
   terminatedAt: Date
   epochStartedAt: Date
-  /** The delay before this session, if it is a retry; null if it is none, or if its policy does not depend on it. */
+  /** The delay before this session. Null if the session is not a retry, or if its policy does not use the delay. */
   delayBeforeMs: number | null
   resourceSlots: Record<string, string>
   batchTimeout: number | null

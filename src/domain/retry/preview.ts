@@ -20,7 +20,7 @@ export interface PreviewedSession extends Growable {
   retryCount: number
   uncountedRetries: number
   statusReason: string | null
-  /** The delay before this session, if it is a retry; null if it is none. */
+  /** The delay before this session; null if the session is not a retry. */
   delayBeforeMs: number | null
 }
 

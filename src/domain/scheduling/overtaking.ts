@@ -20,7 +20,7 @@ export interface Overtaking<Session extends Sequenced> {
 
 interface Waiting<Session> {
   session: Session
-  /** The number of sessions that had been placed without overtaking it by the time of its turn. */
+  /** The number of sessions that were placed before this session's turn and did not overtake it. */
   since: number
 }
 

@@ -11,7 +11,9 @@ import {
   type SessionStatus,
 } from './lifecycle.ts'
 
-/** A handler's outcome for one session that it was given; a session without an outcome only grows older. */
+/**
+ * A handler's outcome for one session that it was given; a session without an outcome is only checked for its timeout.
+ */
 export type Outcome =
   | { kind: 'success' }
   /** `giveUpNow` means that another try cannot succeed, so none is made even if the group allows more. */
@@ -126,7 +128,7 @@ function success(handler: LifecycleDeclaration, session: Judged): Judgement {
     outcome: 'SUCCESS',
     to,
     kernelTo: handler.success.kernel,
-    // The session's other kernels may already be further.
+    // The session's other kernels may already have later statuses.
     kernelFrom: handler.kernelIn,
     tries: moves ? 0 : session.tries,
   }

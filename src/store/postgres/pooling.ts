@@ -105,7 +105,7 @@ const RESERVED = 'pg_use_reserved_connections'
 
 /**
  * Selects whether nothing is missing: the role, its connections, and its rights on everything that migrations have
- * created. It includes that a role without rights cannot connect, because it could listen to the messages between
+ * created. Also checks that roles without rights cannot connect, because they could listen to the messages between
  * servers.
  */
 const COMPLETE_SQL = `
@@ -141,7 +141,7 @@ export async function ensureServerRole(superuserUrl: string): Promise<void> {
     const password = serverPassword(decodeURIComponent(superuserPassword))
     const grants = grantsIn(pg.escapeIdentifier(decodeURIComponent(pathname.slice(1))))
     const known = await client.query(`SELECT FROM pg_roles WHERE rolname = '${SERVER_ROLE}'`)
-    // One simple query is one transaction.
+    // All statements of one simple query run in one transaction.
     const make = known.rowCount === 0 ? `CREATE ROLE ${SERVER_ROLE} LOGIN` : `ALTER ROLE ${SERVER_ROLE} LOGIN`
     await client.query(`${make} NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD '${password}';${grants}`)
   } finally {

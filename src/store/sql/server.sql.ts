@@ -69,7 +69,7 @@ export async function adoptSecretsKey(db: Queryable, keyId: string, before: stri
   await db.query(ADOPT_SQL, [keyId, before])
 }
 
-/** Reads small tables only, because readiness probes request it. A lost agent may come back as it was. */
+/** Reads small tables only, because readiness probes need it. */
 const WARNING_FACTS_SQL = `
 WITH present AS (
   SELECT isolation, embedded, warnings FROM agents WHERE status NOT IN ('LOST', 'TERMINATED')

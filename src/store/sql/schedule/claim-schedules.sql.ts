@@ -52,7 +52,7 @@ LEFT JOIN LATERAL (SELECT ${ROLE} AS role FROM ${TOKENS}
 WHERE s.paused_at IS NULL AND (s.due_at <= reprise_now() OR s.queued > 0)
 ORDER BY s.id FOR NO KEY UPDATE OF s SKIP LOCKED`
 
-/** Claims at most `limit` schedules that are due, and as many others. */
+/** Claims at most `limit` schedules that are due, and at most `limit` schedules with queued runs that may start. */
 export async function claimSchedules(tx: Queryable, limit: number): Promise<HeldSchedule[]> {
   return (await tx.query<HeldSchedule>(CLAIM_SQL, [limit])).rows
 }

@@ -20,7 +20,8 @@ export interface SessionMove {
   /** Only kernels in these statuses move to `kernelTo`; null for all. */
   kernelFrom: readonly KernelStatus[] | null
   /**
-   * The status of kernels that failed before they ran and are tried again under a greater assignment; null if none is.
+   * The status of kernels that failed before they ran and are tried again under a greater assignment; null if no kernel
+   * is tried again.
    */
   failedKernelTo: KernelStatus | null
   outcome: SchedulingResult
