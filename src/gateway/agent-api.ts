@@ -90,7 +90,7 @@ export interface AgentApi {
   readonly paths: readonly string[]
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
   /**
-   * Accepts an agent's end of a channel and takes over the socket.
+   * Accepts an agent's connection for a channel and takes over the socket.
    * @returns false if nothing here waits for it
    */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean

@@ -10,10 +10,10 @@ interface NoopKernel {
   /** The kernel starts as soon as it is prepared. */
   startWanted: boolean
   timer: NodeJS.Timeout | undefined
-  /** A time of `performance.now()`. */
+  /** Time of `performance.now()` at which a stopped kernel is killed. */
   killAt: number
   stopError: FailureError | null
-  /** A time of `performance.now()`. */
+  /** Time of `performance.now()` at which the kernel began to run. */
   beganAt: number
   /**
    * See TimedKernel. Measured by `performance.now()`, which is enough because a simulated kernel survives no restart.

@@ -50,14 +50,14 @@ export const PROMOTE: Readonly<Record<PromotionName, (context: PromotionContext)
     return { done: moved, more: moved === LIMIT }
   },
 
-  /** For sessions that have already ended, also detect-termination and promote-to-terminated. */
+  /** For sessions that have already ended, also does the work of detect-termination and promote-to-terminated. */
   async 'promote-to-running'({ db, wake }) {
     const ended = await promoteToEnd(db, LIMIT)
     if (ended.running > 0) wake.wake('detect-termination', 'enforce-batch-timeouts')
     return reportEnded(wake, ended)
   },
 
-  /** For sessions without a live kernel, also promote-to-terminated. */
+  /** For sessions without a live kernel, also does the work of promote-to-terminated. */
   async 'detect-termination'({ db, wake }) {
     return reportEnded(wake, await detectEnd(db, LIMIT))
   },

@@ -53,7 +53,7 @@ export async function cancelRetry(context: ServiceContext, input: PendingRetryIn
     }),
   )
   context.metrics.retries.cancelled.inc()
-  // Other sessions may depend on this chain, which may now have failed for good.
+  // Other sessions may depend on this chain, which may now have ended without success.
   context.wake.wake('events', 'schedule-sessions')
   return { sessionId: input.sessionId }
 }

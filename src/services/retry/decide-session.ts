@@ -106,7 +106,7 @@ export async function endAttempts(
     .map((session) => cancelledDecision(session, log, retryNote))
     .filter(({ phase }) => phase === 'CANCELLED')
   const chainIds = decisions.map(({ chainId }) => chainId)
-  // Before the decisions, from which the state of the chain follows.
+  // Marked before the decisions are written, because a chain's state is computed when its decision is written.
   await markCancelled(tx, chainIds, actor)
   await recordDecisions(tx, decisions, actor)
   if (chainIds.length > 0) await wakeDependents(tx, chainIds)

@@ -254,7 +254,10 @@ async function unclaimedContainer({ engine, agentId }: ContainerHost, kernel: Co
   return found?.labels[AGENT_LABEL] === agentId ? found.id : null
 }
 
-/** Continues where an earlier instance stopped, according to the directory. The engine is asked once it answers. */
+/**
+ * Continues where an earlier instance stopped, according to the directory. The engine's view of the container is read
+ * once the engine answers.
+ */
 function recover(host: ContainerHost, kernel: ContainerKernel, record: directory.KernelRecord): void {
   const { path } = kernel
   const script = readScript(join(path, `run.${kernel.token}`))

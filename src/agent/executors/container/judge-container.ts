@@ -96,7 +96,7 @@ export function missingProgram(exitCode: number | null, stderr: string, command:
     : `${program} is no program: it is not executable`
 }
 
-/** Finds the same in the message of an engine that has refused to start the program. */
+/** Finds such a reason in the message with which an engine refused to start the program. */
 export function refusedProgram(message: string): string | null {
   const found = /executable file|no such file or directory|not found in \$PATH|command that was not found/i.test(
     message,

@@ -22,7 +22,7 @@ export interface ProcessLimits extends ChainLimits {
 export interface ProcessHost {
   readonly registry: KernelRegistry<ProcessKernel>
   readonly chainsDir: string
-  /** Identifies that directory. */
+  /** Identifies the directory of the chains, even if agents know it by different paths. */
   readonly chainStore: string
   readonly tooLarge: ChainHost['tooLarge']
   readonly publishing: ChainHost['publishing']

@@ -40,7 +40,7 @@ export const STOP_NOTICE = 16
  *   meters, which count everything, and from the shim's own stat line, which counts processes that were waited for. In
  *   a PID namespace that is everything, too, since the first process waits for orphans.
  * - The command that enters the isolation starts with the agent's rights, so it must not get data of the session. An
- *   inner shell, which has already given up these rights, reads environment and command from its input.
+ *   inner shell, which has already dropped these rights, reads environment and command from its input.
  * - In a PID namespace that shell is the first process, and leads its own session. The operating system does not send
  *   it signals that it has no handler for, so the command has the default actions from its fork on, and no signal is
  *   lost once the fork is seen. The shell writes `inside` when it will fork only the command.

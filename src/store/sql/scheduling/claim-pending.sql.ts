@@ -34,8 +34,8 @@ export interface PendingSession extends Omit<Judged, 'kernels' | 'queuedTooLong'
   /** Milliseconds until `startsAt`; null if it has passed. */
   startsInMs: number | null
   /**
-   * The number of chains that the session still waits for, and the last session of a dependency that has failed
-   * finally.
+   * The number of chains that the session still waits for, and the last session of a dependency that has ended without
+   * success.
    */
   dependenciesOpen: number
   dependencyFailed: string | null

@@ -6,7 +6,7 @@ import { guarded } from '../../../../waiting/wait.ts'
 import { ALIVE_FUNCTION, withoutInherited } from '../shell.ts'
 import { splitOnce } from '../../kernels/shim-status.ts'
 
-/** Time in seconds after the fence. */
+/** Time in seconds after the fence in which the keeper does its work. */
 const KEEPER_DONE = 10
 
 /**

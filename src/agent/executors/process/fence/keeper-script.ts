@@ -38,7 +38,7 @@ const CHECKS_PER_MEASUREMENT = 10
 const BLOCK = 512
 
 /**
- * The keeper: one detached `sh` per agent that enforces the fence, whatever happens to agent and fork server. It has
+ * The keeper: one detached `sh` per agent that enforces the fence, even without agent and fork server. It has
  * its own session and no input, and ignores the signals that end other programs. Where permitted, it has a real-time
  * priority, and is the last process that the system kills when memory runs out. It runs in `kernels/` and reads
  *
