@@ -2,7 +2,7 @@ import { statfsSync } from 'node:fs'
 import type { Logger } from './log.ts'
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
-/** Ctrl-C reaches npm and what it runs, and npm forwards it: a second signal this soon is the same one. */
+/** Ctrl-C reaches npm and what it runs, and npm forwards it: a second signal this soon belongs to the same Ctrl-C. */
 const SAME_SIGNAL_WITHIN_MS = 2_000
 
 /**

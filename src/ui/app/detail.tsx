@@ -36,7 +36,7 @@ export function DetailHead({ list, name, mark, acts, children }: DetailHeadProps
 
 export type Fact = readonly [name: string, value: ReactNode]
 
-/** A card of names and values; `children` stand above them. */
+/** A card of names and values; `children` are above them. */
 export function FactsCard(props: { title: string; facts: readonly Fact[]; children?: ReactNode }) {
   const { title, facts, children } = props
   return (
