@@ -530,8 +530,8 @@ export const WEBHOOK_PROMPT_MS = 1_000
 /** Concurrent attempts of one server that are not slow yet. */
 export const WEBHOOK_PROMPT_ATTEMPTS_AT_ONCE_MAX = 32
 /**
- * Concurrent attempts of one server at failing endpoints. So half of the places are left for other endpoints, however
- * many endpoints are dead.
+ * Concurrent attempts of one server at failing endpoints that are not slow yet. So half of the places are left for
+ * other endpoints, however many endpoints are dead.
  */
 export const WEBHOOK_FAILING_ATTEMPTS_AT_ONCE_MAX = 16
 /** Concurrent attempts of all servers at one endpoint; a failing endpoint gets one. */

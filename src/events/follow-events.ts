@@ -10,8 +10,8 @@ import type { EventBus } from './bus.ts'
  * available at that moment. Also ends when the bus closes.
  *
  * No event is lost between the outbox and the live queue, because the queue is opened first. The horizon is the oldest
- * running transaction; readers see only events below it, and it only grows. The outbox is read later than the queue is
- * opened, so at the same horizon or a higher one than the last published event. An event that a read of the outbox does
+ * running transaction; readers see only events below it, and it only grows. The outbox is read after the queue was
+ * opened, so up to a horizon that is not below that of the relay's last read. An event that a read of the outbox does
  * not find therefore arrives through the queue; duplicates are recognized by their cursor.
  */
 export function followEvents(options: {

@@ -245,7 +245,7 @@ function exited(kernel: RecordedKernel, report: ObservedKernel, change: KernelCh
   if (!ran || !MAY_HAVE_RUN.includes(kernel.status))
     return failed(kernel, { ...report, error: report.error ?? NEVER_RAN }, change)
   // The program ended after the batch timeout. How it ended does not matter: the server would have stopped it at the
-  // timeout.
+  // timeout if it had reached the agent.
   if (report.inTime === false) return { ...ends, to: 'ERROR', error: TIMED_OUT }
   if (report.exitCode === 0 && !report.oomKilled && report.error === null) return { ...ends, to: 'TERMINATED' }
   return { ...ends, to: 'ERROR', error: withVerdict(report.error ?? exitError(report), report.verdict ?? null) }
