@@ -37,7 +37,7 @@ export async function bundleUi(root: string): Promise<string> {
   const draft = await mkdtemp(join(bundles, 'draft-'))
   const { NODE_ENV: before } = process.env
   try {
-    // Packages and the JSX compiler choose their mode by it, whatever runs this script.
+    // Packages and the JSX compiler choose their mode by it; a value set for this script must not change the bundle.
     process.env['NODE_ENV'] = 'production'
     // Other users may run the program.
     await chmod(draft, 0o755)

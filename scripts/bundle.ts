@@ -5,7 +5,9 @@ import { rolldown } from 'rolldown'
 import { bundlePath, PROGRAM } from '../src/program/bundle.ts'
 
 const KEPT_MS = 24 * 3_600_000
-/** Packages that are large, loaded at their first use, and equal wherever they are loaded from. */
+/**
+ * Packages that are not bundled: they are large, loaded only at their first use, and work the same outside the bundle.
+ */
 const LEFT_OUT = ['@graphql-yoga/render-graphiql', /^@prisma\/schema-engine-wasm/, /query_compiler_\w+\.postgresql/]
 
 /**

@@ -4,7 +4,8 @@ import * as operations from '@graphql-codegen/typescript-operations'
 import { parse, type DocumentNode } from 'graphql'
 
 /**
- * The path of the enums and inputs of all operations, from the project's root. Each is generated once, whoever uses it.
+ * The path of the enums and inputs of all operations, from the project's root. Each is generated once, even if several
+ * modules use it.
  */
 export const SCHEMA_TYPES = 'src/client/schema-types.generated.ts'
 

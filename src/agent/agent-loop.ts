@@ -160,7 +160,7 @@ async function send({ gateway, changes, signal }: LoopParts, request: SyncReques
   try {
     return await untilAborted(all, gateway.sync(request, all))
   } catch (error) {
-    // The gateway may wrap the abort in an error of its own; callers rely on seeing ChangeInterrupt.
+    // The gateway may wrap the abort in its own error; callers rely on seeing ChangeInterrupt.
     throw controller.signal.aborted ? controller.signal.reason : error
   } finally {
     changes.ignore()

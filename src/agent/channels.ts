@@ -86,7 +86,7 @@ function createChannelStreams(port: ChannelPort): ChannelStreams {
         held -= bytes
         void control({ type: 'taken', bytes })
       }
-      // Data that nobody reads any more counts as taken, too.
+      // Data that will not be read any more also counts as taken.
       if (!sink.writable) passed()
       else sink.write(data.subarray(1), passed)
       return true

@@ -47,7 +47,7 @@ export function readBeginning(path: string, bytesMax: number): string | null {
   }
 }
 
-/** Replaces whatever is at the path, in one step. */
+/** Writes the file in one step, replacing an existing one. */
 export function writeControlFile(path: string, text: string): void {
   const draft = `${path}.new`
   const fd = createAnew(draft)
@@ -65,7 +65,7 @@ export function writeControlFile(path: string, text: string): void {
   }
 }
 
-/** Creates the file. If a crash or somebody else has left something at the path, removes that first. */
+/** Creates the file. If something exists at the path, for example after a crash, removes it first. */
 function createAnew(path: string): number {
   try {
     return openSync(path, CREATE, 0o600)
@@ -111,7 +111,7 @@ export function statIfThere(path: string): Stats | null {
 /**
  * Opens a regular file for reading.
  *
- * @param single refuses a file with further names, since it may belong to somebody else
+ * @param single refuses a file with further names, because it may be another user's file
  * @throws if there is no such file, or if it is not a regular file
  */
 export async function openRegularFile(path: string, { single = false } = {}): Promise<FileHandle> {

@@ -17,7 +17,7 @@ const ROUND_PAUSE_MAX_MS = 1_000
  * Connects to the one server that waits for this channel. That is the server at the address in the order, or one behind
  * the agent's own addresses, which are tried in turn until it is found.
  *
- * @throws the last error, once nobody waits any more
+ * @throws the last error, once the client no longer waits
  */
 export async function dialAround(
   order: ChannelOrder,

@@ -16,9 +16,9 @@ const WRITES_PER_FENCE = 8
  *
  * `<agentDir>/fence` holds the deadline in whole seconds of machine uptime, followed by the boot id. Neither a restart
  * nor a crash of the agent extends it: the next instance continues with the same deadline, and the executor's keeper
- * kills the kernels that this process cannot stop because it is dead or halted. The deadline is in uptime because
- * nobody can set that clock, unlike the wall clock, and because it counts the time of a suspended machine, unlike
- * timers and `performance.now()`.
+ * kills the kernels that this process cannot stop because it is dead or halted. The deadline is in uptime because that
+ * clock cannot be set, unlike the wall clock, and because it counts the time of a suspended machine, unlike timers and
+ * `performance.now()`.
  *
  * A failed write is logged and tried again with the next renewal. On a full disk, or if no further file can be opened,
  * the agent overwrites the file in place. That needs neither space nor a new descriptor, because the file stays open.

@@ -43,12 +43,13 @@ const SERVER_FAULTS: readonly ErrorCode[] = [
   'REQUEST_TIMEOUT',
 ]
 
-/** Length of an unexpected response that is quoted in a message. */
+/** Maximum length of the part of an unexpected response that a message quotes. */
 const EXCERPT_LENGTH_MAX = 200
 
 /**
  * A gateway to remote servers. Stays with one server as long as it answers, and switches to the next one when it does
- * not. The failed call is not repeated here: the caller sends its complete state again.
+ * not answer or reports that it cannot serve at the moment. The failed call is not repeated here: the caller sends its
+ * complete state again.
  */
 export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): HttpGateway {
   let current = 0
@@ -89,7 +90,10 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
   }
 }
 
-/** Returns false if the caller aborted for its own reasons, or if the server reports that the call itself is wrong. */
+/**
+ * Returns whether another server should be tried. It should not if the caller aborted the call before its timeout, or
+ * if the server returned an error that all servers would return.
+ */
 function isServerAtFault(error: unknown, signal: AbortSignal): boolean {
   if (error instanceof RepriseError) return SERVER_FAULTS.includes(error.code)
   return !signal.aborted || (signal.reason as { name?: unknown } | undefined)?.name === 'TimeoutError'
@@ -100,7 +104,7 @@ interface PostOptions<T> {
   body: object
   signal: AbortSignal
   read: (response: Response, url: URL) => Promise<T>
-  /** Chunks of the body. The JSON that is usually the body then goes into a header. */
+  /** Chunks of the body. If given, the JSON that is otherwise the body is sent in a header. */
   chunks: AsyncIterable<Uint8Array> | undefined
 }
 
@@ -206,7 +210,7 @@ export class ForeignAnswer extends Error {
   }
 }
 
-/** Request timeout, too early, too many requests. */
+/** Statuses of temporary refusals: request timeout, too early, too many requests. */
 const PASSING_STATUSES = [408, 425, 429]
 
 async function readAnswer<T>(response: Received, url: URL): Promise<T> {
@@ -248,7 +252,7 @@ function errorOf({ code, message, issues, requestId }: AgentErrorAnswer, { origi
   return new Error(`${origin}: ${code}: ${message} (request ${requestId})`)
 }
 
-/** The message of `fetch` says only that it failed; the cause says why. */
+/** The message of an error of `fetch` has no reason: its cause has. */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as Error
   if (cause instanceof AggregateError) return cause.errors.map((each) => (each as Error).message).join('; ')

@@ -140,7 +140,7 @@ async function readKernel(executor: Executor, log: Logger, shipment: Shipment, b
       const read = await readShipped(executor, { ...shipment, stream, offset: offsets[stream] }, left, cut)
       all.pieces.push(...read.pieces)
       all.bytes += read.bytes
-      // This also ends a file that became shorter than it was. Otherwise the session would never end.
+      // Also ends a file that has become shorter than before; otherwise the session would never end.
       all.end &&= cut !== null && (read.bytes === 0 ? left > 0 : false)
     }
   } catch (error) {

@@ -28,7 +28,7 @@ const { O_NOFOLLOW, O_DIRECTORY } = constants
 const OWNER_ALL = 0o700
 
 export interface Pass {
-  /** Nothing is left, not even the bin. */
+  /** Whether everything has been removed, also the bin. */
   gone: boolean
   /** Number of files and directories that were removed or moved up. */
   count: number
@@ -81,7 +81,7 @@ export async function moveIntoBin(path: string, bin: string): Promise<boolean> {
 }
 
 /**
- * Turns the directory itself into a bin if nobody else can replace anything in it. On a full disk no bin can be
+ * Turns the directory itself into a bin if no other user can replace anything in it. On a full disk no bin can be
  * created, and the removal is what would make space.
  */
 async function becameBin(path: string, bin: string): Promise<boolean> {
@@ -105,7 +105,7 @@ export async function emptyBin(bin: string, forMs: number, syncPoints = NO_SYNC_
   const pass: Pass = { gone: false, count: 0, fault: null }
   const isOver = () => pass.count > 0 && performance.now() >= until
 
-  /** Runs the work, and ignores an entry that somebody else has removed meanwhile. */
+  /** Runs the work, and ignores the error if the entry has been removed meanwhile. */
   async function attempt(work: () => Promise<void>): Promise<void> {
     try {
       await work()

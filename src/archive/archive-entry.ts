@@ -78,7 +78,7 @@ export function plainName(given: string): string {
 }
 
 /**
- * A target may begin with `..`, and have it nowhere else: behind another link, `..` is not what it seems.
+ * A target may have `..` only at its beginning: after a symbolic link, `..` leads to the parent of the link's target.
  *
  * @throws ArchiveError unless it stays within the directory
  */

@@ -10,8 +10,8 @@ const MTIME_SECONDS = 315_532_800
 export const ARCHIVE_END = new Uint8Array(2 * BLOCK_BYTES)
 
 /**
- * Returns the header before the content of an entry: the same bytes for the same entry, whoever owns it and whenever it was
- * written.
+ * Returns the header before the content of an entry: the same bytes for the same entry, independently of its owner and
+ * its time.
  */
 export function archiveHeader({ kind, name, bytes, executable, target }: ArchiveEntry): Uint8Array {
   const path = pathOf(kind, name)

@@ -2,11 +2,14 @@ import { timingSafeEqual } from 'node:crypto'
 import type { ChannelPort } from '../domain/agent/channel-protocol.ts'
 import type { ChannelOrder } from '../domain/agent/protocol.ts'
 
-/** Channels of this server that wait for the agent's end. */
+/** Channels of this server that wait for their agents' connections. */
 export interface ChannelHolders {
-  /** Waits for the agent's end. `stop` ends the wait. */
+  /** Waits for the agent's connection. `stop` ends the wait. */
   expect(order: Pick<ChannelOrder, 'channelId' | 'secret'>): { agent: Promise<ChannelPort>; stop(): void }
-  /** Called for an agent. @returns a function that takes its end; null if no channel waits here with this secret */
+  /**
+   * Called for an agent. @returns a function that takes the agent's connection; null if no channel waits here with this
+   * secret
+   */
   find(order: Pick<ChannelOrder, 'channelId' | 'secret'>): ((agent: ChannelPort) => void) | null
 }
 

@@ -88,7 +88,7 @@ export function createMessageQueue(hold: (full: boolean) => void): MessageQueue 
     },
     end(how) {
       closing ??= how
-      // This end was never read.
+      // If this end was never read, no message has to be taken first.
       if (take === undefined) closed.resolve(closing)
       else void takeAll()
     },

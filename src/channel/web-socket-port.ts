@@ -9,8 +9,8 @@ const CLOSE_WITHIN_MS = 3_000
 const REASON_BYTES_MAX = 120
 
 /**
- * An open WebSocket as an end of a channel. Each side pings the other: neither waits for data while it reads, so one
- * that does not answer in time is gone, however slow what is behind it.
+ * An open WebSocket as an end of a channel. Each side pings the other, and a side that has not answered a ping when the
+ * next one is due counts as gone.
  */
 export function webSocketPort(socket: WebSocket): ChannelPort {
   const queue = createMessageQueue((full) => {

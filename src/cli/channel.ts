@@ -192,7 +192,7 @@ async function forward(
   }
 }
 
-/** Resets a socket, unless it was ended: Node never exits after a reset while the end is being sent. */
+/** Resets a socket. If its end is already being sent, destroys it instead: Node would never exit after a reset then. */
 function reset(socket: Socket): void {
   if (socket.writableEnded) socket.destroy()
   else socket.resetAndDestroy()

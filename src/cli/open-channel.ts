@@ -191,7 +191,7 @@ function channelOn(socket: WebSocket): Channel & { begin(first?: object): Promis
     fail(closedBecause(code, String(reason)))
     for (const output of outputs) output.end(isWhole)
   })
-  // A caller who has not called `begin` yet gets the error from it.
+  // An error before `begin` is called is not unhandled: `begin` then rejects with it.
   ended.promise.catch(() => {})
   opened.promise.catch(() => {})
   return {
@@ -202,7 +202,7 @@ function channelOn(socket: WebSocket): Channel & { begin(first?: object): Promis
     resize: (columns, rows) => control({ type: 'resize', columns, rows }),
     signal: (signal) => control({ type: 'signal', signal }),
     close() {
-      // The response to it must be read, too.
+      // The server's answer to the close must be read, so a paused socket is resumed.
       socket.resume()
       socket.close(1000)
     },
@@ -257,7 +257,10 @@ function createWindow(socket: WebSocket): { stdin: Writable; taken(bytes: number
 function createOutput(taken: (bytes: number) => void): {
   stream: Readable
   put(chunk: Buffer): void
-  /** Ends the output. An incomplete output is broken off, so that no reader takes it for complete. */
+  /**
+   * Ends the output. If it is incomplete, the stream is destroyed with an error, so that no reader takes it for
+   * complete.
+   */
   end(isWhole: boolean): void
 } {
   const waiting: Buffer[] = []
@@ -275,7 +278,8 @@ function createOutput(taken: (bytes: number) => void): {
   }
   function end(): void {
     over = true
-    // Nothing follows, so there is no need to limit the stream.
+    // The remaining chunks are passed on at once, without waiting for the reader: the server sends no more, so the
+    // amount is limited.
     for (const each of waiting.splice(0)) stream.push(each)
     stream.push(null)
   }

@@ -51,7 +51,7 @@ export async function loginAddress({ urls, token }: Pick<FoundServer, 'urls' | '
   throw new (typeOfCode(code))(code, detail)
 }
 
-/** Whether there is a screen. Without one, a browser fails to start, or nobody sees it. */
+/** Whether there is a screen. Without one, a browser fails to start, or is not visible. */
 function mayHaveBrowser(): boolean {
   const { platform, env } = process
   return platform !== 'linux' || Boolean(env['DISPLAY'] ?? env['WAYLAND_DISPLAY'])

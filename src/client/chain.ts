@@ -80,7 +80,8 @@ export function chainOperations(connection: Connection) {
     watchChain,
 
     /**
-     * Follows a chain to its end: nothing of it runs, and nothing will run unless a person resubmits it.
+     * Follows a chain to its end. It has ended when no attempt runs and no retry follows; only a person can resubmit it
+     * then.
      * @throws NotFoundError, the signal's reason
      */
     async waitForChain(sessionId: string, options: WaitOptions = {}): Promise<ChainOutcome> {
@@ -95,7 +96,7 @@ export function chainOperations(connection: Connection) {
 const OVER: readonly string[] = ['TERMINATED', 'ERROR', 'CANCELLED']
 const OPEN_PHASES: readonly string[] = ['UNDECIDED', 'SCHEDULED', 'HELD', 'DISPATCHED']
 
-/** Whether nothing of the chain runs, and nothing will run. */
+/** Whether the chain has ended: no attempt runs, and no retry follows. */
 export function hasEnded(chain: readonly { status: string; retryState: { phase: string } }[]): boolean {
   const last = chain.at(-1)!
   return OVER.includes(last.status) && !OPEN_PHASES.includes(last.retryState.phase)

@@ -86,7 +86,7 @@ export function eventOperations(connection: Connection) {
   }
 
   return {
-    /** Returns a cursor for `after`, which stands for now: all later events follow it. */
+    /** Returns a cursor of the present moment, for `after`: all later events follow it. */
     async eventCursor(options?: CallOptions): Promise<string> {
       return (await request(EventCursorDocument, {}, options)).eventCursor
     },

@@ -134,7 +134,8 @@ export function sessionOperations(connection: Connection) {
     },
 
     /**
-     * Terminates a session; cancels the retry of one that waits for it. Not repeated once the request may have arrived.
+     * Terminates a session. If the session has failed and waits for its retry, cancels the retry. Not repeated once the
+     * request may have arrived.
      * @throws NotFoundError, InvalidStateError, ForbiddenError
      */
     async terminateSession(sessionId: string, options: TerminateOptions = {}): Promise<SessionSummaryFragment> {

@@ -54,7 +54,7 @@ const CLOSE_OBJECT = 0x7d
  * 8 MB of keys takes seconds, counting takes about 2 ns per byte. The counts of invalid JSON are approximate.
  */
 export class JsonCounter implements JsonBounds {
-  /** An empty list counts as two values. */
+  /** Counted as the commas and opening brackets, plus one. So an empty list or object counts as two values. */
   values = 1
   keys = 0
   depth = 0

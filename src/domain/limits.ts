@@ -29,7 +29,7 @@ export const RETRY_WAITS_MAX = 100
 // Polling intervals, used if no wake-up came
 export const COORDINATOR_INTERVAL_MS = 2_000
 export const DISPATCH_INTERVAL_MS = 1_000
-/** How often retries held by a kill switch are checked even if no switch changed. */
+/** Interval at which retries held by a kill switch are checked even if no switch changed. */
 export const HELD_RECHECK_MS = 900_000
 /**
  * Interval at which retries that wait for rate limit tokens are moved forward together, provided the bucket can hold
@@ -51,7 +51,7 @@ export const END_AWAITED_MAX_MS = 3_600_000
 
 /** Interval of the sweep for rows that no handler claims. */
 export const SWEEP_INTERVAL_MS = 30_000
-/** Rows are swept only after this long in such a state: their handler has had several passes by then. */
+/** Rows that no handler has claimed are swept only after this time, in which their handler has several passes. */
 export const LEFTOVER_AFTER_MS = 60_000
 
 // Agents
@@ -92,7 +92,7 @@ export const MOUNTS_MAX = 16
 export const MOUNT_PATH_LENGTH_MAX = 512
 /** Volume names in one answer. */
 export const VOLUMES_LISTED_MAX = 1_000
-/** Volumes of one agent; the next limit is the number of projects named for one of them. */
+/** Volumes of one agent; the next limit is the number of projects named for one volume. */
 export const AGENT_VOLUMES_MAX = 100
 export const VOLUME_PROJECTS_MAX = 1_000
 /** Warnings that one agent reports: more than there are kinds. */
@@ -106,7 +106,8 @@ export const CHECKPOINT_PAUSE_MS = 5_000
 /** Files and directories of a checkpoint that an agent counts before it reports the end of a kernel. */
 export const CHECKPOINT_LOOK_ENTRIES_MAX = 10_000
 /**
- * Entries that are counted whatever time it takes, so that a busy machine also reports a small checkpoint completely.
+ * Entries that are counted even after the time limit, so that a busy machine also reports a small checkpoint
+ * completely.
  */
 export const CHECKPOINT_LOOK_ENTRIES_MIN = 100
 export const CHECKPOINT_LOOK_MS = 200
@@ -272,7 +273,7 @@ export const STRANGER_BYTES_MAX = 16 * 1024
  * deepest filter has 14 levels.
  */
 export const REQUEST_VALUES_MAX: JsonBounds = { values: 20_000, keys: 10_000, depth: 32 }
-/** The same for a request that contains only `createSessions`: 1000 sessions with 100 values each. */
+/** The same bounds for a request that contains only `createSessions`: 1000 sessions with 100 values each. */
 export const CREATE_SESSIONS_VALUES_MAX: JsonBounds = { values: 100_000, keys: 50_000, depth: 32 }
 /** Errors reported for one request: a program that causes more repeats the same one. */
 export const REQUEST_ERRORS_MAX = 50
@@ -325,7 +326,8 @@ export const STATISTICS_TIMEOUT_MS = 10_000
 /** Characters of a search text: far more than names and labels have. */
 export const SEARCH_LENGTH_MAX = 256
 /**
- * Sessions, chains and decisions are counted up to this number: nobody pages that far, and each counted row takes time.
+ * Sessions, chains and decisions are counted up to this number: no user pages that far, and each counted row takes
+ * time.
  */
 export const COUNTED_ROWS_MAX = 10_000
 export const NAME_LENGTH_MAX = 256
@@ -362,7 +364,10 @@ export const ENVIRON_BYTES_MAX = 1024 * 1024
 export const ADDED_ENVIRON_BYTES_MAX = 256 * 1024
 /** The sum of these strings as Linux counts them, each with its end and a pointer. */
 export const EXEC_BYTES_MAX = 2 * 1024 * 1024
-/** The part of it for the paths of the program and of an interpreter, at most 4 KiB each, and for what shells add. */
+/**
+ * The part of EXEC_BYTES_MAX for the paths of the program and of an interpreter, at most 4 KiB each, and for what
+ * shells add.
+ */
 export const EXEC_RESERVE_BYTES = 16 * 1024
 export const ENVIRON_ENTRIES_MAX = 500
 export const LABELS_MAX = 64
@@ -415,7 +420,9 @@ export const UNCOUNTED_RETRIES_MAX = 100
 export const RULES_MAX = 20
 /** Exit codes and ranges in one list of a rule: as many codes as a Unix process can have. */
 export const RULE_EXIT_CODES_MAX = 256
-/** The range of the column. Schedulers and wrappers have codes beyond the 0…255 of a process. */
+/**
+ * Exit codes have the range of their column, because schedulers and wrappers have codes beyond the 0…255 of a process.
+ */
 export const EXIT_CODE_MIN = -2_147_483_648
 export const EXIT_CODE_MAX = 2_147_483_647
 /** Retries per second in a rate limit: far more than a server dispatches. */
@@ -467,7 +474,7 @@ export const LOG_PIECES_PER_READ_MAX = 20_000
  * agents names none and means all.
  */
 export const WAKE_AGENTS_PER_HINT_MAX = 140
-/** Topics named in one hint, at most 52 bytes each. A hint about more topics names none and wakes everybody. */
+/** Topics named in one hint, at most 52 bytes each. A hint about more topics names none and wakes all listeners. */
 export const WAKE_TOPICS_PER_HINT_MAX = 40
 
 // Subscriptions
@@ -504,7 +511,7 @@ export const EVENT_FIELDS_TOGETHER_MAX = 10_000
  * nor an old cursor makes a statement long.
  */
 export const SCANNED_EVENTS_MAX = 10_000
-/** The same for a page of past events, and for counting them, in several statements: some 100 ms. */
+/** Outbox events that are read, in several statements, for a page of past events or for their number: some 100 ms. */
 export const PAGE_SCANNED_EVENTS_MAX = 100_000
 
 // Webhooks
@@ -523,8 +530,8 @@ export const WEBHOOK_PROMPT_MS = 1_000
 /** Concurrent attempts of one server that are not slow yet. */
 export const WEBHOOK_PROMPT_ATTEMPTS_AT_ONCE_MAX = 32
 /**
- * The part of them that may go to failing endpoints: however many endpoints are dead, half of the places are left for
- * the others.
+ * Concurrent attempts of one server at failing endpoints that are not slow yet. So half of the places are left for
+ * other endpoints, however many endpoints are dead.
  */
 export const WEBHOOK_FAILING_ATTEMPTS_AT_ONCE_MAX = 16
 /** Concurrent attempts of all servers at one endpoint; a failing endpoint gets one. */
@@ -606,7 +613,7 @@ export const SCHEDULE_LAST_RUNS_MAX = 100
 export const CHANNELS_PER_SESSION_MAX = 64
 /** Channels of one server: each has two sockets and at most four windows of data. */
 export const CHANNELS_PER_SERVER_MAX = 1_000
-/** Channels of one agent, whatever servers request. */
+/** Channels of one agent, even if servers request more. */
 export const CHANNELS_PER_AGENT_MAX = 256
 /** Bytes in one direction that are not yet confirmed: the most that a slow reader makes the other side buffer. */
 export const CHANNEL_WINDOW_BYTES = 256 * 1024
@@ -641,13 +648,14 @@ export const TERMINAL_SIDE_MAX = 1_000
  */
 export const RELAY_BYTES_DEFAULT = 1024 ** 3
 export const RELAY_CEILING_BYTES = 1024 ** 4
-/** Files, directories and links in it. */
+/** Files, directories and links in such an archive. */
 export const RELAY_ENTRIES_MAX = 20_000
 /** Time without a write after which an upload counts as abandoned: the HTTP server ends stalled requests sooner. */
 export const RELAY_LEFTOVER_AFTER_MS = 600_000
 /**
- * Time for a relay, from a kernel's end or its program's wish on. The end is already recorded meanwhile, and the next
- * attempt waits. An upload is one request, for which the HTTP server allows 120 s.
+ * Time for a relay, from the kernel's end or from its program's request to publish. At a kernel's end, the end is
+ * already recorded, but the next attempt waits for the relay. An upload is one request, for which the HTTP server
+ * allows 120 s.
  */
 export const RELAY_WITHIN_MS = 120_000
 /** Interval at which running programs are checked for a wish to publish: one `lstat` each. */

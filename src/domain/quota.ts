@@ -11,11 +11,11 @@ export interface QuotaLimits {
   maxRunning: number | null
   /** Sessions in PENDING. */
   maxPending: number | null
-  /** Bytes of all checkpoints. Once they reach it, no new chain starts. */
+  /** Total bytes of all checkpoints. Once the usage reaches this limit, no new chain starts. */
   maxCheckpointBytes: number | null
 }
 
-/** The present usage. A retry counts once its session exists, so not during its backoff. */
+/** The present usage. A retry counts only once its session exists: during the backoff it does not count. */
 export interface QuotaUsage {
   slots: Record<string, string>
   running: number

@@ -61,7 +61,7 @@ export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOve
   const secretEnviron = mergeSealed(without(spec.secretEnviron, overrides.environ), overrides.secretEnviron)
   if (environ.length + secretEnviron.length > ENVIRON_ENTRIES_MAX)
     return `it would have more than ${ENVIRON_ENTRIES_MAX} variables`
-  // An environment that does not change is not checked here: its agent reports what is wrong with it.
+  // An environment that does not change is not checked here: its agent reports its faults.
   const changed = overrides.environ ? 'environ' : overrides.secretEnviron ? 'secretEnviron' : null
   const fault = changed === null ? null : environFault(environ, secretEnviron)
   if (fault !== null) return `overrides.${changed}: ${fault}`

@@ -53,8 +53,8 @@ export function cronFault(expression: string, from: Date): string | null {
 }
 
 /**
- * Returns the name as it is to be stored; null if there is no such time zone. Offsets are not accepted, because they
- * have no daylight saving.
+ * Returns the name in the form that is stored; null if there is no such time zone. Offsets are not accepted, because
+ * they have no daylight saving.
  */
 export function timeZoneOf(name: string): string | null {
   if (!/^[A-Za-z]/.test(name)) return null
@@ -149,7 +149,7 @@ export interface AdmittedRuns {
   start: Candidate | null
   wait: Candidate[]
   skip: { run: Candidate; reason: string }[]
-  /** Whether the current run is to be ended for the run that waits for it. */
+  /** Whether the current run must be ended so that the waiting run can start. */
   cancelOther: boolean
 }
 

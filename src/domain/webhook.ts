@@ -39,7 +39,10 @@ export function endpointUrlFault(text: string): string | undefined {
  */
 const PATTERN = /^(?:[a-z_]+\.)*(?:[a-z_]+|[a-z_]*\*)$/
 
-/** Accepts a pattern only if it matches a present event type; others are taken for mistakes. */
+/**
+ * Accepts a pattern only if it matches a present event type; other patterns are refused, because they are probably
+ * mistakes.
+ */
 export function isEventPattern(text: string): boolean {
   return PATTERN.test(text) && EVENT_TYPES.some((type) => eventPatternMatches(text, type))
 }
@@ -185,12 +188,12 @@ const JITTER: DelayPolicy = {
   jitterRatio: 0.1,
 }
 
-/** The consequence of an attempt. `restMs` is the time for which the endpoint wants to get no attempts at all. */
+/** The consequence of an attempt. `restMs` is the time for which the endpoint has asked for no attempts. */
 type Verdict =
   | { kind: 'delivered' }
   | { kind: 'again'; inMs: number; restMs: number }
   | { kind: 'exhausted'; restMs: number }
-  /** The endpoint is gone for good. */
+  /** The endpoint no longer exists (status 410). */
   | { kind: 'gone' }
 
 /** Judges an attempt: anything but a 2xx is a failure, redirects included. */

@@ -7,7 +7,7 @@ export interface EventBus {
   startAt(position: EventCursor): void
   /** Expects events in cursor order, each once. */
   publish(events: readonly OutboxEvent[]): void
-  /** Queues matching events from the next published one on. */
+  /** Queues the matching events that are published from now on. */
   subscribe(filter: EventFilter): Subscription
   /** Passes matching events to a sink of the caller. */
   attach(filter: EventFilter, sink: EventSink): Attachment
@@ -44,8 +44,9 @@ interface Entry {
 type Buckets = Map<string, Set<Entry>>
 
 /**
- * Each subscriber is in the bucket of its narrowest filter, or in those of its chains. An event is offered only to the
- * buckets of its session or deployment, its chain and its project, and to subscribers without such a filter.
+ * Each subscriber is in the bucket of the narrowest condition of its filter: session, chain, deployment or project. A
+ * filter by several chains puts it in the buckets of all of them. An event is offered only to the buckets of its
+ * session or deployment, its chain and its project, and to subscribers without such conditions.
  */
 export function createEventBus(options: { queueEventsMax?: number } = {}): EventBus {
   const limit = options.queueEventsMax ?? SUBSCRIBER_QUEUE_EVENTS_MAX

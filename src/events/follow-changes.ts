@@ -28,9 +28,10 @@ const IDLE_MS = 60_000
 
 /**
  * Yields the ids of what changes, from a cursor or from now on. A batch comes as soon as something has changed, and the
- * next one at least `everyMs` later. Each event is part of one batch, whose cursor is not before it. Agents and
- * resubmissions are not part of the order of events: with a cursor, the first batch names all that have changed
- * recently. A slow follower gets larger batches; the ids in a batch are bounded.
+ * next one at least `everyMs` later. Each event is part of exactly one batch, and the batch's cursor is at the event or
+ * after it. Changes of agents and resubmissions are not events, so they have no cursor: with a cursor, the first batch
+ * names all agents, and all resubmissions that run or are recent. A slow follower gets larger batches; the ids in a
+ * batch are bounded.
  */
 export function followChanges(options: {
   db: Database

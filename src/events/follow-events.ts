@@ -6,12 +6,13 @@ import { abortableGenerator } from './abortable-generator.ts'
 import type { EventBus } from './bus.ts'
 
 /**
- * Yields events from a cursor on, or from now on, each once and in cursor order, in lists of those that are available.
- * Also ends when the bus closes.
+ * Yields events from a cursor on, or from now on, each once and in cursor order. Each list has the events that are
+ * available at that moment. Also ends when the bus closes.
  *
- * No event is lost between the outbox and the live queue, because the queue is opened first. At that time the relay has
- * not published anything above its horizon, and the outbox is read at later horizons, which only grow. An event that a
- * read of the outbox does not find therefore arrives through the queue; duplicates are recognized by their cursor.
+ * No event is lost between the outbox and the live queue, because the queue is opened first. The horizon is the oldest
+ * running transaction; readers see only events below it, and it only grows. The outbox is read after the queue was
+ * opened, so up to a horizon that is not below that of the relay's last read. An event that a read of the outbox does
+ * not find therefore arrives through the queue; duplicates are recognized by their cursor.
  */
 export function followEvents(options: {
   db: Database

@@ -7,7 +7,8 @@ import type { WakeHub } from './wake-hub.ts'
 
 /**
  * Yields the progress of a resubmission: at once, then after each change, until it has ended. The server that does the
- * work wakes the followers on all servers; they also poll. Changes are merged if they are faster than the consumer.
+ * work wakes the followers on all servers; followers also poll. Several changes are merged into one if the consumer is
+ * slower than the changes.
  */
 export function followResubmission(options: {
   db: Database

@@ -25,15 +25,18 @@ interface OfToken {
 
 /**
  * Tracks all open subscriptions of this process, over all transports, and all its sockets. Limits the number of
- * subscriptions, and ends all of a token when it is revoked or expires.
+ * subscriptions. When a token is revoked or expires, ends all subscriptions and sockets that the token has opened.
  */
 export interface OpenSubscriptions {
   /**
-   * Returns a function that removes it again, which may be called any number of times.
+   * Tracks a subscription. Returns a function that removes it from the list again; that function may be called several
+   * times.
    * @throws RepriseError TOO_MANY_SUBSCRIPTIONS
    */
   open(subscription: OpenSubscription): () => void
-  /** Tracks a socket, which may have no subscription. Returns a function that removes it again. */
+  /**
+   * Tracks a socket, which may have no subscription. Returns a function that removes the socket from the list again.
+   */
   openSocket(socket: Holder): () => void
 }
 

@@ -21,7 +21,8 @@ export interface Relay {
 }
 
 /**
- * First pause after a wake-up: a read may find nothing yet because a transaction about to end holds back the horizon.
+ * First pause after a wake-up. A read may find nothing yet: events are visible only when all transactions that began
+ * before theirs have ended, and one may be just about to end.
  */
 const RELOOK_PAUSE_MIN_MS = 10
 const FAULT_PAUSE_MAX_MS = 5_000

@@ -3,7 +3,7 @@ import type { FollowTopic, Wake, WakeTopic } from '../domain/wake.ts'
 /** Wake-ups that one server sends to the others. */
 export interface WakeHints {
   topics: readonly (WakeTopic | FollowTopic)[]
-  /** Null stands for all agents, if there are too many to name. */
+  /** Null means all agents, if there are too many to list. */
   agentIds: readonly string[] | null
 }
 

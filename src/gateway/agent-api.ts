@@ -90,7 +90,7 @@ export interface AgentApi {
   readonly paths: readonly string[]
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
   /**
-   * Accepts an agent's end of a channel and takes over the socket.
+   * Accepts an agent's connection for a channel and takes over the socket.
    * @returns false if nothing here waits for it
    */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean
@@ -197,7 +197,7 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
         autoCleanupIncoming: false,
         // A request of HTTP/1.0 may name no host.
         hostname: 'localhost',
-        // Not even a `Request` could be made of it, because of its Host header.
+        // Called if no `Request` could be created from the request, because its Host header is invalid.
         errorHandler: (thrown) => {
           const error = thrown instanceof RequestError ? new RepriseError('MALFORMED_REQUEST', thrown.message) : thrown
           return answerError(response, error, requestId)

@@ -19,8 +19,8 @@ interface Line {
 
 /**
  * Creates turns. At most `linesMax` agents have a line; beyond that, the agent that has been silent for the longest
- * time, with nothing in progress, loses its line. If a late sync slips through because of that, the database refuses
- * it, because it has the last sequence that changed anything.
+ * time, with nothing in progress, loses its line. If a late sync is processed because of that, the database refuses it:
+ * it stores the sequence number of the last sync that changed anything.
  */
 export function createSyncTurns(linesMax = SYNC_LINES_MAX): SyncTurns & { readonly size: number } {
   /** Lines in the order of their last sync. */

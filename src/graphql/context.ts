@@ -53,7 +53,7 @@ export interface GraphQLContext extends ServiceContext {
   stillAuthorized: () => Promise<boolean>
   /** The transport of the operation: a WebSocket, or the HTTP request. */
   connection: object
-  /** Aborts when the client has disconnected and nobody waits for the answer. */
+  /** Aborts when the client has disconnected, so that the answer is no longer needed. */
   left: AbortSignal | undefined
   /** Informs the transport that a subscription was ended because its token is no longer valid. */
   revoked: () => void

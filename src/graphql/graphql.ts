@@ -111,7 +111,8 @@ interface Gathering {
  * Merges reads of the same kind that are requested at about the same time, by subscribers to one event or by polling
  * clients. Requests that arrive while a read is in progress wait for it and share the next one, so every caller sees a
  * state that is no older than its request. Nothing is cached. Only requests of the same project and selection are
- * merged, so nobody receives rows of another project. An operation with a snapshot of its own does its reads alone.
+ * merged, so no request receives rows of another project. The reads of an operation with its own snapshot are not
+ * merged.
  */
 function sharedSessionReader(read: ReadSessions): ReadSessions {
   const underWay = new Map<string, Promise<unknown>>()

@@ -22,8 +22,8 @@ export function cookieOf({ headers }: IncomingMessage, name: string): string | u
 }
 
 /**
- * Returns the fault of the Host header, or null. RFC 9112 (3.2) demands status 400 for several Host headers, because a
- * proxy may have used another one, and for none in HTTP/1.1.
+ * Returns the fault of the Host header, or null. RFC 9112 (3.2) demands status 400 if there are several, because a
+ * proxy may have used another one than this server, and if an HTTP/1.1 request has none.
  */
 export function hostFault({ rawHeaders, httpVersion }: IncomingMessage): string | null {
   let hosts = 0

@@ -130,7 +130,7 @@ export function createHttpServer(options: {
       socket.destroy()
     }
   })
-  // For example, a connection that cannot be accepted because too many files are open.
+  // Called, for example, if a connection cannot be accepted because too many files are open.
   server.on('error', failed)
 
   function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {

@@ -132,7 +132,8 @@ function openTurns(socket: HttpSocket, kept: Kept): Turns {
         count(unparsed.length)
         if (kept.bytes > KEPT_BYTES_OF_STRANGERS_MAX) return void socket.destroy()
       }
-      // This ends a request without a body, which would otherwise count as late.
+      // Lets the parser finish the request if it has no body. Node would otherwise count it as incomplete, and refuse
+      // it at the time limit.
       socket.parser?.resume()
       socket.parser?.execute(NOTHING)
     },

@@ -1,9 +1,10 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Which addresses may be connected to for a tenant. IPv4: all except those in the registry of special-purpose addresses
- * (RFC 6890 and its updates). IPv6: only global unicast, except the special ranges in it; this also excludes embedded
- * IPv4 addresses (mapped, compatible, translated, NAT64, 6to4, Teredo) without decoding them.
+ * The addresses to which connections on behalf of a tenant are allowed. IPv4: all except those in the registry of
+ * special-purpose addresses (RFC 6890 and its updates). IPv6: only global unicast, except the special ranges in it;
+ * this also excludes embedded IPv4 addresses (mapped, compatible, translated, NAT64, 6to4, Teredo) without decoding
+ * them.
  */
 const SPECIAL_IPV4: readonly [network: string, prefix: number][] = [
   ['0.0.0.0', 8], // this network, and unspecified

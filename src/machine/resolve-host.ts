@@ -5,7 +5,10 @@ export type ResolveHost = (hostname: string) => Promise<string[]>
 
 const QUERY_TIMEOUT_MS = 2_000
 const QUERY_TRIES = 2
-/** The name servers do not answer; the system's resolver would only wait for them again. */
+/**
+ * Errors after which the system's resolver is not tried: the name servers do not answer, and it would only wait for
+ * them again.
+ */
 const HOPELESS: readonly string[] = ['ETIMEOUT', 'ESERVFAIL']
 
 /**

@@ -99,8 +99,8 @@ export interface UnsafePath {
 
 /**
  * Returns the outermost directory above a path, or the path itself, that another user can write. That user can then
- * change everything below it. In a directory with the sticky bit, like /tmp, nobody can replace what belongs to
- * somebody else. Such a directory is therefore safe above the path, but not as the path itself.
+ * change everything below it. In a directory with the sticky bit, like /tmp, no user can replace files of another user.
+ * Such a directory is therefore safe above the path, but not as the path itself.
  *
  * @returns null if there is none
  * @throws if the path does not exist
@@ -123,7 +123,7 @@ export function unsafeAbove(path: string): UnsafePath[] {
   }
   const parent = dirname(absolute)
   const [unsafe] = unsafeAbove(parent)
-  // In such a directory nobody can replace what this user creates.
+  // In such a directory, no other user can replace what this user creates.
   const isSticky = unsafe !== undefined && unsafe.path === parent && unsafeItself(parent, true) === null
   return unsafe === undefined || isSticky ? [] : [unsafe]
 }
@@ -141,7 +141,7 @@ export function unsafeInPackage(root: string): UnsafePath[] {
 function filesOf(directory: string, levels: number): string[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
     const path = join(directory, entry.name)
-    // A link's own mode says nothing: the directory that holds it decides who may replace it.
+    // The mode of a link has no effect: the mode of its directory decides who may replace it.
     if (entry.isSymbolicLink()) return []
     return entry.isDirectory() && levels > 1 ? [path, ...filesOf(path, levels - 1)] : [path]
   })

@@ -9,10 +9,10 @@ import { processFaults } from './process-events.ts'
  */
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** From a single statement to a full batch. */
+/** Buckets for passes of background services: from a single statement to a full batch. */
 const RUN_SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const LAG_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300]
-/** Up to the timeout of an attempt. */
+/** Buckets for webhook attempts and for health checks of routes, up to the timeout of a webhook attempt. */
 const ATTEMPT_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20]
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 

@@ -17,7 +17,7 @@ import { within } from '../waiting/wait.ts'
 import type { Logger } from './log.ts'
 import type { Attributes, Span, TracedSession, Tracer } from './trace.ts'
 
-/** A batch links to each of its sessions. */
+/** Maximum number of links of a span. The span of a batch has a link to the trace of each of its sessions. */
 const LINKS_MAX = 1_000
 /** Spans not accepted within this time are lost: a stop must not be delayed by them. */
 const STOP_WITHIN_MS = 3_000

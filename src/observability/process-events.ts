@@ -2,7 +2,7 @@ import { statfsSync } from 'node:fs'
 import type { Logger } from './log.ts'
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
-/** Ctrl-C reaches npm and what it runs, and npm forwards it: a second signal this soon is the same one. */
+/** Ctrl-C reaches npm and what it runs, and npm forwards it: a second signal this soon belongs to the same Ctrl-C. */
 const SAME_SIGNAL_WITHIN_MS = 2_000
 
 /**
@@ -69,6 +69,7 @@ export function outliveUncaughtFaults(log: Logger): void {
   }
   process.on('uncaughtException', note)
   process.on('unhandledRejection', note)
-  // For standard output to a file on a full disk; the log handles its own errors.
+  // A write to standard output fails, for example, if it is a file on a full disk; that must not end the process. The
+  // log handles its own errors.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 }

@@ -5,7 +5,7 @@ import { createLogger, type Logger } from '../observability/log.ts'
 import { listenForStop, outliveUncaughtFaults } from '../observability/process-events.ts'
 import { unsafeAbove, unsafeInPackage } from '../machine/system-programs.ts'
 
-/** Shared by the long-running commands. */
+/** Functions that the long-running commands share. */
 
 const PACKAGE = join(import.meta.dirname, '../..')
 

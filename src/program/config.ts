@@ -5,7 +5,7 @@ import { API_VARIABLES } from './config/api-variables.ts'
 import { RETENTION_VARIABLES, SERVER_VARIABLES, TRACES_VARIABLES } from './config/server-variables.ts'
 import type { Documentation, Variable } from './config/values.ts'
 
-/** The only reader of the environment. An empty value counts as not set. */
+/** All variables of the program. Only this module reads them from the environment. An empty value counts as not set. */
 
 const VARIABLES = {
   ...SERVER_VARIABLES,
@@ -17,7 +17,10 @@ const VARIABLES = {
 
 export type Config = { readonly [Key in keyof typeof VARIABLES]: z.output<(typeof VARIABLES)[Key]['schema']> }
 
-/** Printed by `--help`, and compared with the table of docs/configuration.md. */
+/**
+ * The documentation of all variables. `--help` prints it, and a test compares it with the table of
+ * docs/configuration.md.
+ */
 export const CONFIGURATION: readonly Documentation[] = Object.values(VARIABLES)
 
 /** The help text, one line per variable. */

@@ -47,14 +47,18 @@ export interface DatabaseAccess {
   url: string
   /** URL for dedicated connections: notifications. */
   directUrl: string
-  /** URL for migrations, as the owner of the schema. The embedded database creates the role of the others from it. */
+  /**
+   * URL for migrations, as the owner of the schema. With the embedded database, the owner also creates the role that
+   * the other URLs use.
+   */
   ownerUrl: string
   /** The kind of connection pooler behind `url`, if any. */
   pooling: 'embedded' | Pooling
 }
 
 /**
- * Without a configured server, starts the embedded one, stopped with `resources`.
+ * Finds the configured database server. If none is configured, starts the embedded one, which is stopped with
+ * `resources`.
  *
  * @throws ConfigurationError if the configured server cannot be used
  */

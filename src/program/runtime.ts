@@ -57,7 +57,7 @@ export async function startRuntime(
   options: { lease?: Lease; signal?: AbortSignal; newAdminToken?: boolean; warnings?: readonly Warning[] } = {},
 ): Promise<Runtime> {
   const { lease = LEASE, signal, newAdminToken = false } = options
-  // These were logged when the configuration was read.
+  // The given warnings were logged when the configuration was read.
   const known = options.warnings ?? []
   const warnings = [...known]
   await using resources = new AsyncDisposableStack()

@@ -32,7 +32,7 @@ export async function startBackground(parts: RuntimeParts): Promise<void> {
     services.push(...schedulerServices(parts), ...deploymentServices(parts), ...webhookServices(parts))
     services.push(scheduleService(parts), retentionService(parts))
   } else if (roles.includes('api')) {
-    // A scheduler does this each time it checks the agents.
+    // A server with the scheduler role needs no such service: it records its presence each time it checks the agents.
     services.push(createPresenceService(parts))
   }
   if (discoveryDir !== undefined) services.push(discoveryService(parts, resolve(discoveryDir)))

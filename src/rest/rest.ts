@@ -108,8 +108,8 @@ function refuseParameters(result: { success: true } | { success: false; error: z
 }
 
 /**
- * Refuses text that PostgreSQL cannot store. In a URL that is only NUL, `%00`: a URL cannot contain half a surrogate
- * pair.
+ * Refuses text that PostgreSQL cannot store. In a URL, only NUL (`%00`) is such text, because a URL cannot contain half
+ * a surrogate pair.
  */
 const storableParameters: MiddlewareHandler = async (c, next) => {
   refuseUnstorable(c.req.queries())

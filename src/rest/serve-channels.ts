@@ -20,7 +20,7 @@ const PATH = /^\/v2\/sessions\/([^/?]+)\/(exec|connect)(?:\?|$)/
 const REFUSED_MS = 5_000
 
 export interface ChannelOptions {
-  /** Receives the agents' ends of channels; if missing, none arrive. */
+  /** Receives the connections that agents open for channels; if missing, no agent connects to this server. */
   channels?: ChannelHolders
   /** The URL at which agents reach this server directly, not through a load balancer. */
   advertisedUrl?: string | undefined
@@ -161,7 +161,8 @@ function refuse(socket: Duplex, error: unknown, requestId: string): void {
     `X-Request-Id: ${requestId}`,
     ...(status === 401 ? ['WWW-Authenticate: Bearer'] : []),
   ]
-  // Closes the connection if the client does not.
+  // Reads and ignores what the client still sends, to notice when it closes the connection; after REFUSED_MS the
+  // connection is closed here.
   socket.resume().end(`${head.join('\r\n')}\r\n\r\n${text}`)
   const timer = setTimeout(() => socket.destroy(), REFUSED_MS).unref()
   socket.once('close', () => clearTimeout(timer))

@@ -37,7 +37,10 @@ export interface EntityKind<Item, Declaration, Result, Decided extends Move> {
   judge(declaration: Declaration, items: readonly Item[], result: Result): Decided[]
   /** Writes moves with history and events; skips entities that have moved in the meantime. */
   apply(tx: Queryable, handler: string, moves: readonly Decided[]): Promise<unknown>
-  /** Services that have work after these moves, whichever handler made them, or after the handler's own writes. */
+  /**
+   * Services that have work after these moves, independently of the handler that made them, or after the handler's own
+   * writes.
+   */
   topicsToWake(moves: readonly Decided[], result: Result): readonly WakeTopic[]
   /** Called after the commit. */
   report(context: CoordinatorContext, handler: string, batch: Batch<Item, Decided>): void
@@ -56,7 +59,7 @@ export interface Handler<Item, Declaration extends { name: string }, Result> {
 
 /**
  * Runs one batch of one handler in one transaction: claim, execute, judge, apply with history and events. A crash at
- * any point leaves nothing of it, and the entities are claimed again.
+ * any point undoes the whole batch, and the entities are claimed again.
  */
 export async function runHandler<Item, Declaration extends { name: string }, Result, Decided extends Move>(
   context: CoordinatorContext,

@@ -33,7 +33,10 @@ export interface LifecycleHandler<Session extends HandledSession> extends Handle
 
 type Sessions = EntityKind<HandledSession, LifecycleDeclaration, HandlerResult, SessionMove>
 
-/** Sessions are judged with tries and timeouts, and their kernels move with them. */
+/**
+ * Returns how the coordinator handles sessions: it judges them by their tries and timeouts, and moves their kernels
+ * with them.
+ */
 function sessionsOf(followedBy: LifecycleDeclaration | null): Sessions {
   return {
     judge(declaration, sessions, result) {
@@ -77,7 +80,7 @@ function outcomesById(result: HandlerResult): Map<string, Outcome> {
   return outcomes
 }
 
-/** Extends a successful move by that of the next handler. */
+/** Adds the next handler's move to a successful move. */
 function continueMove(move: SessionMove, followedBy: LifecycleDeclaration | null): SessionMove {
   const next = followedBy?.success.session
   if (!next || move.outcome !== 'SUCCESS' || move.to === move.from) return move
@@ -105,7 +108,10 @@ function moveFor(
   }
 }
 
-/** Wakes for moves off the usual path: back to the queue, to termination, or finished. */
+/**
+ * Returns the topics to wake because of the moves, in addition to the handler's own `wakes`: for moves back to the
+ * queue, to termination, or to an end.
+ */
 function topicsToWake(moves: readonly SessionMove[]): WakeTopic[] {
   const topics = new Set<WakeTopic>()
   for (const { from, to } of moves) {
@@ -128,7 +134,7 @@ export interface HandledSession extends Judged {
 
 /**
  * Called after the commit. Logs one line per outcome, at info for a failure that moved the session, and records a span
- * for the sessions that moved. Sessions that keep waiting are in neither; their history says why.
+ * for the sessions that moved. Sessions that keep waiting are in neither; their history has the reason.
  */
 export function reportMoves(
   { log, trace }: { log: Logger; trace: Tracer },

@@ -12,8 +12,8 @@ import type { RunReport } from './background-service.ts'
 
 /**
  * Runs the next batch of the resubmission (or other action on many sessions) that has waited longest. The batch and its
- * progress record are one transaction: a crash leaves nothing of it, and the next pass repeats it. Each server works on
- * a different resubmission.
+ * progress record are one transaction: a crash undoes both, and the next pass repeats the batch. Each server works on a
+ * different resubmission.
  */
 export async function resubmitSessions(context: {
   db: Database

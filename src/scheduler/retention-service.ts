@@ -70,7 +70,7 @@ export interface RetentionPolicy {
   agentHistory: Retention
   /** Bound for checkpoints of chains that have succeeded, by age alone. */
   succeededCheckpoints: Retention
-  /** Bound for checkpoints of chains that have failed for good or were cancelled. */
+  /** Bound for checkpoints of chains that have failed, after all their retries, or were cancelled. */
   failedCheckpoints: Retention
 }
 
@@ -131,7 +131,7 @@ async function removeChains(db: Database, kept: Retention, signal: AbortSignal):
     }
   }
   if (bounds.length === 0) return done
-  // These belong to no project: a resubmission may span all projects.
+  // Resubmissions and agents belong to no project; a resubmission may span all projects.
   const before = new Date(Math.min(...bounds.map((bound) => bound.before.getTime())))
   done += await drain(signal, rows, () => removeOldResubmissions(db, before, rows))
   const agents = RETENTION_BATCH_AGENTS_MAX

@@ -28,7 +28,7 @@ export function createScheduleService(context: ScheduleContext): BackgroundServi
 
 /**
  * Creates the due runs of schedules, and starts queued runs whose wait is over. One transaction locks the schedules, so
- * that each run is created once, on whichever server and despite crashes.
+ * that each run is created exactly once, by any of the servers and despite crashes.
  */
 async function runSchedules(context: ScheduleContext): Promise<RunReport> {
   const { any, nextInMs } = await readDueSchedules(context.db, SCHEDULE_WAIT_CHECK_MS)

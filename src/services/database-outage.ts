@@ -25,7 +25,10 @@ const ADAPTER = ['DatabaseNotReachable', 'ConnectionClosed', 'TooManyConnections
 const WORDS =
   /^(Connection terminated|Cannot use a pool after calling end|Client has encountered a connection error|timeout exceeded when trying to connect|Query read timeout)/
 
-/** Node's message, also within an error of Prisma. Over a Unix socket its code may also be ENOENT or EACCES. */
+/**
+ * Node's message for a connection that could not be opened, also as part of Prisma's messages. The error's code is not
+ * enough: for a Unix socket it may be ENOENT or EACCES, which have other causes too.
+ */
 const NO_CONNECTION = /^connect E[A-Z]+ /m
 
 interface Fault {
@@ -54,7 +57,7 @@ export function isUnreachable(error: unknown): boolean {
   return syscall === 'connect' || syscall === 'getaddrinfo' || errors.some(isUnreachable) || isUnreachable(cause)
 }
 
-/** Finds an error of our own read pool, which arrives wrapped by Prisma. */
+/** Finds an error of this program's read pool inside the error by which Prisma has replaced it. */
 export function refusalOf(error: unknown): RepriseError | null {
   const cause = error instanceof Error ? error.cause : null
   return cause instanceof RepriseError ? cause : null
@@ -62,12 +65,12 @@ export function refusalOf(error: unknown): RepriseError | null {
 
 const QUERY_CANCELED = '57014'
 
-/** Whether the database cancelled a statement because it took too long, or because nobody waited for it any more. */
+/** Whether the database cancelled a statement because it took too long, or because its result was no longer needed. */
 export function wasCancelled(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || error instanceof RepriseError) return false
   const { code, originalCode, cause, meta, name } = error as Fault & { name?: unknown }
   if (code === QUERY_CANCELED || originalCode === QUERY_CANCELED || name === 'AbortError') return true
-  // The same in an error of Prisma, which keeps only the other error's code.
+  // Prisma replaces the AbortError by its own error, which has only the code of the AbortError.
   if (code === DOMException.ABORT_ERR) return true
   return wasCancelled(cause) || wasCancelled(meta?.driverAdapterError)
 }
@@ -102,7 +105,10 @@ export function isDiskFault(error: unknown): boolean {
 /** Codes for too many open files, in this process or on the machine. */
 const TOO_MANY_OPEN = ['EMFILE', 'ENFILE']
 
-/** Converts an error that is not our fault and will pass into the one that callers get; null for other errors. */
+/**
+ * Returns the error that callers get for a temporary failure outside of this program: no database, a full disk, too
+ * many open files. Null for other errors.
+ */
 export function outageOf(error: unknown): RepriseError | null {
   if (isDatabaseOutage(error)) return databaseUnavailable()
   if (isDiskFull(error)) return diskFull()
@@ -114,7 +120,10 @@ export function databaseUnavailable(): RepriseError {
   return isEmbeddedDiskFull() ? diskFull() : databaseAway()
 }
 
-/** The error for agents, which try again in either case. With the disk error they would give up a checkpoint. */
+/**
+ * The error for an unreachable database without the reason. Agents always get this one, because they repeat a
+ * checkpoint's transfer after it, but end the transfer after SERVER_DISK_FULL.
+ */
 export function databaseAway(): RepriseError {
   return new RepriseError(
     'DATABASE_UNAVAILABLE',

@@ -45,8 +45,8 @@ const areDistinct = (words: readonly string[]) => new Set(words).size === words.
 const NAMED_ONCE = 'must be named once each'
 
 /**
- * Options of a group. A missing field keeps an option, and so does null where null is not allowed. Durations are in
- * seconds.
+ * Options of a group. A missing field keeps the present option. Null does the same where null is not allowed. Durations
+ * are in seconds.
  */
 const groupOptions = z.strictObject({
   sequencer: z.enum(['FIFO', 'LIFO', 'DRF']).nullish(),

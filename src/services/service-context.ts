@@ -6,7 +6,7 @@ import type { SecretBox } from './access/secrets.ts'
 
 export type Role = 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT' | 'METRICS'
 
-/** The caller, known from the token alone. */
+/** The caller of a service. All fields except `request` are those of its token. */
 export interface Viewer {
   tokenId: string
   userId: string | null
@@ -16,7 +16,7 @@ export interface Viewer {
   projectId: string | null
   /** For an agent's token, the only groups that its agents may join; null or missing means any. */
   resourceGroups?: string[] | null
-  /** For a browser's own token, the token with which it was logged in. */
+  /** If the token was created for a browser at its login, the id of the token that the user logged in with. */
   sessionOf?: string | null
   /** The request that the viewer has sent. */
   request?: RequestOrigin

@@ -16,7 +16,7 @@ export function parserFor(oid: number, format?: 'text' | 'binary'): (value: stri
 export interface Patience {
   /** The time to open a connection, or to get a free one of a pool. */
   connectMs: number
-  /** The time until a statement is answered: several times what any statement takes. */
+  /** The time to wait for the answer to a statement: several times as long as the slowest statement takes. */
   queryMs: number
 }
 

@@ -60,7 +60,7 @@ export class HeldClient {
 }
 
 const CANCEL_REQUEST_CODE = 80_877_102
-/** The time after which cancelling is given up; the statement then ends by its timeout. */
+/** Time limit for cancelling a statement. After it, the statement ends by its own timeout. */
 const WITHIN_MS = 2_000
 
 /** The fields, missing from pg's types, that identify a connection in a cancel request. */

@@ -104,7 +104,7 @@ class ProvableEnumsFactory extends PrismaPg {
   }
 }
 
-/** Wraps refusals of the pool as a cause, because Prisma replaces any error that has a code by an error of its own. */
+/** Wraps refusals of the pool as a cause, because Prisma replaces any error that has a code by its own error. */
 function passOn(error: unknown): never {
   throw error instanceof RepriseError ? new Error(error.message, { cause: error }) : error
 }

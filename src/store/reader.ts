@@ -5,9 +5,11 @@ import { ANSWER_BYTES_MAX } from '../domain/limits.ts'
 export interface Reader {
   /** The token; each party has its own share of the connections. */
   party: string
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when the answer is no longer needed. */
   signal?: AbortSignal | undefined
-  /** Set if statements outside snapshots may write: they then run to their end, whether or not somebody waits. */
+  /**
+   * Set if statements outside snapshots may write: they then run to their end, even if the answer is no longer needed.
+   */
   writes?: boolean
 }
 

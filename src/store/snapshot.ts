@@ -73,7 +73,7 @@ export function renewSnapshot(): void {
 }
 
 /**
- * Runs work that belongs to no request, wherever it is called from: its statements belong to no snapshot, are not
+ * Runs work that belongs to no request, even if a request calls it: its statements belong to no snapshot, are not
  * queued, and are not cancelled when a client leaves. It is for work that several clients wait for, and for timers,
  * which keep the call context in which they were set.
  */
@@ -98,7 +98,7 @@ function createSnapshot(pool: Snapshots): Snapshot {
       return turn
     },
     end() {
-      // Nobody waits for the end of the snapshot, because all its reads have completed.
+      // The end of the snapshot is not awaited, because all its reads have completed.
       if (held)
         Promise.all([held, last])
           .then(([snapshot]) => snapshot.end())

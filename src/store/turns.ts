@@ -1,6 +1,9 @@
 import { RepriseError } from '../domain/errors.ts'
 
-/** Gives each of many parties a bounded number of places. Callers beyond that wait in line, for a limited time. */
+/**
+ * Limits how much each party, such as a token, does at the same time: each has a number of places. Further callers wait
+ * in line for a place, for a limited time.
+ */
 export interface Turns {
   /**
    * Waits for a place of this party. Returns a function that gives the place back, which must be called once.

@@ -211,8 +211,8 @@ const auditSection = createRoute({
 })
 
 /**
- * The path to open after the login: only one of this server. Another value is set to undefined, as the router keeps
- * missing parameters.
+ * The path to open after the login, which must be a path of this server. Any other value is set to undefined, as the
+ * router keeps missing parameters.
  */
 function readLoginSearch({ to }: Record<string, unknown>): { to?: string } {
   const isPath = typeof to === 'string' && /^\/(?![/\\])/.test(to) && !to.startsWith('/login')

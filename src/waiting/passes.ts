@@ -16,7 +16,7 @@ interface PassesOptions {
   /** Shortest pause: a wake-up does not change a pass that is due within this time. */
   pauseMinMs: number
   pass(): Promise<void>
-  /** Called when a pass fails; the next one comes all the same. */
+  /** Called when a pass fails; the next pass is made nevertheless. */
   failed(error: unknown): void
 }
 

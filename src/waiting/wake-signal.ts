@@ -1,4 +1,4 @@
-/** Wakes a single waiter. A signal that is raised while nobody waits is remembered. */
+/** Wakes a single waiter. A signal that is raised while there is no waiter is remembered. */
 export interface WakeSignal {
   raise(): void
   /** Resets the signal. @returns whether it was raised */

@@ -33,9 +33,9 @@ export interface Executor {
   /** Starts the kernel, and prepares it first if necessary. */
   start(spec: KernelSpec, assignment: number): void
   /**
-   * Asks the kernel to end, and kills it after `graceMs`. A kernel that never ran becomes EXITED at once.
-   * `error` is the reason if the agent itself ordered the stop: it is reported with the end whatever the exit code,
-   * also by the next instance. If there are several stops, the reason of the first counts.
+   * Asks the kernel to end, and kills it after `graceMs`. A kernel that never ran becomes EXITED at once. `error` is
+   * the reason if the agent itself ordered the stop: it is reported with the kernel's end regardless of the exit code,
+   * also by the next instance of the agent. If there are several stops, the reason of the first counts.
    */
   stop(kernelId: string, assignment: number, graceMs: number, error?: FailureError): void
   /** Stops the kernel if it runs, then removes everything stored for it. */
@@ -143,9 +143,9 @@ export interface ExecutorHooks {
   diskIsFull?(): boolean
   /** Called when the result of `observe()` or a log has changed. */
   changed(): void
-  /** Called when the executor offers other resources than before. If missing, nobody needs to know. */
+  /** Called when the executor offers other resources than before. If missing, changes are not reported. */
   offers?(offer: ExecutorOffer): void
-  /** Called with labels that the agent adds to the configured ones. If missing, nobody needs to know. */
+  /** Called with labels that the agent adds to the configured ones. If missing, changes are not reported. */
   labelled?(labels: Record<string, string>): void
   /**
    * Fetches uploaded code from the server. If missing, there is no server, and no kernel has code.

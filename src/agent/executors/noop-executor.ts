@@ -10,10 +10,10 @@ interface NoopKernel {
   /** The kernel starts as soon as it is prepared. */
   startWanted: boolean
   timer: NodeJS.Timeout | undefined
-  /** A time of `performance.now()`. */
+  /** Time of `performance.now()` at which a stopped kernel is killed. */
   killAt: number
   stopError: FailureError | null
-  /** A time of `performance.now()`. */
+  /** Time of `performance.now()` at which the kernel began to run. */
   beganAt: number
   /**
    * See TimedKernel. Measured by `performance.now()`, which is enough because a simulated kernel survives no restart.
@@ -124,8 +124,9 @@ function integer(text: string | undefined): number {
 }
 
 /**
- * For tests and benchmarks: simulated kernels, in memory only, that end as their command says. A restart loses them,
- * and the server then treats them as vanished. Changes are announced once per turn of the event loop.
+ * For tests and benchmarks: simulated kernels, in memory only; the command of a kernel determines how it ends. A
+ * restart loses them, and the server then treats them as vanished. Changes are announced once per turn of the event
+ * loop.
  */
 export function createNoopExecutor(hooks: ExecutorHooks): Executor {
   const kernels = new Map<string, NoopKernel>()

@@ -3,8 +3,8 @@ import { uptimeSeconds } from './process/proc-stat.ts'
 
 /**
  * Decides whether a program ended within the batch timeout of its session. The agent decides this because the server,
- * which orders the stop, may be late, stopped, or unable to reach the agent. Times are machine uptimes in seconds.
- * Nobody can set that clock, and it continues while the agent is suspended or not running.
+ * which orders the stop, may be late, stopped, or unable to reach the agent. Times are machine uptimes in seconds. That
+ * clock cannot be set, and it continues while the agent is suspended or not running.
  */
 
 /**

@@ -2,7 +2,7 @@ import type { CompletedCommand, CompletedValue } from './tree.ts'
 
 /**
  * Creates the completion script for bash. It looks words up in tables: subcommands and options by the path of the
- * command, values by option, and arguments by position. In a table `@session` stands for the objects of that kind on
+ * command, values by option, and arguments by position. In a table, `@session` means the names of all such objects on
  * the server.
  */
 export function bashCompletion(commands: readonly CompletedCommand[]): string {

@@ -110,7 +110,7 @@ const SESSIONS = look(
 
 const LOOKS: Readonly<Record<Exclude<Kind, 'profile'>, Look>> = {
   session: SESSIONS,
-  // A session stands for its chain.
+  // A chain is named by any of its sessions.
   chain: SESSIONS,
   deployment: look('{ deployments(first: 100) { edges { node { id: deploymentId name } } } }'),
   schedule: look('{ schedules(first: 100) { edges { node { id: scheduleId name } } } }'),

@@ -31,7 +31,7 @@ interface Running {
   sessions: Map<string, string>
 }
 
-/** Runs the demo; returns the exit status. Ctrl-C ends it at once, whatever it is doing. */
+/** Runs the demo; returns the exit status. Ctrl-C ends it at once, at any step. */
 export async function runDemo(options: { verbose: boolean; stay: boolean }): Promise<number> {
   const began = performance.now()
   const interrupted = new AbortController()
@@ -225,7 +225,7 @@ async function cleanUp({ server, dataDir }: Stage): Promise<string[]> {
   return faults
 }
 
-/** Stops and removes everything at once: after Ctrl-C nobody waits for a clean end. */
+/** Stops and removes everything at once: after Ctrl-C no orderly end is needed. */
 async function clearAway({ server, dataDir }: Stage): Promise<string[]> {
   print('stopping')
   // The processes of the demo can be found only on Linux.

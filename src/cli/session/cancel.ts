@@ -50,7 +50,8 @@ export function cancelCommand(): Command {
 }
 
 /**
- * Ends the work for good: terminates the session that is at the end of its chain, or cancels its waiting retry.
+ * Ends the work: terminates the newest session of the chain, or cancels its waiting retry, so that no further attempt
+ * follows.
  * @throws InvalidStateError if the chain has already ended
  */
 export async function endChain(

@@ -23,7 +23,10 @@ export interface CallOptions {
 }
 
 export interface RequestOptions extends CallOptions {
-  /** True if the mutation has the same effect when it reaches the server twice. Queries always have. */
+  /**
+   * True if the mutation has the same effect when it reaches the server twice. Not needed for queries, which may always
+   * be repeated.
+   */
   idempotent?: boolean
 }
 

@@ -5,7 +5,7 @@ import { serverUrl } from '../transport/endpoints.ts'
 import type { WebSocketClass } from '../streams/event-socket.ts'
 import { createFetchTransport } from '../transport/fetch-transport.ts'
 
-/** `reprise/client/connection`: the entry for programs that bring all operations of their own, on any platform. */
+/** `reprise/client/connection`: the entry for programs that need no operations of this package, on any platform. */
 export * from '../errors.ts'
 export type { CallOptions, Connection, Document, RequestOptions } from './connection.ts'
 export type { OnProgress, Progress } from '../settings.ts'

@@ -92,7 +92,7 @@ export interface Subscription {
   endsByItself: boolean
 }
 
-/** Subscriptions that end by themselves, with whether they have a cursor. */
+/** The subscriptions that end by themselves. `cursor` is true if the subscription can be resumed from a cursor. */
 export const FINITE: Readonly<Record<string, { cursor: boolean }>> = {
   kernelLogs: { cursor: true },
   resubmissionProgress: { cursor: false },

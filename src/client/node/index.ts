@@ -48,7 +48,7 @@ export function createClient(options: NodeClientOptions = {}): Client {
 
 /**
  * A WebSocket that ignores errors after it was abandoned: a connection that is abandoned while it is being made emits
- * an error, and nobody listens any more.
+ * an error, and it no longer has a listener.
  */
 class NodeWebSocket extends WebSocket {
   constructor(url: string, protocols?: string | string[]) {

@@ -82,7 +82,7 @@ export function createEventSocket(options: {
         ended = true
         open--
         unsubscribe()
-        // Nobody is waiting for the connection any more.
+        // The connection is no longer needed.
         if (open === 0 && !connected) client.terminate()
       }
     },

@@ -50,7 +50,7 @@ async function raiseForEach(events: AsyncIterable<unknown>, raise: () => void): 
   }
 }
 
-/** Creates a signal that wakes the one waiter, and is remembered if nobody waits. */
+/** Creates a signal for one waiter. It wakes the waiter, or is remembered if there is none. */
 function createWakeSignal() {
   let raised = false
   let waiting: AbortController | undefined

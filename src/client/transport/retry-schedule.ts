@@ -32,8 +32,8 @@ function backoffSeconds({ backoffFactor, backoffMaxSeconds }: HttpRetry, failure
 }
 
 /**
- * Returns the seconds from `now` (ms) that a Retry-After header requests, as a number or as a date. Undefined for
- * neither.
+ * Returns the seconds from `now` (ms) that a Retry-After header requests, as a number or as a date. Undefined if the
+ * header is missing or is neither of the two.
  */
 export function parseRetryAfter(header: string | null | undefined, now: number): number | undefined {
   const text = header?.trim()

@@ -35,7 +35,7 @@ export interface Sender {
 /**
  * Sends an operation through two layers of retries. The inner HTTP layer repeats the request after certain responses,
  * and tries the next server when one does not respond. The outer network layer repeats the whole operation if no server
- * gave a complete response. It does not repeat what the HTTP layer has given up.
+ * gave a complete response. It does not repeat operations that the HTTP layer has stopped repeating.
  * @throws RepriseClientError; the signal's reason
  */
 export async function sendOperation(sender: Sender, operation: Operation): Promise<unknown> {

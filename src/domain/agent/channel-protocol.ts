@@ -35,7 +35,10 @@ export interface ChannelPort {
   readonly closed: Promise<ChannelClosing>
 }
 
-/** The client's first message. The server completes a connection's request with the parameters of the URL. */
+/**
+ * The request that opens a channel. An ExecRequest is the client's first message; the server builds a ConnectRequest
+ * from the URL's parameters.
+ */
 export type ChannelRequest = ExecRequest | ConnectRequest
 
 export interface ExecRequest {

@@ -109,7 +109,8 @@ export interface JudgedCheckpoint {
 export function judgeCheckpoint(place: CheckpointPlace): JudgedCheckpoint {
   const { attempt, isFirstKernel, offer, store, mark, isEmpty } = place
   const newest = offer?.newest ?? null
-  // The attempt was put back to PENDING: it had the directory before, and what it left there is on record.
+  // The session was sent back to PENDING during this attempt: it used the directory before, and the checkpoint that it
+  // left there is recorded.
   const wasPutBack = newest?.attempt === attempt && mark?.found?.attempt !== attempt
   // Another kernel of the session, or this kernel before its agent restarted, has already judged the directory.
   if (mark?.attempt === attempt && !wasPutBack) return { found: mark.found, isStale: false, isTaken: true }

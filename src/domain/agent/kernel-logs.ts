@@ -28,14 +28,14 @@ export function cutLog(sizes: Readonly<Record<LogStreamName, number>>): Record<L
 }
 
 /**
- * The length of a stream as it is shipped. Omitted bytes are not numbered: after the head comes a note, which counts as
- * one byte, then the tail.
+ * Returns the length of a stream as it is shipped: the head, a note in place of the omitted bytes, which counts as one
+ * byte, and the tail.
  */
 export function shippedBytes({ head, leftOut, tail }: StreamCut): number {
   return head + (leftOut > 0 ? 1 : 0) + tail
 }
 
-/** The difference between a tail byte's position in the file and its position in the shipped stream. */
+/** Returns the difference between a tail byte's position in the file and its position in the shipped stream. */
 export function tailShift({ leftOut }: StreamCut): number {
   return leftOut > 0 ? leftOut - 1 : 0
 }

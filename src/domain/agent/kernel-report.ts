@@ -43,7 +43,7 @@ export function isImageDigest(value: unknown): value is string {
   return typeof value === 'string' && /^sha256:[0-9a-f]{64}$/.test(value)
 }
 
-/** Also rejects NaN, which is in no range. */
+/** Returns null for values out of range, including NaN. */
 function figure(value: unknown, max: number): number | null {
   return typeof value === 'number' && value >= 0 && value <= max ? value : null
 }

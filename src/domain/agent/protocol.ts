@@ -93,8 +93,8 @@ export interface ObservedKernel {
   exitCode: number | null
   oomKilled: boolean
   /**
-   * Set with FAILED, and with EXITED if the agent knows more than the exit code. The kernel has then failed, whatever
-   * its exit code.
+   * Set with FAILED, and with EXITED if the agent knows more than the exit code. The kernel has then failed, even with
+   * exit code 0.
    */
   error: FailureError | null
   startedAt: string | null
@@ -186,7 +186,7 @@ export interface RegisterRequest {
   labels: Record<string, string>
   /** How the agent isolates its kernels; missing from older agents. */
   isolation?: AgentIsolation
-  /** Identifies the directory with the chains' files, whatever its path; missing from older agents. */
+  /** Identifies the directory with the chains' files independently of its path; missing from older agents. */
   chainStore?: string
   /** `process`, `container`, `slurm` or `noop`; missing from older agents, like all fields below. */
   executor?: string
@@ -287,16 +287,13 @@ export interface SyncAnswer {
 }
 
 /**
- * Asks an agent to open a channel to a kernel of its own, because a client waits for it at a server, for a limited
- * time.
+ * Asks an agent to open a channel to one of its kernels, because a client waits for it at a server, for a limited time.
  */
 export interface ChannelOrder {
   channelId: string
   /** Proves to the waiting server that the agent was asked; valid for this channel alone. */
   secret: string
-  /**
-   * The address at which the waiting server says it can be reached; null to use an address that the agent already has.
-   */
+  /** The address that the waiting server gives for itself; null to use an address that the agent already has. */
   url: string | null
 }
 
@@ -347,8 +344,8 @@ export interface CheckpointWish {
   /** The most bytes that the archive may have. */
   bytesMax: number
   /**
-   * Decides between two copies of one attempt: the copy with the greater order was inspected later and wins, whichever
-   * arrives last. Missing from older servers.
+   * Decides between two copies of one attempt: the copy with the greater order was inspected later and wins, regardless
+   * of the order of arrival. Missing from older servers.
    */
   order?: number
 }

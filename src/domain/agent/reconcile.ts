@@ -45,7 +45,7 @@ export interface KernelChange extends KernelProgress {
   gone: boolean
   exitCode: number | null
   oomKilled: boolean
-  /** The kernel ended because it was ordered to, so its end says nothing about the session's result. */
+  /** The kernel ended because it was ordered to, so its end does not affect the session's result. */
   stopped: boolean
   /** Set when the program has ended or has run for longer than its time limit; null keeps the recorded value. */
   inTime: boolean | null
@@ -241,10 +241,11 @@ function exited(kernel: RecordedKernel, report: ObservedKernel, change: KernelCh
   const stopped = kernel.status === 'TERMINATING' && (report.stopped ?? true)
   if (stopped || (kernel.status === 'TERMINATING' && !ran))
     return { ...ends, to: 'TERMINATED', stopped: true, error: report.error }
-  // Only a kernel that was ordered to start can have run; a report to the contrary is not believed.
+  // Only a kernel that was ordered to start can have run; other reports are treated as failures.
   if (!ran || !MAY_HAVE_RUN.includes(kernel.status))
     return failed(kernel, { ...report, error: report.error ?? NEVER_RAN }, change)
-  // Its later end does not matter: the server would have ended it at its time limit, had it been running.
+  // The program ended after the batch timeout. How it ended does not matter: the server would have stopped it at the
+  // timeout if it had reached the agent.
   if (report.inTime === false) return { ...ends, to: 'ERROR', error: TIMED_OUT }
   if (report.exitCode === 0 && !report.oomKilled && report.error === null) return { ...ends, to: 'TERMINATED' }
   return { ...ends, to: 'ERROR', error: withVerdict(report.error ?? exitError(report), report.verdict ?? null) }
@@ -253,8 +254,8 @@ function exited(kernel: RecordedKernel, report: ObservedKernel, change: KernelCh
 const MAY_HAVE_RUN: readonly KernelStatus[] = ['CREATING', 'RUNNING', 'TERMINATING']
 
 /**
- * Failures of the program itself. A verdict that the program wrote before somebody else ended it is about something
- * else.
+ * Failures of the program itself. A verdict counts only with these: if the program was ended from outside, its verdict
+ * is not about that end.
  */
 const PROGRAM_FAILURES: readonly string[] = ['kernel-exited', 'oom-killed']
 

@@ -65,7 +65,7 @@ const PLANNED_PLACE = 0
  * Derives the segments of one attempt: its own, and those between its end and the next attempt. The segments of all
  * attempts cover the chain's life from its creation to its end, or to now, without gap or overlap; the last one is open
  * (`to` is null) while the chain goes on. Planned segments come after that. Segments of zero length are omitted, but
- * each attempt has at least one of its own.
+ * each attempt has at least one segment.
  *
  * Transactions may commit in another order than they began, so recorded times can be out of order: a time that lies
  * before its predecessor counts as equal to it.
@@ -147,7 +147,7 @@ function reasonOf({ statusReason, pendingReason }: RecordedAttempt, kind: ChainS
   return kind === 'QUEUED' && to === null ? pendingReason : statusReason
 }
 
-/** Derives the backoff and the holds until the retry was dispatched or given up, then the wait for a resubmission. */
+/** Derives the backoff and the holds until the retry was dispatched or abandoned, then the wait for a resubmission. */
 function segmentsAfter(attempt: RecordedAttempt, from: Date | null): Unplaced[] {
   if (from === null) return []
   const { decision, next } = attempt

@@ -1,4 +1,7 @@
-/** Service discovery in the formats of its consumers. Equal services give equal text. */
+/**
+ * Writes the services for discovery by Prometheus and Traefik. Equal services give equal text, so that a consumer sees
+ * a change only if something has changed.
+ */
 
 export interface ServiceEndpoint {
   routeId: string
@@ -61,8 +64,8 @@ export interface TraefikConfiguration {
 
 /**
  * Traefik's dynamic configuration: one service `<deployment>.<project>` per deployment, for routers that the operator
- * writes. If any object or list is empty, Traefik rejects the whole document and keeps the previous one; so no empty
- * one is written. A service without servers answers 503.
+ * writes. Traefik rejects a document that contains an empty object or list, and keeps the previous document; so empty
+ * objects and lists are left out. A service without servers answers 503.
  */
 export function traefikConfiguration(services: readonly Service[]): TraefikConfiguration {
   if (services.length === 0) return {}

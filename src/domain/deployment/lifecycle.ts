@@ -194,7 +194,7 @@ export function judgeDeclared<Name extends string, Status extends string, Result
 interface CountedRoutes {
   status: RouteStatus
   count: number
-  /** The routes among them that have the deployment's present revision. */
+  /** The number of these routes that have the deployment's present revision. */
   present: number
 }
 

@@ -15,7 +15,10 @@ interface BudgetedSession {
   epochStartedAt: Date
 }
 
-/** Number of retries that a session may use. Only batch sessions are retried, whatever policy they have inherited. */
+/**
+ * Number of retries that a session may use. Only batch sessions are retried; for others it is 0, even if they have
+ * inherited a policy.
+ */
 export function budgetOf(session: { sessionType: SessionType; maxRetries: number }): number {
   return session.sessionType === 'BATCH' ? session.maxRetries : 0
 }
@@ -68,7 +71,7 @@ export function isTooLate(maxElapsed: number | null, epochStartedAt: Date, start
 /** The retry switch of one scope, as in force now. */
 export interface RetrySwitch {
   scope: RetryScope
-  /** Those of the batch's projects that the scope covers. */
+  /** The projects of the batch's retries that the scope covers. */
   projectIds: readonly string[]
   disabled: boolean
   /** Time until this kill switch ends by itself; null if it does not. */
@@ -99,7 +102,10 @@ export interface Admissible extends Owner {
 export interface Hold<Retry> {
   retry: Retry
   reason: HoldReason
-  /** The scope of the switch or quota that holds it; null if the reason concerns this retry alone. */
+  /**
+   * The scope of the setting (retries switched off, rate limit) or of the quota that holds the retry; null if the
+   * reason concerns this retry alone.
+   */
   scope: RetryScope | QuotaScope | null
   /** The least time to wait. */
   waitMs: number

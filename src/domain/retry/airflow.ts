@@ -125,7 +125,7 @@ const settingsWithTask = z
   .refine(({ dagId, taskId }) => (dagId === undefined) === (taskId === undefined), {
     path: ['taskId'],
     message: 'dagId and taskId are given together or not at all',
-    // Also runs if a field is invalid, so that all errors are reported at once.
+    // The check also runs if a field is invalid, so that all errors are reported at once.
     when: ({ value }) => typeof value === 'object' && value !== null,
   })
 

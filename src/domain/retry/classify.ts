@@ -67,8 +67,8 @@ type Eligibility =
 
 /**
  * Judges whether a failure may be retried. The order of checks: causes that are never retried, a program that forbids
- * the retry, the matched rule, a program that asks for a retry, the eligible causes. A null cause stands for any
- * eligible one.
+ * the retry, the matched rule, a program that asks for a retry, the eligible causes. A null cause means any eligible
+ * cause.
  */
 export function judgeEligibility(
   policy: Pick<RetryPolicy, 'eligibleCauses'>,

@@ -34,7 +34,7 @@ export interface DecidedSession extends FinishedSession, FailedSession {
   startedAt: Date | null
   terminatedAt: Date
   epochStartedAt: Date
-  /** The delay before this session, if it is a retry; null if it is none, or if its policy does not depend on it. */
+  /** The delay before this session. Null if the session is not a retry, or if its policy does not use the delay. */
   delayBeforeMs: number | null
   resourceSlots: Record<string, string>
   batchTimeout: number | null
@@ -107,7 +107,7 @@ interface Planned {
   failure: string
   error: FailureError | null
   ordinal: string
-  /** Description of the program's request. */
+  /** Describes the retry that the session's program asked for in its verdict file; empty if it asked for none. */
   note: string
 }
 
@@ -169,8 +169,8 @@ interface FailedSession {
 }
 
 /**
- * Places that the retry avoids and excludes from now on. An agent that is already avoided and fails again moves to the
- * end of the list, whatever the rule says.
+ * Lists the places that the retry avoids and excludes from now on. An avoided agent that fails again is listed even if
+ * the rule avoids no agents: it moves to the end of the child's list, and so is chosen last.
  */
 function failedPlaces(
   session: FailedSession,

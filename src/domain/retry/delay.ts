@@ -68,7 +68,7 @@ export function delayBounds(
 
 /**
  * Computes the range from which a delay is drawn. The ceiling cuts the range, not the drawn delay, so that retries at
- * the ceiling are spread as well. Decorrelated delays grow by themselves, whatever the backoff.
+ * the ceiling are spread as well. Decorrelated delays grow by themselves, with every backoff.
  */
 function drawnRange(policy: DelayPolicy, baseMs: number, delayBeforeMs: number | null): Range | null {
   const ceilingMs = delayCeilingMs(policy)

@@ -4,7 +4,7 @@ import type { HoldReason } from '../session/failure.ts'
 
 export interface Waiting {
   projectId: string
-  /** Its previous hold reason; null if it is held for the first time. */
+  /** The retry's previous hold reason; null if it is held for the first time. */
   holdReason: HoldReason | null
 }
 
@@ -32,7 +32,7 @@ export function paceHeldRetries<Retry extends Waiting>(
     const { retry, reason, waitMs } = hold
     // A silent agent may confirm the end of the kernels at any moment.
     if (reason === 'PARENT_ALIVE') return { hold, againInMs: Math.min(waitMs, DISPATCH_INTERVAL_MS) }
-    // It has waited in line, and the next token is its own.
+    // True if the retry has waited in line and gets the next token.
     const isNext = retry.holdReason === reason && waitMs <= DISPATCH_INTERVAL_MS
     if (reason === 'RATE_LIMITED' && isNext) return { hold, againInMs: waitMs }
     const key = lineKey(retry.projectId, reason)

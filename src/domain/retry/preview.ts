@@ -8,7 +8,7 @@ import type { RetryPolicy } from './policy/policy.ts'
 export interface PreviewInput {
   /** The resolved policy. */
   policy: RetryPolicy
-  /** Null stands for any cause. Together with an exit code other than 0, null means KERNEL_NONZERO_EXIT. */
+  /** Null means any cause. Together with an exit code other than 0, null means KERNEL_NONZERO_EXIT. */
   cause: FailureCause | null
   exitCode: number | null
   /** The session whose further retries are planned; null plans from a first attempt. */
@@ -20,7 +20,7 @@ export interface PreviewedSession extends Growable {
   retryCount: number
   uncountedRetries: number
   statusReason: string | null
-  /** The delay before this session, if it is a retry; null if it is none. */
+  /** The delay before this session; null if the session is not a retry. */
   delayBeforeMs: number | null
 }
 

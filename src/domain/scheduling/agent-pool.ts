@@ -16,7 +16,7 @@ export interface AgentCapacity {
   volumes: readonly OfferedVolume[]
   /** Whether ports of its kernels are reachable. */
   ports: boolean
-  /** Its resources when nothing runs on it. */
+  /** The agent's resources when nothing runs on it. */
   capacity: Quantities
   /**
    * The most of the named slots that one kernel can have, if the agent consists of several machines; null if there is
@@ -45,7 +45,7 @@ export function agentCapacity({
   return { id, labels, volumes, ports, capacity, perKernel, free, reserved: new Map(), version: 0 }
 }
 
-/** Whether the agent may run the session at all, regardless of free capacity. */
+/** Whether the agent may run the session, regardless of free capacity. */
 export function suits(
   request: ResourceRequest,
   agent: Pick<AgentCapacity, 'id' | 'labels' | 'volumes' | 'ports'>,

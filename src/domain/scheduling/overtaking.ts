@@ -12,15 +12,15 @@ export interface Overtaking<Session extends Sequenced> {
   /** Returns the sessions that have now been overtaken `HEAD_OF_LINE_SKIPS_MAX` times; each is returned once. */
   takeOverdue(): Session[]
   /**
-   * The counts by session id. Sessions that nobody overtook have none; those returned by `takeOverdue` keep their count
-   * of that moment.
+   * The counts by session id. Sessions that were not overtaken have none; those returned by `takeOverdue` keep their
+   * count of that moment.
    */
   counts(): Map<string, number>
 }
 
 interface Waiting<Session> {
   session: Session
-  /** The number of sessions that had been placed without overtaking it by the time of its turn. */
+  /** The number of sessions that were placed before this session's turn and did not overtake it. */
   since: number
 }
 

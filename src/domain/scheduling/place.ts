@@ -35,14 +35,17 @@ export interface Placement {
   forKey: Map<string, { yields: boolean }>
   /** How many younger sessions of no higher priority overtook each session. */
   overtaken: Map<string, number>
-  /** Placement stopped because the next session in order was not among the given ones: there is more to place. */
+  /**
+   * Placement stopped because the session whose turn it was may not have been read from the database: another pass is
+   * needed.
+   */
   ranOut: boolean
 }
 
 export interface Line {
   sessions: readonly PlaceableSession[]
   sequence: Sequence<PlaceableSession>
-  /** Claimed classes that may have more waiting sessions than the given ones. */
+  /** Claimed classes that may have more waiting sessions than were read from the database. */
   longClasses: ReadonlySet<string>
   group: string
 }

@@ -32,7 +32,7 @@ export function takeQuota(quota: QuotaUse, demand: Quantities): void {
   }
 }
 
-/** A session's position in the queue of its key: by priority, then by age, whatever the resource group. */
+/** A session's position in the queue of its key: by priority, then by age, over all resource groups. */
 export interface KeyPosition {
   id: string
   priority: number
@@ -46,7 +46,7 @@ export interface KeyUse {
   held: number
   /** The smallest limit among the holders; infinite if there are none. */
   limit: number
-  /** The first waiting session that is not itself considered in this pass; null if there is none. */
+  /** The first waiting session with this key that this pass does not try to place; null if there is none. */
   first: KeyPosition | null
 }
 
@@ -59,8 +59,8 @@ export interface KeyCandidate extends KeyPosition {
 
 /**
  * Explains why the session has to wait for its key, in text that stays the same; undefined if it does not. A key has a
- * free place if fewer sessions hold it than each holder's limit, and the candidate's, allow. `yields` means that there
- * is a place, but other sessions come first.
+ * free place while the number of its holders is less than the smallest limit among the holders and the session.
+ * `yields` means that there is a place, but other sessions come first.
  */
 export function keyShortage(session: KeyCandidate): { short: string; yields: boolean } | undefined {
   const { keyUse: use, keyLimit } = session

@@ -134,7 +134,7 @@ export function offersAll(volumes: readonly OfferedVolume[], { project, mounts }
 }
 
 /**
- * Explains why none of these agents has all needed volumes; `who` stands for the agents in the text. Volumes of other
+ * Explains why none of these agents has all needed volumes; `who` names the agents in the text. Volumes of other
  * projects are treated like missing ones, because members of this project read the text.
  */
 export function missingVolumes(

@@ -5,7 +5,7 @@ export type Sequencer = 'FIFO' | 'LIFO' | 'DRF'
 
 export interface Sequenced {
   id: string
-  /** Higher priorities go first, whatever the sequencer. */
+  /** Higher priorities go first, with every sequencer. */
   priority: number
   /** Milliseconds since 1970. */
   createdAt: number
@@ -16,22 +16,22 @@ export interface Sequenced {
 }
 
 /**
- * The order of placement. In each priority band the overdue sessions come first, oldest first; the others
- * follow in the sequencer's order.
+ * The order of placement. In each priority band the overdue sessions come first, oldest first: other sessions were
+ * placed before them too often. The others follow in the sequencer's order.
  */
 export interface Sequence<Session extends Sequenced> {
   /** Whether later sessions go first. */
   readonly youngestFirst: boolean
   /**
-   * Returns the next session; undefined if all had their turn, or if the next session in order is not among the given
-   * ones (`ranOut`).
+   * Returns the next session. Undefined if all had their turn, or if the session whose turn it is may not have been
+   * read from the database (see `ranOut`).
    */
   next(): Session | undefined
   /** Reports that the session last returned by `next` was placed. */
   placed(): void
   /**
-   * Reports that the scheduling class of the session last returned by `next` may have more waiting sessions that were
-   * not given.
+   * Reports that the scheduling class of the session last returned by `next` may have more waiting sessions, which were
+   * not read from the database.
    */
   ranOut(): void
 }
@@ -46,8 +46,8 @@ export function compareAge(a: Sequenced, b: Sequenced): number {
 }
 
 /**
- * Creates a sequence by age. `covered` is the number of sessions from the head of the line that were given without
- * gaps; beyond them, only the first of each class were.
+ * Creates a sequence by age. `sessions` contains the first `covered` sessions of the line without gaps; of the sessions
+ * after those, it contains only the first few of each class.
  */
 export function inOrderOfAge<Session extends Sequenced>(
   sessions: readonly Session[],
@@ -149,7 +149,8 @@ export function byDominantShare<Session extends Sequenced>(
   }
 
   function compareFirst(a: Owner<Session>, b: Owner<Session>): number {
-    // The age of the next session is unknown for an owner whose given sessions have run out.
+    // An owner whose sessions have run out goes first, which ends the sequence: it may have older sessions that were
+    // not read.
     if (a.ranOut || b.ranOut) return a.ranOut ? -1 : 1
     const [first, second] = [a.waiting.at(-1), b.waiting.at(-1)]
     if (!first || !second) return first ? -1 : 1

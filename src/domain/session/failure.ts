@@ -93,7 +93,7 @@ export type FailureName = keyof typeof CAUSE_OF_FAILURE | (string & {})
 
 export const FAILURE_NAMES = Object.keys(CAUSE_OF_FAILURE)
 
-/** The reason recorded when a person ended the session, whatever its kernels reported. */
+/** The reason recorded when a person ended the session, even if its kernels reported another one. */
 export const USER_CANCELLED = 'user-cancelled'
 
 /** The name of the failure, which is more specific than its cause: a cause has several names. */

@@ -11,10 +11,12 @@ import {
   type SessionStatus,
 } from './lifecycle.ts'
 
-/** A handler's outcome for one session that it was given; a session without an outcome only grows older. */
+/**
+ * A handler's outcome for one session that it was given; a session without an outcome is only checked for its timeout.
+ */
 export type Outcome =
   | { kind: 'success' }
-  /** `giveUpNow` means that another try cannot succeed, whatever the group's maximum. */
+  /** `giveUpNow` means that another try cannot succeed, so none is made even if the group allows more. */
   | { kind: 'failure'; error: FailureError; giveUpNow?: boolean }
   /** `pauseMs` is the time before which the session need not be claimed again. */
   | { kind: 'skipped'; reason: string; pauseMs?: number }
@@ -61,9 +63,10 @@ export interface Judgement {
 }
 
 /**
- * Judges a session. A success moves it on. A failure costs a try and, at the group's maximum, makes the session give
- * up. A session that neither succeeded nor failed expires after its timeout. Giving up and expiring lead back to
- * PENDING a bounded number of times; after that the session ends as failed. Undefined if there is nothing to do.
+ * Judges a session. A success moves it on. A failure costs a try; when the group's maximum of tries is reached, the
+ * session leaves the handler (GIVE_UP). A session that neither succeeded nor failed expires after its timeout. GIVE_UP
+ * and expiry lead back to PENDING a bounded number of times; after that the session ends as failed. Undefined if there
+ * is nothing to do.
  */
 export function judge(
   handler: LifecycleDeclaration,
@@ -125,7 +128,7 @@ function success(handler: LifecycleDeclaration, session: Judged): Judgement {
     outcome: 'SUCCESS',
     to,
     kernelTo: handler.success.kernel,
-    // The session's other kernels may already be further.
+    // The session's other kernels may already have later statuses.
     kernelFrom: handler.kernelIn,
     tries: moves ? 0 : session.tries,
   }

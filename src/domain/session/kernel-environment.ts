@@ -74,7 +74,7 @@ export type ExecutorOptions = Readonly<Record<string, string>>
 
 export const EXECUTOR_OPTION_KEY = /^[a-z][A-Za-z0-9-]{0,63}$/
 export const EXECUTOR_OPTION_KEY_FAULT = 'must be at most 64 letters, digits and -, and begin with a small letter'
-/** Characters that are safe wherever an executor puts the value. */
+/** Characters that are safe in every place where executors use the value. */
 export const EXECUTOR_OPTION_VALUE = /^[A-Za-z0-9_.,:&|*()[\]-]{1,128}$/
 export const EXECUTOR_OPTION_VALUE_FAULT = 'must be 1 to 128 letters, digits and _ . , : & | * ( ) [ ] -'
 

@@ -35,7 +35,7 @@ export function isTerminal(status: SessionStatus): boolean {
 
 /**
  * The allowed moves of a session; all others are refused. Each write names the status it moves from, so a session that
- * somebody else moved meanwhile is left alone.
+ * another transaction has moved meanwhile is not changed.
  *
  * The lifecycle handlers, the promotions and a person who terminates it move a session. TERMINATING ends in ERROR if
  * the result is FAILURE and in TERMINATED otherwise.

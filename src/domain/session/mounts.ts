@@ -17,8 +17,8 @@ export interface Mount {
 const TAKEN = ['/work', '/chain', '/tmp', '/proc', '/sys', '/dev', '/run', '/var/run']
 
 /**
- * Paths at which engines mount files of their own; for a volume mounted there they would leave empty root-owned files
- * in it.
+ * Paths at which container engines mount their own files. With a volume mounted at such a path, the engine would create
+ * empty root-owned files in the volume.
  */
 const OF_ENGINES = [
   '/.dockerenv',

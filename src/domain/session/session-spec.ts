@@ -38,7 +38,7 @@ export function isClientsCreationId(creationId: string): boolean {
   return !DERIVED.test(creationId)
 }
 
-/** The creation id of an automatic child, unique in the chain because attempts are. */
+/** The creation id of an automatic child, unique in the chain because the numbers of attempts are. */
 export function retryCreationId(chainCreationId: string, attempt: number): string {
   return `${chainCreationId}:retry:${attempt - 1}`
 }

@@ -27,7 +27,8 @@ export function useAdmission(admission: Admission): Plugin<GraphQLContext> {
           throw error
         }
         try {
-          // The check of its variables has taken long, and the execution checks them again.
+          // Lets other requests run first: checking the variables of a large request took long, and the execution
+          // checks them again.
           if (isLarge(context)) await nextTurn()
           return await readFor(isMutation(args) ? writerOf(context) : readerOf(context), () =>
             (executeFn as Execute)(args),

@@ -54,7 +54,7 @@ class PayloadReads<Types extends SchemaTypes> extends BasePlugin<Types> {
   ): GraphQLFieldResolver<unknown, Types['Context'], object> {
     if (parentType !== 'Mutation') return wrapped
     return async (root, args, context, info) => {
-      // An open snapshot would hold a connection while this mutation waits for one.
+      // Ends the open snapshot, which would hold a connection while this mutation waits for one.
       renewSnapshot()
       const result: unknown = await readApart(() => wrapped(root, args, context, info))
       renewSnapshot()

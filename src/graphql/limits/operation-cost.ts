@@ -73,7 +73,8 @@ function weigh(
   const alone = { ...document, definitions: [weighed, ...fragments] }
   try {
     const cost = complexityFromQuery(alone, { schema, variables: { ...variableValues } })
-    // Not counted for an operation that is too broad already: nested fragments can have any number of fields.
+    // The cost of counts is not added for an operation that already costs too much: with nested fragments, it can have
+    // any number of fields.
     return { ...cost, complexity: cost.complexity + (tooMuch(cost) ? 0 : countCost(operation, document)) }
   } catch (error) {
     if (error instanceof GraphQLError) return undefined

@@ -18,7 +18,7 @@ import { createRates } from '../../services/access/admission.ts'
 
 type Send = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** Serves a body that is the same for everybody. */
+/** Serves a body that is the same for all clients. */
 export type StaticAnswers = (body: {
   read: () => Buffer
   headers: { 'Content-Type': string; 'Cache-Control': string; Vary: string }

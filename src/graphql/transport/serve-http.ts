@@ -193,7 +193,7 @@ interface HttpExtension {
 function refuse(request: IncomingMessage, response: ServerResponse, error: RepriseError | GraphQLError): void {
   request.resume()
   const { http, ...extensions } = error instanceof RepriseError ? ofReprise(error) : error.extensions
-  // A fault of the server has no HTTP status of its own.
+  // An error of the server itself has no `http` in its extensions.
   const { status, headers = {} } = (http as HttpExtension | undefined) ?? { status: 500 }
   const text = JSON.stringify({ errors: [{ message: error.message, extensions }] })
   const modern = request.headers.accept?.includes('application/graphql-response+json')

@@ -90,7 +90,10 @@ const MESSAGES_PER_TURN_MAX = 50
  */
 const UNREAD_BYTES_OF_STRANGERS_MAX = 64 * 1024
 const UNREAD_BYTES_MAX = 4 * 1024 * 1024
-/** Waiting messages of a peer whose token is not known: it needs one message, and perhaps a ping. */
+/**
+ * Maximum number of waiting messages of a peer whose token is not known yet. Such a peer has to send only one message,
+ * and perhaps a ping.
+ */
 const WAITING_OF_STRANGERS_MAX = 100
 
 function takeInTurns(socket: WebSocket, connection: Socket, take: (text: string) => void, log: Logger): void {
@@ -172,7 +175,7 @@ function cutOffSilent(socket: WebSocket, connection: Socket, pingIntervalMs: num
 }
 
 function closeFor(socket: WebSocket, error: unknown, log: Logger): void {
-  // graphql-ws reports messages that only servers may send in this way.
+  // graphql-ws throws this error if a client sends a message of a type that only servers may send.
   if (error instanceof Error && error.message.startsWith('Unexpected message of type')) {
     return socket.close(CloseCode.BadRequest, 'Invalid message received')
   }

@@ -42,7 +42,7 @@ export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
       this.isLarge = isLarge
     }
 
-    /** Returns null, because a stream would be read a second time: `text` and `json` return the body. */
+    /** Returns null: `text` and `json` return the body, and a stream of it would only be read once more. */
     override get body(): null {
       return null
     }

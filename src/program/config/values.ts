@@ -94,7 +94,7 @@ export function countOrNone(max: number) {
   })
 }
 
-/** Positive, since 0 is root. */
+/** Parses a range of user ids. They are positive, because 0 is root. */
 export function uidRange() {
   const error = 'must be like 100000-165535'
   return z.string().transform((text, context) => {

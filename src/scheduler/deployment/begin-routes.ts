@@ -20,7 +20,7 @@ const NEVER_RETRIED = resolvePolicy([{ source: 'SESSION', policy: { maxRetries: 
 
 /**
  * Creates routes together with their sessions, in the caller's transaction: neither exists without the other. A session
- * that exceeds a quota, or that its resource group no longer accepts, is not created; `refused` says why, by
+ * that exceeds a quota, or that its resource group no longer accepts, is not created; `refused` has the reason, by
  * deployment.
  */
 export async function beginRoutes(

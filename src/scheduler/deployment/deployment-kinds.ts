@@ -51,7 +51,7 @@ export interface RouteFindings {
 
 export type RouteHandler = Handler<ClaimedRoute, RouteDeclaration, RouteFindings>
 
-/** Judged like deployments. A route that fails before it has served for long delays the next routes. */
+/** Routes are judged like deployments. A route that fails before it has served for long delays the next routes. */
 export const ROUTES: EntityKind<ClaimedRoute, RouteDeclaration, RouteFindings, RouteMove> = {
   judge(declaration, routes, { findings }) {
     const byId = new Map(findings.map((finding) => [finding.id, finding]))

@@ -77,7 +77,10 @@ function findingOf({ deployment, plan, routes }: Planned, refused: string | unde
   return { id, result: 'FAILURE', message: [counts, ...whyNone(deployment, plan, refused)].join('; ') }
 }
 
-/** The text stays the same until something changes: waiting must not make the history grow. */
+/**
+ * Explains why no route is started. The text has no remaining time: it would change with each pass, and the history
+ * would get an entry for each.
+ */
 function whyNone(deployment: ClaimedDeployment, plan: ReplicaPlan, refused: string | undefined): string[] {
   const { failures, nextRouteInMs, backoffMs } = deployment
   if (refused !== undefined) return [`no more can be started: ${refused}`]
@@ -136,8 +139,8 @@ export const destroyingDeployment = handleDeployments(DESTROYING, {
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 
 /**
- * A handler of deployments. The result is called for each pass: the handler it returns claims batch after batch in
- * order of id, until none is left.
+ * Returns a function that creates a handler of deployments for one pass. The handler claims the deployments in batches,
+ * in order of id, until none is left.
  */
 function handleDeployments(
   declaration: DeploymentDeclaration,

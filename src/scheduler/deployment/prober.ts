@@ -54,7 +54,8 @@ export function createProber(context: ProberContext): Prober {
     const fault = await askHealth(due, stopping.signal)
     context.observed({ well: fault === null, seconds: (performance.now() - begunAt) / 1000 })
     outcomes.push({ routeId: due.routeId, fault, spread: spread() })
-    // An outcome that arrived just as another check's settling ended is left to this check.
+    // Repeated, because this check's outcome may have arrived just after the awaited `settle` had written its last
+    // batch.
     do await (settling ??= settle().finally(() => (settling = null)))
     while (outcomes.length > 0)
   }

@@ -76,7 +76,7 @@ async function sequenceOf(
   return byDominantShare(sessions, { usedByOwner: await readUseByOwner(tx, name), totals })
 }
 
-/** Makes a session prefer agents that have its checkpoint, or are near to it. */
+/** Makes a session prefer agents that have its checkpoint. */
 function towardsCheckpoint(
   session: PendingSession,
   placement: CheckpointPlacement | undefined,
@@ -135,7 +135,7 @@ async function lockKeys(tx: Queryable, sessions: readonly Keyed[]): Promise<(ses
 
 /**
  * Records the result of a pass for the keys of the sessions that it considered. A session whose key had no free place
- * waits for one; a session that waits for something else gives up the place that it was offered.
+ * waits for one; a session that waits for something else loses the place that it was offered.
  * @returns whether there are places to offer
  */
 export async function settlePass(

@@ -9,17 +9,23 @@ import type { PendingClaim } from '../../store/sql/scheduling/claim-pending.sql.
 import type { PendingGroup } from '../../store/sql/scheduling/pending-groups.sql.ts'
 
 /**
- * State of one server about the queue of a resource group, kept between passes. It affects only the cost of a pass, not
+ * A server's notes about the queue of a resource group, kept between passes. They affect only the cost of a pass, not
  * its result.
  */
 export interface QueueProgress {
-  /** Sessions to claim: about twice as many as last left the line, since each costs a lock even if it does not fit. */
+  /**
+   * Number of sessions to claim: twice as many as left the queue in the last pass. More would be wasteful, because each
+   * claimed session costs a lock even if it is not placed.
+   */
   reach: number
   /** Whether the queue was longer than the claimed head at the last pass. */
   lineIsLong: boolean
   /** The scheduling class after which to continue; null for the first. */
   fromClass: string | null
-  /** Consecutive passes that found nothing to do while there are unseen classes. */
+  /**
+   * Number of consecutive passes in which no session left the queue. The next pass follows at once until
+   * CLASS_PASSES_MAX, if there are classes that were not considered.
+   */
   idlePasses: number
   /** When expired sessions were last searched for, as `performance.now()`. */
   expiredAt: number
@@ -47,7 +53,7 @@ export function nextClaim(group: PendingGroup, progress: QueueProgress): Pending
   if (wantsExpired) progress.expiredAt = performance.now()
   return {
     resourceGroup: group.name,
-    // With DRF, shares decide what is next, whatever its position in the queue.
+    // With DRF, shares decide which session is next, and not its position in the queue.
     head: group.sequencer === 'DRF' ? 0 : reach,
     youngestFirst: group.sequencer === 'LIFO',
     classes: CLASSES_PER_PASS_MAX,

@@ -19,7 +19,10 @@ export const prepareSessions = advanceKernels(LIFECYCLE_HANDLERS['prepare-sessio
 export const startSessions = advanceKernels(LIFECYCLE_HANDLERS['start-sessions'], ['promote-to-running'])
 
 const TERMINATE = LIFECYCLE_HANDLERS['terminate-sessions']
-/** Kernel statuses without an order to stop; kernels with one only wait for their agents, or for the timeout. */
+/**
+ * Statuses of kernels that have not been ordered to stop. A kernel that has been only waits for its agent, or for the
+ * timeout.
+ */
 const WITHOUT_ORDER = TERMINATE.kernelIn.filter((status) => status !== 'TERMINATING')
 
 /** TERMINATING → TERMINATED: orders kernels to stop; succeeds at once if there is no agent to wait for. */

@@ -29,7 +29,7 @@ export const PROMOTE: Readonly<Record<PromotionName, (context: PromotionContext)
     return { done: moved, more: moved === LIMIT }
   },
 
-  /** Also start-sessions, for sessions whose agents are all alive. */
+  /** Also does the work of start-sessions, for sessions whose agents are all alive. */
   async 'promote-to-prepared'({ db, wake, log, trace }) {
     const begunAt = new Date()
     const debug = log.isLevelEnabled('debug')
@@ -50,14 +50,14 @@ export const PROMOTE: Readonly<Record<PromotionName, (context: PromotionContext)
     return { done: moved, more: moved === LIMIT }
   },
 
-  /** For sessions that have already ended, also detect-termination and promote-to-terminated. */
+  /** For sessions that have already ended, also does the work of detect-termination and promote-to-terminated. */
   async 'promote-to-running'({ db, wake }) {
     const ended = await promoteToEnd(db, LIMIT)
     if (ended.running > 0) wake.wake('detect-termination', 'enforce-batch-timeouts')
     return reportEnded(wake, ended)
   },
 
-  /** For sessions without a live kernel, also promote-to-terminated. */
+  /** For sessions without a live kernel, also does the work of promote-to-terminated. */
   async 'detect-termination'({ db, wake }) {
     return reportEnded(wake, await detectEnd(db, LIMIT))
   },

@@ -100,7 +100,7 @@ export function createRefusalLog(options: { db: Database; log: Logger; now?: () 
       }
       if (known.size >= KINDS_MAX) known.clear()
       known.set(kind, { until: now() + QUIET_MS, unnoted: 0 })
-      // Refusals of the same kind that had no entry of their own.
+      // Number of refusals of the same kind since the last entry, for which no entry was written.
       const before = last?.unnoted ?? 0
       const details = { operation, code, message: toStorableText(message.slice(0, MESSAGE_LENGTH_MAX)), before }
       const entry = { actor: actorOf(viewer), action: 'refused', projectId: viewer.projectId, details }

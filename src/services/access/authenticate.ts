@@ -144,7 +144,8 @@ export function createAuthenticator(options: {
     const key = hash.toString('base64')
     const cached = known.get(key)
     if (cached && cached.until > now()) return cached.viewer
-    // A token that was valid a moment ago is looked up separately, whoever else uses the same address.
+    // A token that was valid a moment ago is looked up separately, even if its address has too many failures, because
+    // others may use the same address.
     if (!cached && failures?.allows(address) === false && !(await crowd.has(hash))) return failed(address, token)
     if (known.size >= CACHED_TOKENS_MAX) known.clear()
     // Other requests with this token also wait for this lookup.
@@ -158,7 +159,7 @@ export function createAuthenticator(options: {
 
 /**
  * Looks up many hashes in one statement; later ones wait for the next statement. Each waiting hash belongs to a request
- * with an open connection, so their number needs no bound of its own.
+ * with an open connection, so their number needs no further bound.
  */
 function createCrowd(find: (hashes: Buffer[]) => Promise<Buffer[]>): { has(hash: Buffer): Promise<boolean> } {
   let waiting: { hash: Buffer; answer: (isValid: boolean) => void; fail: (error: unknown) => void }[] = []

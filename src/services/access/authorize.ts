@@ -80,8 +80,9 @@ export function assertMayAdminister(viewer: Viewer, scope: 'CLUSTER' | 'DOMAIN' 
 }
 
 /**
- * Refuses to admit anybody but administrators while there is an agent without isolation, because sessions of any project
- * can read whatever that agent's user can. An agent that somebody has configured without isolation does not count.
+ * Refuses to admit anybody but administrators while there is an agent without isolation, because sessions of any
+ * project can read everything there that the agent's user can read. An agent that somebody has configured without
+ * isolation does not count.
  *
  * @throws RepriseError ISOLATION_REQUIRED
  */

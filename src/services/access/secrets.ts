@@ -35,8 +35,8 @@ export async function writeOnce(path: string, text: string): Promise<boolean> {
  * AES-256-GCM. A sealed value consists of the id of its key (8 bytes), a nonce (12), the ciphertext and the tag (16).
  * `about` names the purpose of the value and is authenticated: a value that is moved elsewhere cannot be opened there.
  *
- * Values are sealed with the first key of the file, and opened with whichever key sealed them. So a key can be
- * replaced: the old one stays below the new one.
+ * Values are sealed with the first key of the file, and opened with the key that sealed them. So a key can be replaced:
+ * the old one stays below the new one.
  */
 export interface SecretBox {
   /** The id of the key that seals. */
@@ -59,7 +59,7 @@ export class SecretKeyError extends Error {
 }
 
 export const SECRET_KEY_BYTES = 32
-/** Bytes of a digest: enough to compare the values of one name, too few to resemble the values. */
+/** Length of a digest: 128 bits, so that different values have different digests in practice. */
 const DIGEST_BYTES = 16
 
 interface Key {
@@ -129,8 +129,8 @@ export async function readSecretsKey(options: {
 
 /**
  * Checks that all servers of a database use the same key, because each server has to read what another one encrypts.
- * The first server to start records its key's id in the database. A server whose file has another key first replaces
- * the recorded id, if its file contains the recorded key as well.
+ * The first server to start records its key's id in the database. If the first key in a server's file is another one,
+ * but the file also contains the recorded key, the server records the id of its first key instead.
  * @throws Error with a message for people
  */
 export async function assertSharedKey(

@@ -153,8 +153,8 @@ export async function createToken(context: ServiceContext, input: CreateTokenInp
 const BY_POWER: readonly Role[] = ['ADMIN', 'MEMBER', 'VIEWER', 'AGENT', 'METRICS']
 
 /**
- * Revokes a token. It stops working on every server within a few seconds, for which servers cache valid tokens.
- * Revoking it again changes nothing. A token cannot revoke itself, so that an administrator remains.
+ * Revokes a token. It stops working on every server within a few seconds, because servers cache valid tokens for that
+ * time. Revoking it again changes nothing. A token cannot revoke itself, so that an administrator remains.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, TOKEN_NOT_FOUND
  */
 export async function revokeToken({ db, viewer }: ServiceContext, tokenId: string): Promise<void> {
@@ -172,11 +172,11 @@ export async function revokeToken({ db, viewer }: ServiceContext, tokenId: strin
 }
 
 export interface AdminToken {
-  /** Null if the servers of this database have one that this directory does not contain. */
+  /** Null if the database already has an admin token, and this directory does not contain it. */
   token: string | null
   /** The file in which it is stored, readable by its owner only. */
   path: string
-  /** Whether this call made it. */
+  /** Whether this call created it. */
   created: boolean
 }
 
@@ -189,9 +189,10 @@ type AdminTokenPolicy =
   | 'replace'
 
 /**
- * The admin token of this data directory, created at the first start. The file is written first: after a crash in
- * between, or if the directory is used with another database, the next start stores the hash again. A lock in the
- * database serialises servers that start at the same time, so that only one of them creates the token.
+ * The admin token of this data directory, created at the first start. The file is written before the database: after a
+ * crash between the two, or if the directory is used with another database, the next start stores the token's hash
+ * there. A lock in the database serialises servers that start at the same time, so that only one of them creates the
+ * token.
  */
 export async function ensureAdminToken(db: Database, dataDir: string, policy: AdminTokenPolicy): Promise<AdminToken> {
   const path = join(dataDir, 'admin-token')

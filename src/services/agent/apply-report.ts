@@ -12,7 +12,7 @@ import { applyKernelChanges, readRecordedKernels } from '../../store/sql/agent/s
 const ROUNDS_MAX = 3
 
 export interface AppliedReport {
-  /** The result of the last comparison, in which the agent is told to forget only what is settled. */
+  /** The result of the last comparison, which orders the agent to forget only those kernels whose end is recorded. */
   result: Reconciliation
   /** Services that have work because of the changes. */
   topics: WakeTopic[]

@@ -49,8 +49,8 @@ export interface ChannelTarget {
 }
 
 /**
- * Finds the kernel of a session for a channel. A viewer who may change a session may do in it whatever its program may
- * do.
+ * Finds the kernel of a session for a channel. No further right is needed: a viewer who may change a session could have
+ * its program do the same.
  *
  * @param name `main1`, …; the first kernel if it is missing
  * @throws RepriseError FORBIDDEN, SESSION_NOT_FOUND, KERNEL_NOT_FOUND, SESSION_NOT_RUNNING, CHANNEL_NOT_OPENED
@@ -112,9 +112,9 @@ interface Account {
 const CHECK_MS = 5_000
 
 /**
- * Serves a channel from the client's request to its end. The agent is notified through the database, whichever server
- * it contacts, and connects to this server. Messages of both sides are forwarded one at a time, so that a slow side
- * slows the other one down.
+ * Serves a channel from the client's request to its end. The agent is notified through the database, so it may be
+ * connected to any server; it then connects to this server. Messages of both sides are forwarded one at a time, so that
+ * a slow side slows the other one down.
  *
  * @param port the port of a connection; null for a command, which the client names first
  */
@@ -281,7 +281,7 @@ function lostBecause(message: string): ChannelControl {
   return { type: 'failed', code: 'CHANNEL_LOST', message }
 }
 
-/** @returns whether the message tells how the channel ended */
+/** @returns whether the message reports how the channel ended */
 function noteEnd(message: string, account: Account): boolean {
   const control = parseControl(message) as ChannelControl | null
   if (control?.type === 'ended') account.exitCode = control.exitCode

@@ -78,7 +78,7 @@ interface Remembered extends MeasuredLog {
 const NOTHING: Remembered = { bytes: 0, lastId: '0', marks: [], firstId: '0', unsettled: null }
 
 /**
- * Measures logs incrementally: by the pieces that were added since the last measurement, whoever made it. Pieces are
+ * Measures logs incrementally: by the pieces that were added since the last measurement of any caller. Pieces are
  * numbered before they are committed, so that a piece with a smaller number may still appear; only the part before
  * which none can appear is reused.
  */

@@ -35,7 +35,7 @@ export interface AgentOwnership {
   /** @throws RepriseError FORBIDDEN */
   assertIsAgent(viewer: Viewer): void
   /**
-   * Checks the token of an agent; an unknown agent belongs to nobody.
+   * Checks the token of an agent; an unknown agent belongs to no token.
    * @throws RepriseError FORBIDDEN
    */
   assertOwns(viewer: Viewer, agentId: string): Promise<void>

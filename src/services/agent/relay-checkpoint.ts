@@ -181,8 +181,8 @@ export interface RelayContext {
 }
 
 /**
- * Answers an agent that offers a copy; the first offer only asks whether a copy would be of use at all. A copy that the
- * servers already have is recorded at once, and need not be sent.
+ * Answers an agent that offers a copy; the first offer only asks whether a copy is needed. A copy that the servers
+ * already have is recorded at once, and need not be sent.
  *
  * @throws RepriseError KERNEL_NOT_FOUND
  */
@@ -211,7 +211,7 @@ export async function offerCheckpoint(
 }
 
 /**
- * Receives a copy, whole or not at all: its file has its final name before its record becomes visible. A crash in
+ * Receives a copy, completely or not at all: the file gets its final name before its record becomes visible. A crash in
  * between leaves a file without a record, which is removed later; the replaced file is removed at once.
  *
  * @throws RepriseError KERNEL_NOT_FOUND, REQUEST_TOO_LARGE, VALIDATION_FAILED, SERVER_DISK_FULL

@@ -44,7 +44,7 @@ const exitCode = z
  * Text that is never refused because of its characters, because otherwise the end of a kernel would not be recorded.
  */
 const words = (max: number) => z.string().max(max).transform(toStorableText)
-/** One line of text that is never refused either. */
+/** One line of text, which is never refused either. */
 const line = (max: number) =>
   z
     .unknown()
@@ -132,7 +132,7 @@ export interface AgentSync {
 
 /**
  * Runs one exchange with an agent: records what it observed, and returns what it should do. Everything is compared with
- * the records, so a message that is lost, late or repeated does no harm, whichever server receives it; changes take
+ * the records, so a message that is lost, late or repeated does no harm, and any server can receive it; changes take
  * effect only on the assignment and status for which they were made.
  * @throws RepriseError VALIDATION_FAILED, AGENT_UNKNOWN, AGENT_SUPERSEDED
  */

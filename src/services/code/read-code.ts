@@ -26,9 +26,9 @@ export async function readUploadedCode(
 }
 
 /**
- * Removes archives that no session and no schedule names and that were last used so many days ago; returns how many. A
- * crash between file and record leaves a record of a missing file: clients are told that the code is missing, and the
- * next pass removes the record.
+ * Removes archives that no session and no schedule names and that have not been used for this many days; returns their
+ * number. A crash between file and record leaves a record of a missing file: clients get the error that the code is
+ * missing, and the next pass removes the record.
  */
 export async function removeUnusedCode(
   db: Database,

@@ -220,7 +220,7 @@ function inputOf(spec: DeploymentSpec) {
     image: spec.image ?? undefined,
     command: spec.command,
     environ: spec.environ,
-    // Only the names matter, because they are compared with others; the values stay as they are stored.
+    // Only the names are used: validation checks that no name is also in `environ`. The stored values are kept.
     secretEnviron: spec.secretEnviron.map(({ name }) => ({ name, value: '' })),
     resourceSlots: Object.entries(spec.resourceSlots).map(([slot, amount]) => ({ slot, amount })),
     priority: spec.priority,

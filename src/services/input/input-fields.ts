@@ -14,7 +14,10 @@ import { parseAmount } from '../../domain/amounts.ts'
 export const text = (max: number) =>
   z.string().min(1).max(max).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT)
 
-/** Whether anything may have this name. The database would refuse to compare a text that it cannot store. */
+/**
+ * Whether the text can be the name of an object. If not, it must not be looked up: the database returns an error for
+ * text that it cannot store.
+ */
 export function mayBeName(name: string): boolean {
   return name.length <= NAME_LENGTH_MAX && isStorableText(name)
 }

@@ -42,7 +42,7 @@ export async function readBody(
     else refuse(excess)
   }
   const onEnd = () => {
-    // The request closes before the waiting caller continues; that must not become an error.
+    // The body is complete, so the `close` that follows at once is not a failure.
     request.off('close', onGone)
     resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes))
   }

@@ -170,7 +170,7 @@ async function withRefusals(
 
 const WAKES: Readonly<Record<SessionAction, readonly WakeTopic[]>> = {
   RESUBMIT: ['schedule-sessions'],
-  // Other sessions may depend on a chain that has failed for good.
+  // Other sessions may depend on a chain that has now ended without success.
   CANCEL_RETRY: ['schedule-sessions'],
   RETRY_NOW: ['dispatch-retries'],
   TERMINATE: ['terminate-sessions', 'promote-to-terminated', 'decide-retries', 'drive-routes', 'schedule-sessions'],
@@ -209,7 +209,7 @@ export function tracedParent({ id, parentSessionId, chainId, attempt, traceParen
 }
 
 /**
- * Stops a resubmission. Sessions that were already resubmitted keep their children; the others are left alone.
+ * Stops a resubmission. Sessions that were already resubmitted keep their children; the others are not changed.
  * @throws RepriseError RESUBMISSION_NOT_FOUND, RESUBMISSION_FINISHED, FORBIDDEN
  */
 export async function abortResubmission(

@@ -53,7 +53,7 @@ export async function cancelRetry(context: ServiceContext, input: PendingRetryIn
     }),
   )
   context.metrics.retries.cancelled.inc()
-  // Other sessions may depend on this chain, which may now have failed for good.
+  // Other sessions may depend on this chain, which may now have ended without success.
   context.wake.wake('events', 'schedule-sessions')
   return { sessionId: input.sessionId }
 }
@@ -143,8 +143,8 @@ async function decideAnew(
 }
 
 /**
- * Builds the new decision. If an announced retry is not to be made, it gets a cancelled event, because such a decision
- * has no event of its own.
+ * Builds the new decision. If the announced retry is no longer made, the decision gets the event
+ * `session.retry_cancelled`, because its verdict has no event.
  */
 function decisionOf(session: UndecidedSession, policy: RetryPolicy, reason: string, log: Logger): DecisionRow {
   const verdict = decideSession(session, log)

@@ -106,7 +106,7 @@ export async function endAttempts(
     .map((session) => cancelledDecision(session, log, retryNote))
     .filter(({ phase }) => phase === 'CANCELLED')
   const chainIds = decisions.map(({ chainId }) => chainId)
-  // Before the decisions, from which the state of the chain follows.
+  // Marked before the decisions are written, because a chain's state is computed when its decision is written.
   await markCancelled(tx, chainIds, actor)
   await recordDecisions(tx, decisions, actor)
   if (chainIds.length > 0) await wakeDependents(tx, chainIds)
@@ -122,9 +122,9 @@ export interface Refusal {
 }
 
 /**
- * Creates the children of failed sessions, as `createSessions` creates first attempts. Returns, by parent, those that
- * were refused for good: their creation id is in use by an unrelated session. The caller has already checked limits on
- * pending sessions.
+ * Creates the children of failed sessions, as `createSessions` creates first attempts. Returns, by parent, the children
+ * that can never be created: their creation id is in use by an unrelated session. The caller has already checked limits
+ * on pending sessions.
  */
 export async function addChildren(tx: Queryable, children: readonly NewSession[]): Promise<Map<string, Refusal>> {
   const { inserted } = await insertSessions(tx, children, { actor: null, admitted: true })

@@ -218,7 +218,8 @@ async function takeName(tx: Queryable, projectId: string, name: string): Promise
 }
 
 /**
- * Finds faults of the given fields, whatever the other fields are; they are reported together with those of `session`.
+ * Finds faults of the given fields, independently of the other fields; they are reported together with those of
+ * `session`.
  */
 function issuesOf(change: Change): readonly ValidationIssue[] {
   const timed = change.cron != null || change.every != null

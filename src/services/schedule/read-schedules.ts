@@ -117,7 +117,7 @@ export function nextRunsOf(schedule: Timed, now: Date, count: number): Date[] {
     for (; time !== null && times.length < count; time = timetable.after(time)) times.push(time)
     return times
   } catch {
-    // Its time zone is unknown here; `statusReason` says so.
+    // This server does not know the schedule's time zone; `statusReason` reports that.
     return []
   }
 }

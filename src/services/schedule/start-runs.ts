@@ -110,7 +110,10 @@ async function planRunSessions(
   )
 }
 
-/** Projects are found by name: here it is the schedule's own project, for which its owner has been checked. */
+/**
+ * A viewer of all projects: the only project that is looked up is the schedule's own, and the owner's right to it has
+ * been checked.
+ */
 const EVERYTHING = { projectId: null }
 
 /**

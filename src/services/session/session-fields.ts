@@ -218,7 +218,7 @@ export function auditedOverrides(overrides: ResubmissionOverrides): object {
   return withoutSecrets(variables === undefined ? overrides : { ...overrides, environ: redactedEnviron(variables) })
 }
 
-/** Removes secret variables, which nobody may read, encrypted or not. */
+/** Removes secret variables, because no client may read them, not even encrypted. */
 function withoutSecrets(overrides: Omit<ResubmissionOverrides, 'environ'>): object {
   const { secretEnviron } = overrides
   return secretEnviron === undefined ? overrides : { ...overrides, secretEnviron: redactedEnviron(secretEnviron) }

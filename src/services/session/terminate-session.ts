@@ -62,7 +62,7 @@ export async function terminateSession(
   return { sessionId: ended.sessionId }
 }
 
-/** Ends whatever is at the end of the chain of this session, which has ended itself. */
+/** For a session that has ended: ends the newest session of its chain, or cancels that session's pending retry. */
 async function endChain(
   { db, viewer, log }: ServiceContext,
   id: string,

@@ -41,7 +41,7 @@ export async function replayWebhook(
 }
 
 /**
- * Repeats a delivery at once, on a new schedule, under the same webhook-id, whatever its earlier outcome.
+ * Repeats a delivery at once, on a new schedule, under the same webhook-id, regardless of its earlier outcome.
  * @throws RepriseError FORBIDDEN, WEBHOOK_DELIVERY_NOT_FOUND, WEBHOOK_DISABLED
  */
 export async function replayDelivery(

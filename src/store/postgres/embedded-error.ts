@@ -4,7 +4,7 @@ const WAY_OUT = 'Or name a PostgreSQL server of your own in REPRISE_DATABASE_URL
 
 const DISK_FULL = /ENOSPC|EDQUOT|No space left on device|Disk quota exceeded/i
 
-/** Thrown if the embedded PostgreSQL cannot be used. The message says what happened and how to fix it. */
+/** Thrown if the embedded PostgreSQL cannot be used. The message explains the fault and how to fix it. */
 export class EmbeddedPostgresError extends Error {
   /** `ENOSPC` if the cause is a full disk; PostgreSQL then works again once there is space. */
   readonly code?: string

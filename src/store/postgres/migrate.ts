@@ -55,7 +55,8 @@ export async function migrate(
 
 /**
  * Waits for a migration of a killed process. That process frees its lock at once, but PostgreSQL may still be running
- * the migration it had sent. The migration holds a lock of its own, which is acquired here only to wait for it.
+ * the migration it had sent. The migration itself holds another lock, which is acquired here only to wait for the
+ * migration's end.
  */
 async function waitForTurn(client: pg.Client, signal?: AbortSignal): Promise<void> {
   await takeLock(client, MIGRATION_LOCK_KEY, signal)

@@ -24,9 +24,10 @@ function unanswered({ host, port }: pg.Client, { connectMs }: Patience, cause: E
 }
 
 /**
- * The kind of pooler between a server and PostgreSQL: none, one that assigns each of our connections a database
- * connection for good (session), or one that assigns any for each transaction. The last kind keeps no state between
- * transactions: LISTEN receives nothing, session locks may belong to others, and so may statements prepared by name.
+ * The kind of pooler between a server and PostgreSQL: none, one that assigns each of our connections one database
+ * connection until it is closed (session), or one that assigns any for each transaction. The last kind keeps no state
+ * between transactions: LISTEN receives nothing, session locks may belong to others, and so may statements prepared by
+ * name.
  */
 export type Pooling = 'none' | 'session' | 'transaction'
 
@@ -40,7 +41,7 @@ const BACKEND_SQL = 'SELECT pg_backend_pid() AS pid'
 /** Detects the kind of pooler, with one connection, and a second one if a pooler answers. */
 export async function poolingOf(connectionString: string, patience: Patience = PATIENCE): Promise<Pooling> {
   await using first = await probe(connectionString, patience)
-  // PostgreSQL sends its process id on each new connection; a pooler sends a number of its own.
+  // PostgreSQL sends its process id on each new connection; a pooler sends another number.
   if ((await first.backend()) === first.toldPid) return 'none'
   await using second = await probe(connectionString, patience)
   const seen = new Set<number>()
@@ -104,7 +105,7 @@ const RESERVED = 'pg_use_reserved_connections'
 
 /**
  * Selects whether nothing is missing: the role, its connections, and its rights on everything that migrations have
- * created. It includes that a role without rights cannot connect, because it could listen to the messages between
+ * created. Also checks that roles without rights cannot connect, because they could listen to the messages between
  * servers.
  */
 const COMPLETE_SQL = `
@@ -140,7 +141,7 @@ export async function ensureServerRole(superuserUrl: string): Promise<void> {
     const password = serverPassword(decodeURIComponent(superuserPassword))
     const grants = grantsIn(pg.escapeIdentifier(decodeURIComponent(pathname.slice(1))))
     const known = await client.query(`SELECT FROM pg_roles WHERE rolname = '${SERVER_ROLE}'`)
-    // One simple query is one transaction.
+    // All statements of one simple query run in one transaction.
     const make = known.rowCount === 0 ? `CREATE ROLE ${SERVER_ROLE} LOGIN` : `ALTER ROLE ${SERVER_ROLE} LOGIN`
     await client.query(`${make} NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD '${password}';${grants}`)
   } finally {

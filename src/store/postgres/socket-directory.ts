@@ -7,7 +7,7 @@ import { EmbeddedPostgresError } from './embedded-error.ts'
 
 /**
  * The directory of the embedded PostgreSQL's socket. Only root and the user that PostgreSQL runs as can enter it. No
- * port of the machine leads to the database, so nobody else can use up its connections. The directory is `socket` in
+ * port of the machine leads to the database, so no other user can use up its connections. The directory is `socket` in
  * the cluster's directory, or, if a socket address is too short for that path, a directory with a random name below
  * `/run` or `/tmp`. PostgreSQL's pid file names it.
  */
@@ -39,7 +39,7 @@ export async function openSocketDirectory(cluster: Cluster, wanted?: string): Pr
   return makeShort(cluster)
 }
 
-/** Whether this is a directory that nobody else can have created, changed or entered. */
+/** Whether this is a directory that no other user can have created, changed or entered. */
 export async function isClosed(cluster: Cluster, directory: string): Promise<boolean> {
   const found = await lstat(directory).catch(() => null)
   return found !== null && found.isDirectory() && found.uid === ownerOf(cluster) && (found.mode & 0o077) === 0
@@ -118,7 +118,7 @@ async function makeShort(cluster: Cluster): Promise<string> {
   )
 }
 
-/** Whether nobody else can replace our directory by another one. */
+/** Whether no other user can replace our directory by another one. */
 async function keepsNames(parent: string): Promise<boolean> {
   const { mode } = await stat(parent)
   return (mode & STICKY) !== 0 || (mode & WRITABLE_BY_OTHERS) === 0

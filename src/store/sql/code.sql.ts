@@ -119,8 +119,8 @@ export async function readKernelCode(
 }
 
 /**
- * Condition of an archive that nothing uses: no session names it, so none can be retried or resubmitted with it, and no
- * schedule does.
+ * Condition of an archive that nothing uses: no session names it, so no session can be retried or resubmitted with it,
+ * and no schedule names it.
  */
 const UNUSED = `c.last_used_at < reprise_now() - make_interval(days => $1)
   AND NOT EXISTS (SELECT FROM sessions s WHERE s.project_id = c.project_id AND s.code_sha256 = c.sha256)

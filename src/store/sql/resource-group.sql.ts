@@ -27,7 +27,7 @@ export interface GroupOptions {
   drainReason: string | null
 }
 
-/** A deleted name that is created again gets the table's defaults. Inserts nothing if the name is taken. */
+/** A group with the name of a deleted group gets the table's defaults. Inserts nothing if the name is taken. */
 const CREATE_SQL = `
 INSERT INTO resource_groups (name) VALUES ($1)
 ON CONFLICT (name) DO UPDATE SET deleted_at = NULL WHERE resource_groups.deleted_at IS NOT NULL
@@ -47,7 +47,7 @@ SELECT sequencer, selector, tries_max AS "triesMax", reschedules_max AS "resched
   drain_reason AS "drainReason"
 FROM resource_groups WHERE name = $1 AND deleted_at IS NULL FOR UPDATE`
 
-/** Locks the group for the transaction: a session or agent is either already added to it, or waits. */
+/** Locks the group for the transaction: no session or agent can be added to it until the transaction ends. */
 export async function lockGroupOptions(tx: Queryable, name: string): Promise<GroupOptions | undefined> {
   return (await tx.query<GroupOptions>(LOCK_SQL, [name])).rows[0]
 }

@@ -93,8 +93,8 @@ export async function removeOldResubmissions(db: Database, before: Date, limit: 
  * Locks, without waiting: chains, whose state is checked again once they are locked, and the sessions that their
  * checkpoints refer to; then checkpoints. A chain that continues is LIVE from the transaction that creates its attempt,
  * before any agent hears of the attempt; the attempt gets the directory of the generation that is then on record, and
- * that one is not removed. Rows: one for each directory. Indexes: primary keys, sessions(chain_id, attempt),
- * kernels(session_id).
+ * that one is not removed. The table of directories has one row for each directory of an agent. Indexes: primary keys,
+ * sessions(chain_id, attempt), kernels(session_id).
  */
 const SQL = `
 WITH old AS MATERIALIZED (
@@ -218,7 +218,7 @@ export async function removeOldDeploymentHistory(
 }
 
 /**
- * Deletes revisions that were replaced before $2 and that no route uses any more, in whatever status.
+ * Deletes revisions that were replaced before $2 and that no route uses any more, not even a route that has ended.
  * Indexes: deployments(project_id, …), the primary key of revisions, routes(deployment_id, …).
  */
 const REMOVE_OLD_REVISIONS_SQL = `

@@ -9,9 +9,10 @@ export async function readNow(db: Queryable): Promise<Date> {
 
 /**
  * Records that this server is running. The first server to do so after an outage gives every agent a full lease,
- * because during the outage nobody could hear the agents. Agents that run as their own processes are heard only by
- * servers with the api role, so their leases restart when the first of those is back, whatever other servers were
- * running; an embedded agent only ever talks to its own process. Returns true if no server at all had been running.
+ * because no server could hear the agents during the outage. Agents that run as their own processes are heard only by
+ * servers with the api role, so their leases restart when the first of those is back, even if other servers were
+ * running meanwhile; an embedded agent only ever talks to its own process. Returns true if no server at all had been
+ * running.
  */
 const SERVER_PRESENCE = `
 WITH absent AS (
@@ -68,7 +69,7 @@ export async function adoptSecretsKey(db: Queryable, keyId: string, before: stri
   await db.query(ADOPT_SQL, [keyId, before])
 }
 
-/** Reads small tables only, because readiness probes request it. A lost agent may come back as it was. */
+/** Reads small tables only, because readiness probes need it. */
 const WARNING_FACTS_SQL = `
 WITH present AS (
   SELECT isolation, embedded, warnings FROM agents WHERE status NOT IN ('LOST', 'TERMINATED')

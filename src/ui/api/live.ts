@@ -64,7 +64,7 @@ export type LiveState =
 export const liveState = createStore<LiveState>({ kind: 'idle' })
 
 interface Follow {
-  /** The cursor that was read with the shown data. Null until then. */
+  /** The cursor that was read with the shown data; null until data has been read. */
   cursor: string | null
   project?: string | undefined
   chainIds?: readonly string[] | undefined
@@ -129,7 +129,8 @@ function ofSessions({ chainIds, sessionIds }: Changes): boolean {
 
 const READS_APART_MS = 500
 /**
- * Longer than a connection may take. One that has not failed by then counts as connected, even if nothing changes.
+ * Longer than connecting may take. A connection that has not failed after this time counts as connected, even if
+ * nothing changes.
  */
 const CONNECTED_WITHIN_MS = 4_000
 const FIRST_WITHIN_MS = 1_000

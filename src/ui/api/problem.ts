@@ -6,7 +6,7 @@ export interface Problem {
   message: string
   code: string | null
   requestId: string | null
-  /** What is wrong with an input, and where: `policy.retryDelay`. */
+  /** The faults of an input, each with its place: `policy.retryDelay`. */
   issues: readonly { path: string; message: string }[]
 }
 

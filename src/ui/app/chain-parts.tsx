@@ -31,7 +31,7 @@ export function StateIcon({ chain: { state, newestAttempt } }: { chain: ChainRow
   return <Icon label={name} className={`tone-${tone}`} />
 }
 
-/** The chain's state and its next step; a countdown ticks. */
+/** The chain's state and its next step. A countdown to the next step is updated every second. */
 export function Outlook({ chain }: { chain: ChainRow }) {
   const { ticks } = outlookOf(chain, serverNow())
   const now = useServerNow(ticks)

@@ -59,7 +59,7 @@ export function ConfirmForm(props: ConfirmFormProps) {
   )
 }
 
-/** For more things than this, the user has to type their number. */
+/** If there are more things than this, the user has to type their number. */
 const TYPED_ABOVE = 100
 
 interface IsSureOfProps {
@@ -72,7 +72,7 @@ export function isSureOf(count: number, typed: string): boolean {
   return count <= TYPED_ABOVE || Number(typed.replaceAll(/[\s,]/g, '')) === count
 }
 
-/** Asks for the number of things; nothing where they are few. */
+/** Asks for the number of things. Shows nothing if there are at most TYPED_ABOVE. */
 export function TypedCount({ count, typed, onTyped }: IsSureOfProps) {
   if (count <= TYPED_ABOVE) return null
   return <TextField label={`Type ${count} to go on`} wide inputMode="numeric" value={typed} onType={onTyped} />

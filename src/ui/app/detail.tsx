@@ -7,10 +7,10 @@ import '../design/panel.css'
 const LISTS = { '/agents': 'Agents', '/deployments': 'Deployments', '/schedules': 'Schedules' } as const
 
 interface DetailHeadProps {
-  /** The list that contains it. */
+  /** The list that contains the thing. */
   list: keyof typeof LISTS
   name: string
-  /** Its state, beside the name. */
+  /** The state of the thing, shown beside the name. */
   mark: ReactNode
   acts: ReactNode
   /** Notes below the name. */
@@ -36,7 +36,7 @@ export function DetailHead({ list, name, mark, acts, children }: DetailHeadProps
 
 export type Fact = readonly [name: string, value: ReactNode]
 
-/** A card of names and values; `children` stand above them. */
+/** A card of names and values; `children` are above them. */
 export function FactsCard(props: { title: string; facts: readonly Fact[]; children?: ReactNode }) {
   const { title, facts, children } = props
   return (

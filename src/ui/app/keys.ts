@@ -4,7 +4,7 @@ import { createStore } from '../api/store.ts'
 export interface KeyBinding {
   /** A value of `KeyboardEvent.key`; the keys of a sequence are separated by spaces: `g c`. */
   keys: string
-  /** What the keys do, for the list of keys. */
+  /** The effect of the keys, for the list of keys. */
   does: string
   run: () => void
 }
@@ -30,7 +30,8 @@ export function useKeys(bindings: readonly KeyBinding[]): void {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
     if (keysAreOff.get() || document.querySelector('[role="dialog"], [role="menu"]')) return
     const sequence = begun && event.timeStamp - begun.at < SEQUENCE_WITHIN_MS ? `${begun.key} ${event.key}` : event.key
-    // The second key of a sequence does not count as a key of its own, whichever part of the page bound the sequence.
+    // The second key of a sequence does not count as a single key, even if another part of the page has bound the
+    // sequence.
     const isSecond = sequence !== event.key && boundKeys.get().some(({ keys }) => keys === sequence)
     const found = bindings.find(({ keys }) => keys === sequence || (!isSecond && keys === event.key))
     if (found) {

@@ -17,7 +17,7 @@ const WIDTH = 8
 const STEP = 10
 const HEIGHT = 14
 const CORNER = 1.5
-/** The width of the dots that stand for earlier attempts. */
+/** The width of the dots that represent earlier attempts. */
 const MORE_WIDTH = 8
 export const STRIP_ATTEMPTS_MAX = 8
 

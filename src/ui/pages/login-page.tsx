@@ -52,8 +52,8 @@ export function LoginPage() {
 }
 
 /**
- * Uses the login code in the address's fragment once, and removes it at once. Any page can link here with a code of
- * its own, so a browser that is logged in asks first.
+ * Uses the login code in the address's fragment once, and removes it at once. Any site can link to this page with its
+ * own code, so a browser that is logged in asks first.
  */
 function useCode(onDone: () => void): {
   state: 'asks' | 'pending' | 'form'

@@ -4,7 +4,7 @@ import type { Bar, Timeline } from './bars.ts'
 export interface Stretch {
   from: number
   to: number
-  /** Nothing ran, so it may be cut. */
+  /** Whether nothing ran in this span, so that it may be drawn shorter. */
   isWait: boolean
 }
 

@@ -138,7 +138,7 @@ function makeDirectory(path: string): void {
   }
 }
 
-/** Returns what a kernel of an earlier instance was told about its checkpoint. */
+/** Returns the information about its checkpoint that a kernel of an earlier instance got. */
 export function foundBefore(host: ChainHost, spec: KernelSpec): FoundCheckpoint | null {
   const mark = readChainMark(chainDirectory(host, spec))
   return mark?.attempt === spec.attempt ? mark.found : null
@@ -228,8 +228,8 @@ export function isChainNeeded(host: ChainHost, chainId: string, generation: numb
 }
 
 /**
- * Prefix of a link beside a chain's directory. Its target says which attempt last had the directory, and what it found.
- * It is a link because its target is written in one step.
+ * Prefix of a link beside a chain's directory. Its target records which attempt last had the directory, and what it
+ * found. It is a link because its target is written in one step.
  */
 const MARK = '.attempt-'
 const TEXT = /^(?<attempt>[1-9]\d{0,9}) (?<state>NONE|HERE|FETCHED|MISSING) (?<from>\d{0,10})$/

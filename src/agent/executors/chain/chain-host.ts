@@ -7,7 +7,7 @@ import type { KernelEntry } from '../kernels/kernel-entry.ts'
 /** The parts of an executor that keep directories for chains. */
 export interface ChainHost {
   readonly chainsDir: string
-  /** Identifies that directory. */
+  /** Identifies the directory of the chains, even if agents know it by different paths. */
   readonly chainStore: string
   readonly registry: {
     readonly kernelsDir: string

@@ -4,7 +4,8 @@ import { v4 as uuidv4, validate } from 'uuid'
 import { readControlFile, writeControlFile } from '../../control-file.ts'
 
 /**
- * Name of a file in the directory itself, so that everyone who sees the directory reads the same id, whatever its path.
+ * Name of a file in the directory itself, so that all agents that share the directory read the same id, even if they
+ * know it by different paths.
  */
 const IDENTITY = '.reprise-store'
 /** Name of a file in the agent's directory that remembers which store was where. */

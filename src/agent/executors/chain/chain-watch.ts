@@ -9,9 +9,9 @@ import { chainDirectory } from './chain-directory.ts'
 import { chainSize } from './chain-size.ts'
 
 interface WatchedKernel extends KernelEntry {
-  /** A time of `performance.now()`. */
+  /** Time of `performance.now()` at which the kernel was launched. */
   readonly launchedAt: number
-  /** Set once its end is known. */
+  /** Set once the kernel's end is known. */
   readonly ending: object | null
 }
 

@@ -24,8 +24,8 @@ export function leftCheckpoint(host: ChainHost, { spec, found }: KernelEntry): P
 }
 
 /**
- * Counts what a chain has stored, while nothing of it runs. Above a limit it only reports that there is something.
- * Follows no links. Never rejects.
+ * Counts the files that a chain has stored, while no kernel of the chain runs. Above a limit it only reports that there
+ * is something. Follows no links. Never rejects.
  */
 async function lookAtCheckpoint(path: string, generation: number): Promise<LeftCheckpoint> {
   const seen: Seen = { entries: 0, files: 0, bytes: 0, newestMs: 0, until: performance.now() + CHECKPOINT_LOOK_MS }

@@ -84,7 +84,7 @@ export function removeWish(directory: string, aside: string): void {
   if (!isMarked(taken)) putBack(taken, path)
 }
 
-/** Removes requests and answers of earlier attempts when an attempt begins. What cannot be removed stays. */
+/** Removes requests and answers of earlier attempts when an attempt begins. Files that cannot be removed stay. */
 export function clearPublishFiles(directory: string): void {
   for (const name of [WISH, ANSWER]) {
     try {

@@ -102,7 +102,7 @@ async function* compressed(packed: PackedCheckpoint, signal: AbortSignal): Async
     }
   } finally {
     stream.destroy()
-    // A destroyed stream that nobody reads never answers a write, so the file that is being read would stay open.
+    // A destroyed stream without a reader never answers a write, so the file that is being read would stay open.
     await source.return()
   }
 }

@@ -15,7 +15,7 @@ const TRY_AGAIN_MS = 50
 
 /** The content of a chain's directory at one moment, while its program continues. */
 export interface Snapshot {
-  /** Nobody else can reach into it. Its files are the program's files, under further names. */
+  /** No other user can access its content. Its files are the program's files, under further names. */
   readonly path: string
   /**
    * Copies the files that have been written to since, so that the copies no longer change, and adds their names to
@@ -123,8 +123,8 @@ async function lookAt(name: string, at: string): Promise<Found> {
 const NOT_LINKED = ['EMLINK', 'EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 
 /**
- * Links only files of the directory's owner. After that, nobody could tell whether another user's file already had
- * further names.
+ * Links only files of the directory's owner. After that, it could not be determined whether another user's file already
+ * had further names.
  */
 async function isLinked(at: string, to: string, own: number): Promise<boolean> {
   try {

@@ -56,7 +56,7 @@ export function openDirectoryBelow(root: string, name: string): Promise<FileHand
   return openBelow(root, name, O_DIRECTORY)
 }
 
-/** Returns a path to the open file itself, whatever has its name now. */
+/** Returns a path to the open file itself, even if another file has its name now. */
 export function pathOf({ fd }: FileHandle): string {
   return `/proc/self/fd/${fd}`
 }

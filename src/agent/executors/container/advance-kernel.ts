@@ -116,8 +116,8 @@ async function createContainer(host: ContainerHost, kernel: ContainerKernel, has
 }
 
 /**
- * Pulls its image again, which somebody has removed meanwhile, as a prune does. @returns whether the same image exists
- * now
+ * Pulls the kernel's image again, because it has been removed meanwhile, for example by a prune. @returns whether the
+ * same image exists now
  */
 async function fetchAgain({ images, options }: ContainerHost, { spec, image }: ContainerKernel): Promise<boolean> {
   const request = { name: spec.image ?? options.image!, digest: image!.digest, policy: options.pull }
@@ -188,7 +188,8 @@ async function refuse(host: ContainerHost, kernel: ContainerKernel, error: Engin
   const missing = refusedProgram(error.message)
   if (noInit(host, error)) {
     await host.engine.remove(kernel.containerId!)
-    // It cannot have run, and nobody else starts it, so it is created and claimed again.
+    // The container cannot have run, and cannot be started later, because it has been removed. So another one is
+    // created and claimed.
     directory.dropClaim(kernel.path)
     kernel.containerId = null
     host.advance(kernel)

@@ -38,7 +38,8 @@ export interface ContainerConfig {
 }
 
 /**
- * Finds the engine, and checks at the start everything without which no container could run.
+ * Finds the engine, and checks the options, the volumes and the network, so that faults appear at the agent's start and
+ * not with the first kernel.
  *
  * @throws ExecutorSetupError
  */
@@ -148,8 +149,8 @@ function assertUsable({ name, rootless, remapsUsers }: EngineDescription): void 
   if (remapsUsers) {
     throw new ExecutorSetupError(`${name} remaps users (userns-remap): the files of kernels would belong to others`)
   }
-  // A user who may use the socket of root's engine is as powerful as root. Yet the fence has to end processes that this
-  // process may not signal.
+  // Access to the engine's socket would be enough to run containers, but not for the fence: it must end their processes
+  // even without the engine, and only root may signal processes of root.
   if (!rootless && process.getuid?.() !== 0) {
     throw new ExecutorSetupError(
       `the engine is root's, and this agent is not root: run it as root, or use an engine of its own user (rootless)`,
@@ -169,7 +170,7 @@ const SCHEME = 'unix://'
 const DOCKER = '/var/run/docker.sock'
 const PODMAN = 'podman/podman.sock'
 
-/** Lists the paths of sockets at which an engine may listen, the first to try first. */
+/** Lists the paths of sockets at which an engine may listen, in the order in which they are tried. */
 function engineSockets(configured: string | undefined, environment: NodeJS.ProcessEnv): string[] {
   if (configured !== undefined) return [configured.slice(SCHEME.length)]
   const runtimeDir = environment['XDG_RUNTIME_DIR']

@@ -30,7 +30,7 @@ const MAY_BE_MISSING = '[reprise: the container engine was down; output may be m
 /**
  * Fetches the missing output of an ended container, records its end, and reports it.
  *
- * @param last null if somebody else removed the container
+ * @param last null if the container has been removed, but not by this agent
  * @throws EngineSilentError, and then it has to be called again
  */
 export async function concludeKernel(
@@ -93,7 +93,10 @@ export async function concludeKernel(
   })
 }
 
-/** Whether somebody else is removing the container, if its end may have come from that. */
+/**
+ * Whether the container was ended by its removal, for example by a person: it was killed, but not by this agent, and is
+ * gone soon afterwards.
+ */
 async function isRemoved(
   { engine, registry }: ContainerHost,
   kernel: ContainerKernel,

@@ -246,15 +246,18 @@ async function remove(host: ContainerHost, kernel: ContainerKernel): Promise<voi
 }
 
 /**
- * Returns a container that this or an earlier instance created for the kernel, but never one of somebody else with that
- * name.
+ * Returns a container that this or an earlier instance created for the kernel, but never another agent's container with
+ * that name.
  */
 async function unclaimedContainer({ engine, agentId }: ContainerHost, kernel: ContainerKernel): Promise<string | null> {
   const found = await engine.inspect(containerName(kernel))
   return found?.labels[AGENT_LABEL] === agentId ? found.id : null
 }
 
-/** Continues where an earlier instance stopped, according to the directory. The engine is asked once it answers. */
+/**
+ * Continues where an earlier instance stopped, according to the directory. The engine's view of the container is read
+ * once the engine answers.
+ */
 function recover(host: ContainerHost, kernel: ContainerKernel, record: directory.KernelRecord): void {
   const { path } = kernel
   const script = readScript(join(path, `run.${kernel.token}`))
@@ -264,7 +267,7 @@ function recover(host: ContainerHost, kernel: ContainerKernel, record: directory
   kernel.uid = host.users.of(record.spec.projectId ?? null).uid
   if (status.never) return host.registry.endBeforeRunning(kernel, mark?.error ?? null)
   if (script === null) return host.registry.beginAnew(kernel, false)
-  // Nobody acts on an incomplete claim, so it can be dropped.
+  // An incomplete claim has no effect, so it can be dropped.
   if (!text.includes('\n')) directory.dropClaim(path)
   const { digest, body } = script
   kernel.body = body

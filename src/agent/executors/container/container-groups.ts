@@ -15,7 +15,7 @@ export interface ContainerGroups {
   create(kernelId: string, limits: { memoryBytes: number | null; processes: number }): ContainerGroup
   existing(kernelId: string): ContainerGroup | null
   read(group: ContainerGroup): { peakMemoryBytes: number | null; cpuSeconds: number | null }
-  /** Whether its memory limit has killed one of its processes, as far as that can be known. */
+  /** Whether a process of the group was killed at the group's memory limit, as far as that can be known. */
   ranOutOfMemory(group: ContainerGroup, memoryBytes: number, exitCode: number): boolean
   /** Removes the group once the engine no longer uses it. */
   remove(group: ContainerGroup): void

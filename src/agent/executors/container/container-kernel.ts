@@ -21,7 +21,7 @@ export interface ContainerVolume {
 export interface ContainerOptions {
   /** Image of sessions that name none. */
   image?: string | undefined
-  /** Patterns of images that sessions may name; `*` stands for anything. */
+  /** Patterns of images that sessions may name; `*` matches any text. */
   allow: readonly string[]
   pull: PullPolicy
   /** How long to keep images that the agent has pulled and nothing uses. */
@@ -43,7 +43,7 @@ export interface ContainerOptions {
 }
 
 export interface ContainerKernel extends KernelEntry {
-  /** Its directory has everything that it needs. */
+  /** Its directory contains everything that the kernel needs: uploaded code and checkpoint. */
   isPlaced: boolean
   image: ResolvedImage | null
   /** The owner of its directories; null for the agent's own user. */
@@ -52,32 +52,41 @@ export interface ContainerKernel extends KernelEntry {
   /** The request that creates the container, as written to its run script. */
   body: CreateBody | null
   containerId: string | null
-  /** The first process of its container, as it began; null if it was not seen. */
+  /** The container's first process, read when the container began; null if the process was already gone then. */
   first: ProcStat | null
   /**
-   * The clocks when it began, which convert the engine's wall-clock times. Null if that was before the machine
-   * restarted.
+   * The clocks when the container began. They convert the engine's wall-clock times to uptimes. Null if it began before
+   * the machine's last restart.
    */
   clocks: ClockReading | null
-  /** The clocks when its end was first known here. */
+  /** The clocks when this agent first noticed that the container had ended. */
   noticed: ClockReading | null
-  /** This or an earlier instance may have started the container. Then, if it has ended, it is not started again. */
+  /**
+   * Whether this or an earlier instance of the agent may have started the container. If so, a container that has ended
+   * is not started again.
+   */
   maybeStarted: boolean
-  /** A time of `performance.now()`, at which its process was gone although the engine reported it as running. */
+  /**
+   * Time of `performance.now()` at which the container's process was first found gone although the engine reported it
+   * as running.
+   */
   goneAt: number | null
   group: ContainerGroup | null
   follower: LogFollower | null
-  /** Its files contain its complete output. */
+  /** The kernel's log files contain the complete output. */
   logsComplete: boolean
-  /** A time of `performance.now()`: when it was handed over, and later when it began. */
+  /**
+   * Time of `performance.now()` at which the start was ordered; once the container has begun, the time at which it
+   * began.
+   */
   launchedAt: number
   /** Set once the container has ended, while its output is fetched. */
   ending: object | null
   /** Asks its processes to end; null if that has not begun. */
   terminating: Promise<void> | null
-  /** It is being stopped, and its first process is suspended until the others have ended. */
+  /** The container is being stopped, and its first process is suspended until the others have ended. */
   held: boolean
-  /** A time of `performance.now()`. */
+  /** Time of `performance.now()` before which the kernel is not killed again. */
   killAgainAt: number
   /** Time of `performance.now()` at which the engine has to be asked again. */
   askAt: number

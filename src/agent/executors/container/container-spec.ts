@@ -44,7 +44,7 @@ export interface ContainerPlaces {
   volumes: readonly VolumeBind[]
   /** Numbers of its GPUs. */
   gpus: readonly number[]
-  /** Its place among the session's kernels, if all of them are here. */
+  /** The kernel's place among the session's kernels, if all of them are on this agent. */
   cluster: ClusterPlace | null
 }
 

@@ -19,8 +19,9 @@ export interface VolumeBind {
 }
 
 /**
- * Returns the volumes that a session asks for, as far as this agent allows them to its project. They are checked again
- * here, whatever the server did with the agent's list or a member's request.
+ * Returns the volumes that a session asks for, as far as this agent allows them to its project. The server has checked
+ * them already. They are checked again here, because the agent does not rely on the server for access to its
+ * directories.
  *
  * @returns why it cannot have them, as text for people
  */

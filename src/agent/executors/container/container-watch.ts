@@ -82,7 +82,7 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
         host.log.debug({ error: messageOf(error) }, 'events of the container engine were interrupted')
       }
       if (closing.signal.aborted) return
-      // This must be known before anybody asks how a container has ended meanwhile.
+      // The possible outage must be recorded before the end of a container is judged that ended meanwhile.
       host.contact.cutOff()
       pauseMs =
         performance.now() - openedAt > RECONNECT_MAX_MS ? RECONNECT_MIN_MS : Math.min(pauseMs * 2, RECONNECT_MAX_MS)

@@ -79,7 +79,7 @@ export function openEngineContact({ file, socket, changed, log }: ContactOptions
       return silence
     },
     cutOff() {
-      // It may have been down since its last answer.
+      // The engine may have been down since its last answer.
       if (outages.at(-1)?.to !== null) add({ from: heardAt, to: null })
     },
     silent(why) {

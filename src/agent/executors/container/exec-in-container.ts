@@ -70,7 +70,8 @@ async function connectInside(
   const names = rootless ? ['user', 'net'] : ['net']
   const opened = openAll(names.map((name) => `/proc/${first.pid}/ns/${name}`))
   try {
-    // If the pid now belonged to another process, its namespace would not be entered.
+    // Checked after the namespaces were opened, so that those of another process that got the same pid are never
+    // entered.
     if (!isAlive(first)) throw new RepriseError('SESSION_NOT_RUNNING', 'the kernel has ended')
     const enter = names.map((name, index) => `--${name}=${opened.paths[index]}`)
     return await handedOver([...enter, ...(rootless ? ['--preserve-credentials'] : []), '--'], port)
@@ -111,7 +112,7 @@ async function handedOver(enter: readonly string[], port: number): Promise<Socke
 const BEGUN_WITHIN_MS = 30_000
 const BEGUN_CHECK_MS = 20
 const END_CHECK_MS = 50
-/** How soon the end of the kernel is noticed. */
+/** Interval at which the command checks whether the kernel has ended. */
 const LIFE_CHECK_MS = 500
 /** Time in which the engine notices an end. */
 const TOLD_WITHIN_MS = 10_000

@@ -2,7 +2,7 @@ import type { FailureError } from '../../../domain/session/failure.ts'
 import { type ExitVerdict, judgeExit } from '../kernels/exit-verdict.ts'
 import type { ContainerDescription } from './engine/engine-answers.ts'
 
-/** What is known about a container that began. */
+/** The known facts about a container that began. */
 export interface ContainerEvidence {
   /** Null if the engine no longer has it. */
   container: Pick<ContainerDescription, 'status' | 'exitCode' | 'oomKilled' | 'finishedAt'> | null
@@ -13,7 +13,7 @@ export interface ContainerEvidence {
   /** From the cgroup around it, or recorded by an earlier instance. */
   ranOutOfMemory: boolean
   memoryLimitBytes: number | null
-  /** Why its program could not be run; null if it was. */
+  /** The reason why the command's program could not be run; null if it could. */
   missing: string | null
   /** The machine has restarted since the container began. */
   otherBoot: boolean
@@ -82,7 +82,7 @@ function isWithin(outages: readonly Outage[], at: number, slackMs: number): bool
   return outages.some(({ from, to }) => at >= from.getTime() - slackMs && (to === null || at <= to.getTime() + slackMs))
 }
 
-/** `catatonit` ends with 1, whatever the reason. */
+/** `catatonit` ends with 1 for every reason. */
 const REFUSED = new Set([1, 126, 127])
 /** Messages of init programs that could not run the container's program. */
 const INIT_WORDS = [/^\[FATAL tini \(\d+\)\] exec (.*) failed: /, /^ERROR \(catatonit:\d+\): failed to exec pid1: /]
@@ -96,7 +96,7 @@ export function missingProgram(exitCode: number | null, stderr: string, command:
     : `${program} is no program: it is not executable`
 }
 
-/** Finds the same in the message of an engine that has refused to start the program. */
+/** Finds such a reason in the message with which an engine refused to start the program. */
 export function refusedProgram(message: string): string | null {
   const found = /executable file|no such file or directory|not found in \$PATH|command that was not found/i.test(
     message,

@@ -113,7 +113,8 @@ async function answered<T>(
 }
 
 /**
- * Explains the failure of a pinned image. Otherwise a user would wonder, since the image is still there under its tag.
+ * Explains the failure of a pinned image. The explanation names the digest, because an image with the same tag may
+ * still exist.
  */
 function pinnedFailure(failure: FailureError, name: string, digest: string): FailureError {
   if (failure.name !== 'image-not-found') return failure

@@ -15,7 +15,10 @@ import { lookAt } from '../process/limits/memory-watch.ts'
 
 const AGAIN_MS = 1_000
 
-/** Stops a kernel. A container that is not claimed yet never runs: its creator finds this claim and removes it. */
+/**
+ * Stops a kernel. If its container has not claimed the start yet, this function claims it, so that the container never
+ * runs and is removed by the code that creates it.
+ */
 export function stopKernel(host: ContainerHost, kernel: ContainerKernel): void {
   if (kernel.phase === 'LAUNCHING') {
     if (directory.claimStatus(kernel.path, 'never')) host.registry.endBeforeRunning(kernel, kernel.stopError)
@@ -46,8 +49,8 @@ export function killKernel(host: ContainerHost, kernel: ContainerKernel): void {
  * and the others would be killed with it. So it is suspended until nothing else is left, or the grace period is over.
  *
  * If the agent may not signal the container's processes, or there is no init, the engine sends SIGTERM to the first
- * process only. It is sent until the engine has received it, so that a program has its grace period even if the engine
- * has just restarted.
+ * process only. The request is repeated until the engine answers, so that a program has its grace period even if the
+ * engine is just restarting.
  */
 async function terminate(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
   const isHeld = await holdFirst(host, kernel)
@@ -65,7 +68,7 @@ const INITS = /^(docker-init|podman-init|catatonit|tini(-static)?|dumb-init)$/
 async function holdFirst(host: ContainerHost, kernel: ContainerKernel): Promise<boolean> {
   const { first, id } = kernel
   if (first === null || !isAlive(first) || !isInit(first.pid)) return false
-  // The engine may name processes of another machine.
+  // The engine may run on another machine, so this process may have nothing to do with the container.
   if ((await kernelIdOf(first)) !== id || !isAlive(first)) return false
   if (!signalProcess(first.pid, 'SIGSTOP')) return false
   kernel.held = true
@@ -84,7 +87,7 @@ function isInit(pid: number): boolean {
 
 const HELD_INTERVAL_MS = 100
 
-/** Lets the first processes of stopped containers continue when nothing else is left in them. */
+/** Resumes the suspended first process of a stopped container once no other process is left in the container. */
 export function createGraceWatch(host: ContainerHost): Passes {
   const held = () => [...host.registry.kernels.values()].filter((kernel) => kernel.held && !hasEnded(kernel))
 
@@ -120,7 +123,7 @@ async function signal(host: ContainerHost, kernel: ContainerKernel, name: 'SIGTE
   }
 }
 
-/** A program can exceed its limit for this long. */
+/** Interval between measurements: a program can exceed its limit for this long. */
 const WATCH_INTERVAL_MS = 80
 /** File systems of a container that are kept in memory. */
 const IN_MEMORY = ['tmp', 'dev/shm']

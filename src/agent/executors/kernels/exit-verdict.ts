@@ -7,17 +7,17 @@ import { faulty, parseProgramVerdict, type ProgramVerdict } from '../../../domai
 import { openRegularFile } from '../../control-file.ts'
 
 export interface ExitEvidence {
-  /** From the shim; null if the shim left none. */
+  /** The exit code of the command, from the shim or the container engine; null if none is known. */
   exitCode: number | null
   stopOrdered: boolean
   /** Reason of the stop, if the agent itself ordered it. */
   stopError: FailureError | null
-  /** From the cgroup. */
+  /** Number of processes that were killed at the memory limit, from the cgroup; for containers, 1 or 0. */
   oomKills: number
-  /** From the watcher. */
+  /** Written by the memory watch if it killed the kernel; null otherwise. */
   oomMark: OomMark | null
   memoryLimitBytes: number | null
-  /** Why no program could be run; null if there was one. */
+  /** The reason why the command's program could not be run; null if it could. */
   missing: string | null
 }
 

@@ -56,7 +56,10 @@ export interface KernelEntry extends TimedKernel {
   exceededMemory: OomMark | null
   /** True if it ended after the server had ordered its stop. */
   stopped: boolean
-  /** In EXITED: part of it may still run, out of reach. The kernel is not removed before that is ruled out. */
+  /**
+   * In EXITED: whether processes of the kernel may still run, out of the agent's reach. The kernel is removed only once
+   * that is impossible.
+   */
   lingers: boolean
   /**
    * In EXITED: its checkpoint is being sent to the servers. Until that ends, the kernel is neither removed nor reported
@@ -82,9 +85,12 @@ export interface KernelEntry extends TimedKernel {
   found: FoundCheckpoint | null
   /** Why the servers' copy of the checkpoint could not be fetched, as text for people. */
   fetchFault: string | null
-  /** The checkpoint in the chain's directory at its end; null if there is nothing to report. */
+  /** The checkpoint in the chain's directory at the kernel's end; null if there is nothing to report. */
   left: LeftCheckpoint | null
-  /** Its verdict file or its chain's directory is still being read. It is observed as running until then. */
+  /**
+   * The kernel has ended, but its verdict file or its chain's directory is still being read. Until that is done, it is
+   * reported as running.
+   */
   endPending: boolean
   startedAt: string | null
   endedAt: string | null
@@ -136,7 +142,7 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
   }
 }
 
-/** Marks a place where output is missing, or may be: nobody knows what the program would have written. */
+/** Marks a place where output is missing, or may be: it is unknown what the program would have written. */
 export const OUTPUT_LOST = "\n[reprise: the agent's disk was full; output may be missing here]\n"
 
 export function hasEnded({ phase }: KernelEntry): boolean {

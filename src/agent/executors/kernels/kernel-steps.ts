@@ -21,7 +21,7 @@ import type { KernelEntry } from './kernel-entry.ts'
  */
 export interface KernelSteps<K extends KernelEntry> {
   create(spec: KernelSpec, assignment: number, path: string): K
-  /** Creates the directory, and whatever else the command needs. The phase may have changed after each await. */
+  /** Creates the directory, and everything else that the command needs. The phase may have changed after each await. */
   prepare(kernel: K): Promise<void>
   /** Whether a prepared kernel has to be prepared again for this specification. If so, `prepare` is called again. */
   isOutdated?(kernel: K, spec: KernelSpec): boolean
@@ -43,7 +43,7 @@ export interface KernelSteps<K extends KernelEntry> {
   /** Returns a failure outside the program that its end alone does not show; null if there is none. */
   outsideFault(kernel: K): Promise<FailureError | null>
   /**
-   * Returns the chain's checkpoint at the kernel's end, read when nothing of the kernel is left; null if there is
+   * Returns the chain's checkpoint at the kernel's end, read when no process of the kernel is left; null if there is
    * nothing to report.
    */
   leftCheckpoint(kernel: K): Promise<LeftCheckpoint | null> | null
@@ -68,7 +68,7 @@ export interface KernelRegistry<K extends KernelEntry> {
   prepared(kernel: K): Promise<void>
   /** Called in LAUNCHING when the command runs. A stop that was ordered meanwhile takes effect. */
   began(kernel: K, startedAt: string): void
-  /** Called when the kernel could not be prepared or started, and nothing of it runs. */
+  /** Called when the kernel could not be prepared or started, and none of its processes runs. */
   fail(kernel: K, name: string, message: string): void
   /** Ends a kernel that was stopped before its command ran. */
   endBeforeRunning(kernel: K, error: FailureError | null): void

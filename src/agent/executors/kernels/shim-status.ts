@@ -23,11 +23,11 @@ export interface ShimStatus {
   inside: boolean
 }
 
-/** The figures that the shim read when nothing of its command was left. */
+/** The figures that the shim read when no process of its command was left. */
 export interface ShimUsage {
   /** Machine uptime when the command itself ended. A shim of an older version reports the time below instead. */
   commandEndedAtSeconds: number
-  /** Machine uptime when nothing of the command was left. */
+  /** Machine uptime when no process of the command was left. */
   endedAtSeconds: number
   /** From the cgroup; null if the cgroup does not count it. */
   peakMemoryBytes: number | null

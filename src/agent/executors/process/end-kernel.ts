@@ -59,7 +59,7 @@ export function leaveCgroup(host: ProcessHost, group: KernelCgroup): void {
 function killLeftovers(host: ProcessHost, kernel: ProcessKernel): boolean {
   const { cgroup, shim } = kernel
   if (cgroup !== null && host.cgroups !== null) return host.cgroups.empty(cgroup)
-  // Nothing ran, or the machine has restarted since.
+  // No process ran, or the machine has restarted since.
   if (shim === null) return true
   if (!kernel.namespaced) return kernel.swept
   const { innerPid, innerNamespace } = parseStatus(readStatus(kernel.path))
@@ -146,7 +146,7 @@ function wallSeconds({ shim, beganAt, used, seen, watched }: ProcessKernel): num
   return Math.max(0, (used?.endedAtSeconds ?? uptimeSeconds()) - beganAt)
 }
 
-/** Records usage for a later instance, which knows less if that fails. */
+/** Records usage for a later instance of the agent. If that fails, a later instance reports less. */
 export function noteUsage({ log }: ProcessHost, { id, path }: ProcessKernel, usage: UsageMark): void {
   try {
     writeMark(path, 'usage', usage)

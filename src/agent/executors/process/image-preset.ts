@@ -6,7 +6,8 @@ import type { KernelVariable } from '../../../domain/session/kernel-environment.
 import { KERNEL_ID_VARIABLE } from './proc-stat.ts'
 
 /**
- * What `image` means to the process executor: an environment, and an interpreter for commands that are not programs.
+ * The meaning of `image` for the process executor: an environment, and an interpreter for commands that are not
+ * programs.
  */
 export interface ImagePreset {
   environ: Record<string, string>

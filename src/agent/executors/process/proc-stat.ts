@@ -97,7 +97,7 @@ export function readBootId(): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
 }
 
-/** Seconds since boot: a clock that survives the process and that nobody can set. */
+/** Seconds since boot: a clock that survives the process and that cannot be set. */
 export function uptimeSeconds(): number {
   return Number.parseFloat(readFileSync('/proc/uptime', 'latin1'))
 }

@@ -122,7 +122,7 @@ function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks
   mkdirSync(options.agentDir, { recursive: true, mode: 0o700 })
   const agentDir = realpathSync(options.agentDir)
   const [kernelsDir, wanted] = [join(agentDir, 'kernels'), options.chainsDir ?? join(agentDir, 'chains')]
-  // Kernels with user ids of their own must pass through these directories to theirs.
+  // Kernels that run under other user ids must be able to pass through these directories to their own.
   const shared = isolation.uids !== null
   mkdirSync(wanted, { recursive: true })
   chmodSync(wanted, shared ? 0o711 : 0o700)

@@ -22,7 +22,7 @@ export interface ProcessLimits extends ChainLimits {
 export interface ProcessHost {
   readonly registry: KernelRegistry<ProcessKernel>
   readonly chainsDir: string
-  /** Identifies that directory. */
+  /** Identifies the directory of the chains, even if agents know it by different paths. */
   readonly chainStore: string
   readonly tooLarge: ChainHost['tooLarge']
   readonly publishing: ChainHost['publishing']
@@ -57,31 +57,31 @@ export interface Asked {
 
 export interface ProcessKernel extends KernelEntry {
   shim: { pid: number; startTicks: number } | null
-  /** True if the shim writes to this instance's pipe. Otherwise the agent polls for its end. */
+  /** True if the shim writes to this instance's pipe. Otherwise the agent polls for the shim's end. */
   heard: boolean
   image: PulledImage | null
-  /** The user that its command runs as; null for the agent's own. */
+  /** The user that the command runs as; null for the agent's own user. */
   uid: number | null
-  /** Its processes have a PID namespace, whose first process is not in the shim's group. */
+  /** The kernel's processes have a PID namespace, whose first process is not in the shim's group. */
   namespaced: boolean
   cgroup: KernelCgroup | null
   memoryLimitBytes: number | null
-  /** Its command may have run outside its cgroup, whose meters are then meaningless. */
+  /** The command may have run outside the kernel's cgroup, whose meters are then meaningless. */
   outside: boolean
-  /** Usage that its shim read at the end. */
+  /** Usage that the shim read at the end. */
   used: ShimUsage | null
-  /** Usage that this or an earlier instance saw while it ran. */
+  /** Usage that this or an earlier instance of the agent measured while the kernel ran. */
   seen: UsageMark | null
-  /** Memory usage that was last written to its directory. */
+  /** Memory usage that was last written to the kernel's directory. */
   notedBytes: number
-  /** This instance has seen it run, so that it knows when it ended. */
+  /** This instance of the agent has seen the kernel run, so it knows when the kernel ended. */
   watched: boolean
   /** The command could not take signals yet, so the stop has still to reach it. */
   signalPending: boolean
   /** Processes outside the command's group that have still to be asked to end; null if there are none to look for. */
   toAsk: Asked | null
   killed: boolean
-  /** The shim has ended. The end is reported only once nothing that the command started is left. */
+  /** The shim has ended. The end is reported only once no process that the command started is left. */
   ending: { exitCode: number | null; endedAt: string } | null
   /** A scan of all processes after the end of the shim has found no leftovers. */
   swept: boolean

@@ -45,7 +45,7 @@ export const ALIVE_FUNCTION = `alive() {
   [ "$1" = "\${21}" ] && case $2 in [ZX]) return 1 ;; esac
 }`
 
-/** Space that the system grants whatever the stack. */
+/** Space that the system grants with any limit of the stack. */
 const EXEC_BYTES_MIN = 128 * 1024
 
 let limit: number | undefined
@@ -111,7 +111,7 @@ function isPassedOn(fd: number): boolean {
 
 /**
  * Returns a child that was started with pipes. If this process has no descriptor left, Node starts nothing, creates no
- * pipes, and reports that later by an event, which would end the process if nobody listened.
+ * pipes, and reports that later by an event, which would end the process if there were no listener.
  *
  * @throws Error for people, if there are no pipes
  */

@@ -40,7 +40,7 @@ export const STOP_NOTICE = 16
  *   meters, which count everything, and from the shim's own stat line, which counts processes that were waited for. In
  *   a PID namespace that is everything, too, since the first process waits for orphans.
  * - The command that enters the isolation starts with the agent's rights, so it must not get data of the session. An
- *   inner shell, which has already given up these rights, reads environment and command from its input.
+ *   inner shell, which has already dropped these rights, reads environment and command from its input.
  * - In a PID namespace that shell is the first process, and leads its own session. The operating system does not send
  *   it signals that it has no handler for, so the command has the default actions from its fork on, and no signal is
  *   lost once the fork is seen. The shell writes `inside` when it will fork only the command.
@@ -94,7 +94,7 @@ kill -KILL 0
 `
 }
 
-/** Writes 0, which stands for the writing process: the subshell that becomes the command. */
+/** Writes 0, which means the writing process: the subshell that becomes the command. */
 function enterGroup({ paths }: KernelCgroup): string {
   const entries = paths.map((path) => `echo 0 >>${quote(`${path}/cgroup.procs`)}`)
   return `{ ${entries.join(' && ')}; } 2>/dev/null || say outside\n`
@@ -129,7 +129,7 @@ done
 
 /**
  * Reads the meters. The field of an unreadable meter stays empty. `at` is the time of the command's end, `up` the time
- * when nothing of it was left.
+ * when none of its processes was left.
  */
 function readUsage({ memory, cpu }: UsageMeters): string {
   const read = (name: string, path: string | null) => (path === null ? '' : `read -r ${name} <${quote(path)}\n`)
@@ -155,8 +155,8 @@ ${end}
 }
 
 /**
- * Runs the command under the namespace's first process, which waits for it. In a user namespace of its own, processes
- * are counted separately.
+ * Runs the command under the namespace's first process, which waits for it. A kernel without a separate user id has its
+ * own user namespace, which counts its processes separately from those of other kernels.
  */
 function asFirstProcess({ places }: Launch, bounds: string, command: string, processes: number): string {
   const count = places.uid === null ? `ulimit -u ${processes} 2>/dev/null || ulimit -p ${processes} 2>/dev/null; ` : ''

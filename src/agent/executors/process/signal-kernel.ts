@@ -12,7 +12,7 @@ function signalGroup(kernel: ProcessKernel, signal: NodeJS.Signals): void {
 
 /**
  * Asks everything that the kernel runs to end: the command's process group, and every other process of the kernel. No
- * process is asked twice, since many programs take a second SIGTERM as an order to give up at once.
+ * process gets SIGTERM twice, because many programs end at once, without cleaning up, after a second SIGTERM.
  *
  * The process that creates the namespaces does not pass signals on, but would die of them. So in a namespace the signal
  * goes to the group of the namespace's first process, which is a descendant of the shim.

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 
 /** Resources that a partition offers. Amounts are exact decimals as text, with `mem` in bytes. */
 export interface Capacity {
-  /** Sum over all usable nodes, including what other jobs use. */
+  /** Sum over all usable nodes, including what other jobs use, times `factor`. */
   slots: Record<string, string>
   /** Largest amount of each resource on a single node, including nodes that are down, which may return at any time. */
   slotsPerKernelMax: Record<string, string>
@@ -16,7 +16,7 @@ const UNUSABLE = /^(down|drain|fail|maint|planned|reboot|power|inval|unk|no_resp
 
 export interface Node {
   name: string
-  /** The node takes jobs, at once or after those that it has. */
+  /** The node accepts jobs: it can start them at once, or after those that it has now. */
   usable: boolean
   /** Everything that the node has, including what is in use. */
   amounts: Map<string, number>
@@ -25,7 +25,7 @@ export interface Node {
 /**
  * @param gres slot → name of Slurm's generic resource
  * @param factor slots offered, as a multiple of what the nodes have
- * @throws if a line is not of that format
+ * @throws if a line does not have SINFO_FORMAT
  */
 export function parseCapacity(text: string, gres: Readonly<Record<string, string>>, factor: number): Capacity {
   const nodes = parseNodes(text, gres)
@@ -45,10 +45,13 @@ export function parseCapacity(text: string, gres: Readonly<Record<string, string
   }
 }
 
-/** A smaller change causes no new registration, since nodes of large clusters come and go all the time. */
+/**
+ * A smaller relative change of the sums causes no new registration, because nodes of large clusters go down and return
+ * all the time.
+ */
 const CHANGE_MIN = 0.05
 
-/** Whether the offer has changed enough to tell the server. */
+/** Returns whether the offer has changed enough for a new registration. */
 export function hasChanged(offered: Capacity, now: Capacity): boolean {
   const slots = new Set([offered, now].flatMap((each) => Object.keys(each.slots)))
   const moved = [...slots].some((slot) => {
@@ -66,7 +69,7 @@ function parseNodes(text: string, gres: Readonly<Record<string, string>>): Node[
 
 function parseNode(line: string, gres: Readonly<Record<string, string>>): Node {
   const [name, state, cpus, memory, resources] = line.split('|')
-  // Allocated, idle, other, total.
+  // The counts are: allocated, idle, other, total.
   const total = Number(cpus?.split('/')[3])
   if (!name || !state || !Number.isFinite(total) || !/^\d+\+?$/.test(memory ?? '')) {
     throw new Error(`sinfo answers with a line of another format: ${line.slice(0, 200)}`)
@@ -82,7 +85,7 @@ function parseNode(line: string, gres: Readonly<Record<string, string>>): Node {
   }
 }
 
-/** Counts a resource in such a list: `gpu:a100:4(S:0-1),gpu:2` has six GPUs. */
+/** Counts a resource in a list of generic resources: `gpu:a100:4(S:0-1),gpu:2` has six GPUs. */
 function countOf(resources: string, wanted: string): number {
   return resources
     .replaceAll(/\([^)]*\)/g, '')

@@ -70,7 +70,7 @@ export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Lo
     isolation: { name: users === null ? 'none' : 'slurm-user', byHand: true },
     slots,
     slotsPerKernelMax,
-    // They would be ports of whichever node runs the job.
+    // The agent cannot choose ports, because it does not know which node will run the job.
     ports: false,
     warnings: projects.length === 0 ? [] : [{ kind: 'directory', text: cannotEnter(projects.length) }],
     create: (hooks, agentId) =>
@@ -94,7 +94,7 @@ async function whenItAnswers(directory: string | undefined, log: Logger): Promis
     env: { PATH: systemPath() },
     stdio: 'ignore',
   })
-  // If the process cannot be started, that says nothing about the directory.
+  // If the process cannot be started, that is not a fault of the directory.
   const looked = once(look, 'exit').catch(() => null)
   if ((await within(ANSWER_WITHIN_MS, looked)) !== undefined) return
   log.warn({ directory }, 'REPRISE_SLURM_DIR does not answer: is its file server up? The agent starts once it does')

@@ -25,10 +25,10 @@ to_others() {
  *   copy on a file system of the node, and counts a line once its newline is written. If there can be no copy, the
  *   lease that the job began with is the last.
  * - The copy exists already, or is empty. Its name is on the command line, which other users of the node can read.
- * - It works until nothing of the kernel is left: neither the process group, nor any other process with the kernel's id
- *   in its environment.
+ * - It works until no process of the kernel is left: neither the process group, nor any other process with the
+ *   kernel's id in its environment.
  * - `ending fence` and `stopping` are written to `status` before the first signal, unless the directory hangs.
- *   `killed fence` is written when nothing of the kernel is left.
+ *   `killed fence` is written when no process of the kernel is left.
  */
 export const KEEPER_SCRIPT = `lease=$1 kernel=$2 group=$3 copy=$4 last=$5 seen=$6 ttl=$7 status=$8 id=\${2##*/}
 cd /
@@ -128,7 +128,7 @@ kill -KILL 0
  *   in Slurm for another second. So the script waits for the keeper that it has ended.
  * - The keeper gets its whole text from here, because the directory may hang when it begins. In its first second it
  *   has neither its own group nor anything to do, as most short jobs have ended by then. SIGALRM ends it in that
- *   second, together with its `sleep`. Later nobody catches that signal.
+ *   second, together with its `sleep`. Later no process catches that signal.
  * - The keeper's copy of the lease is a file that only the job's user can access. Nobody can know its name before it
  *   exists, or replace it in its directory: jobs of other users may run on the same node.
  * - Each process that it starts takes about a millisecond of CPU time, which limits the rate of short jobs. Hence

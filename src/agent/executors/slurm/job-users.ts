@@ -6,9 +6,9 @@ import { systemProgram } from '../../../machine/system-programs.ts'
 import { ExecutorSetupError } from '../executor.ts'
 
 /**
- * The Unix users of jobs, by project name. The agent is then root. What it relies on later, such as a kernel's record
- * and its submission, is in directories that belong to root. The directories that the job writes belong to the job's
- * user, who can put anything there.
+ * The Unix users of jobs, by project name. The agent is then root. The files that it relies on later, such as a
+ * kernel's record and its submission, are in directories that belong to root. The directories that the job writes
+ * belong to the job's user, who can put anything there.
  */
 export type JobUsers = Readonly<Record<string, Owner>>
 
@@ -65,7 +65,7 @@ export function userOf(users: JobUsers | null, { projectName = '' }: KernelSpec)
   return Object.hasOwn(users, projectName) ? users[projectName] : undefined
 }
 
-/** Returns the id of the user who owns the job; null stands for the agent's own user. */
+/** Returns the id of the user who owns the job; null means the agent's own user. */
 export function uidOf(user: Owner | null): number {
   return user?.uid ?? process.getuid?.() ?? 0
 }

@@ -26,10 +26,13 @@ export interface JobEvidence {
 }
 
 export type JobVerdict =
-  /** It has not begun, and continues to wait for this reason. */
+  /** The job has not begun, and continues to wait for this reason. */
   | { kind: 'waits'; reason: string | null }
   | { kind: 'runs' }
-  /** It ended without having begun. The caller claims it first, and judges again if somebody else has claimed it. */
+  /**
+   * The job ended without having begun. The caller creates its claim first. If the claim exists already, the caller
+   * judges again.
+   */
   | { kind: 'not-run'; again: boolean; error: FailureError }
   | { kind: 'ended'; exitCode: number | null; oomKilled: boolean; error: FailureError | null; gone: boolean }
 
@@ -140,7 +143,7 @@ function ended(exitCode: number | null, error: FailureError | null): JobVerdict 
   return { kind: 'ended', exitCode, oomKilled: false, error, gone: true }
 }
 
-/** Its processes may still live on a node that is out of reach. */
+/** Reports the end with `gone: false`, because the kernel's processes may still live on a node that is out of reach. */
 function lost(error: FailureError): JobVerdict {
   return { kind: 'ended', exitCode: null, oomKilled: false, error, gone: false }
 }

@@ -102,7 +102,7 @@ function createHelper(root: string): { ask(): Promise<string | null>; close(): v
         stdio: ['pipe', 'pipe', 'ignore'],
       }),
     )
-    // None of them keeps this process from ending.
+    // The helper and its pipes are unref'd, so that they do not keep this process from ending.
     for (const part of [started, started.stdin, started.stdout] as { unref?(): void }[]) part.unref?.()
     started.stdin.on('error', () => undefined)
     started.once('exit', () => (child = null))

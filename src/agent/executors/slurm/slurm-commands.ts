@@ -7,7 +7,7 @@ import { type Capacity, parseCapacity, SINFO_FORMAT } from './capacity.ts'
 import { type JobRow, parseSqueue, SQUEUE_FORMAT } from './slurm-status.ts'
 import type { Logger } from '../../../observability/log.ts'
 
-/** Time limit of a command. Slurm's programs give up a controller that is down after 9 s. */
+/** Time limit of a command. If the controller is down, Slurm's programs stop waiting for it after 9 s. */
 const COMMAND_LIMIT_MS = 30_000
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 

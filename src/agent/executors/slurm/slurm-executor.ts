@@ -163,7 +163,8 @@ function observe({ serverHeedsGone, presence }: SlurmHost, kernel: SlurmKernel):
   return {
     ...observeKernel(kernel),
     ...(lingers && (serverHeedsGone ? { gone: false } : STILL_RUNNING)),
-    // This is no queue: the time limit for the session's start continues.
+    // While the shared directory is unavailable, the fault is reported as progress and not as a wait in a queue: the
+    // time limit for the session's start continues.
     ...(isHeldUp ? { progress: presence.fault } : waits && { waiting: { reason: note } }),
     host: hostOf(kernel),
     slurmJobId: status.began?.jobId ?? (row === null || row === 'unknown' ? null : row.cancelId),

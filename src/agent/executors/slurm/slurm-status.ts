@@ -4,9 +4,9 @@ import { splitOnce } from '../kernels/shim-status.ts'
 
 /** One job, or one task of an array, as `squeue` shows it. */
 export interface JobRow {
-  /** Only for display: Slurm may give the id of a job that it has lost to another one. */
+  /** Does not identify the job by itself: Slurm may reuse the id of a job that it has lost. See `key`. */
   jobId: string
-  /** The same for `scancel`, which names a waiting task by its array. */
+  /** The id for `scancel`. For a task of an array, it consists of the array's id and the task's number: `8_3`. */
   cancelId: string
   name: string
   uid: number
@@ -22,7 +22,7 @@ export interface JobRow {
   comment: string
 }
 
-/** The columns, in their order. The comment comes last, since only it may contain a bar. */
+/** The columns, in their order. The comment comes last, because it is the only one that may contain a `|`. */
 const COLUMNS = [
   'JobID',
   'JobArrayID',
@@ -38,12 +38,12 @@ const COLUMNS = [
 ]
 
 /**
- * Format of the listing. `:|` puts a bar behind each value and cuts none off; without it, columns are 20 characters
+ * Format of the listing. `:|` puts a `|` behind each value and cuts no value off; without it, columns are 20 characters
  * wide.
  */
 export const SQUEUE_FORMAT = COLUMNS.map((name) => `${name}:|`).join()
 
-/** @throws if a line has another format: its job is then unknown, so nothing may be concluded */
+/** @throws if a line has another format. The list is then not complete, so no job may be taken for missing */
 export function parseSqueue(text: string): JobRow[] {
   return text
     .split('\n')
@@ -94,7 +94,7 @@ export function firstNode(list: string): string {
   return list.slice(0, bracket) + first
 }
 
-/** @param state the word that Slurm uses */
+/** Returns whether a job in this state of Slurm has ended. */
 export function isJobOver(state: string): boolean {
   return /^(BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|PREEMPTED|TIMEOUT|REVOKED)/.test(
     state,
@@ -106,9 +106,9 @@ export function isJobOver(state: string): boolean {
  * once its newline is written.
  */
 export interface JobStatus {
-  /** The file exists, so no other job runs the command. */
+  /** The file exists. It is created only once, so no other job runs the command. */
   claimed: boolean
-  /** An agent created the claim, so the command never runs. */
+  /** The command never runs: an agent created the file before the job did, or the job found an order to stop. */
   never: boolean
   began: { jobId: string; node: string } | null
   /** Null before the line `exit`. */
@@ -117,11 +117,11 @@ export interface JobStatus {
   ranSeconds: number | null
   /** The keeper has begun to carry out a stop. */
   stopping: boolean
-  /** A signal from Slurm or somebody else reached the job, and was passed on to the command. */
+  /** A signal from Slurm, or from a person, reached the job while the command ran, and was passed on to the command. */
   signalled: boolean
-  /** The keeper has begun to end it, because its lease had expired. */
+  /** The keeper has begun to end the command, because the agent's lease had expired. */
   fenced: boolean
-  /** The keeper has ended all of its processes. */
+  /** The keeper has ended all processes of the kernel, because the agent's lease had expired. */
   killed: boolean
 }
 
@@ -137,14 +137,15 @@ export const NO_STATUS: JobStatus = {
   killed: false,
 }
 
-/** Limit, since a program may have replaced the file by anything. */
+/** Only this much is read, because a program may have replaced the file by a large one. */
 const STATUS_BYTES_MAX = 64 * 1024
 
 /**
- * Reads the status from the kernel's directory. If its program has removed or replaced `status`, the last reading
- * remains valid; if there was none, the kernel counts as claimed.
+ * Reads the status from the kernel's directory. If the kernel's program has removed `status`, or has replaced it by
+ * something that cannot be read, the last reading remains valid. Without an earlier reading, the kernel counts as
+ * claimed if anything has that name.
  *
- * @param names all names in the directory, if known, to avoid looking for others
+ * @param names all names in the directory, if known; other files are then not searched for
  */
 export function readJobStatus(
   { outputPath }: { outputPath: string },
@@ -170,7 +171,7 @@ export function parseJobStatus(text: string | null): JobStatus {
     if (word === 'exit' && /^\d{1,3}$/.test(rest)) status.exitCode = Number(rest)
     if (word === 'ran') status.ranSeconds = parseRan(rest)
     if (word === 'stopping') status.stopping = true
-    // After its end there is nothing left that could receive a signal.
+    // After the command's end, a signal has no effect on it.
     if (word === 'signalled' && status.exitCode === null) status.signalled = true
     if (word === 'ending' || word === 'killed') status.fenced = true
     if (word === 'killed') status.killed = true

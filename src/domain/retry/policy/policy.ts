@@ -87,7 +87,9 @@ export type RetryRule = z.output<typeof rule>
 
 const ONLY_FOR_RETRIES = ['delay', 'scaleResources', 'scaleTimeout', 'avoid', 'exclude'] as const
 
-/** Also runs if a field is invalid, so that all errors are reported at once; values may then have any type. */
+/**
+ * The check also runs if a field is invalid, so that all errors are reported at once; values may then have any type.
+ */
 const when = ({ value }: z.core.ParsePayload): boolean => typeof value === 'object' && value !== null
 
 const soundRule = ONLY_FOR_RETRIES.reduce(

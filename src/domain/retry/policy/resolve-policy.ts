@@ -20,8 +20,8 @@ export interface ResolvedPolicy {
 }
 
 /**
- * Resolves field by field: the strongest layer that gives a field wins, in whatever order the layers are passed. 0,
- * false, null and empty lists are given values; only undefined is not. `rules` is taken as a whole.
+ * Resolves field by field: the strongest layer that gives a field wins, regardless of the order in which the layers are
+ * passed. 0, false, null and empty lists are given values; only undefined is not. `rules` is taken as a whole.
  */
 export function resolvePolicy(layers: readonly PolicyLayer[]): ResolvedPolicy {
   const policy: RetryPolicy = { ...SHIPPED_POLICY }

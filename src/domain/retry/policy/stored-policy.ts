@@ -16,8 +16,8 @@ type ParsedPolicy = { policy: Partial<RetryPolicy> } | { issues: ValidationIssue
 
 /**
  * Parses a policy from a client or a default: every field is optional, unknown fields are refused, all errors are
- * reported at once. Null means "not given", except for the fields where it is a value. A `preset` supplies the fields
- * that are not given; the resulting policy no longer names it.
+ * reported at once. Null means "not given", except for nullable fields of the policy (NULL_IS_A_VALUE). A `preset`
+ * supplies the fields that are not given; the resulting policy no longer names it.
  */
 export function parseRetryPolicy(input: unknown): ParsedPolicy {
   const parsed = givenPolicy.safeParse(withoutNulls(input, 0))
@@ -91,7 +91,10 @@ function sourceOf(storedSources: unknown, field: string): PolicySource {
   return POLICY_SOURCES.find((known) => known === source) ?? 'SHIPPED'
 }
 
-/** The part of a decision that changes the child beyond cause and count. */
+/**
+ * The changes of the child that are stored in a decision's details; the cause and the count have columns of the
+ * decision.
+ */
 export type StoredChildChanges = Pick<ChildChanges, 'growth' | 'avoid' | 'exclude'>
 
 const amount = z.string().refine((text) => parseDecimal(text) !== undefined, 'Not an exact amount')

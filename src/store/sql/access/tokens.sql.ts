@@ -196,7 +196,7 @@ export async function insertLoginCode(db: Queryable, hash: Buffer, tokenId: stri
   await db.query(INSERT_CODE_SQL, [hash, tokenId])
 }
 
-/** If several requests take it at the same time, only one gets it. */
+/** If several requests take the code at the same time, only one of them gets it. */
 const TAKE_CODE_SQL = `
 DELETE FROM login_codes WHERE hash = $1 RETURNING token_id AS "tokenId", expires_at > reprise_now() AS "isInTime"`
 
@@ -219,7 +219,7 @@ export async function insertDownloadLink(
   await db.query(INSERT_LINK_SQL, [hash, tokenId, max])
 }
 
-/** If several requests take it at the same time, only one gets it. */
+/** If several requests take the link at the same time, only one of them gets it. */
 const TAKE_LINK_SQL = `
 DELETE FROM download_links WHERE hash = $1 RETURNING token_id AS "tokenId", expires_at > reprise_now() AS "isInTime"`
 

@@ -8,8 +8,9 @@ import type { OfferedVolume } from '../../../domain/scheduling/resource-request.
 
 /**
  * Moves silent agents ALIVE → SUSPECT → LOST by the database's clock, as long as a server is running that could hear
- * them. Kernels that ran on a lost agent have failed; those that had not started get the error and are left to the
- * handler in charge. None of them is confirmed to be gone. Index: kernels_on_agent. Locks: agents, then kernels in id
+ * them. Kernels that ran on a lost agent have failed. Kernels that had not started get the error `agent-lost` but keep
+ * their status: the handler of their session's status fails the session or places it again. `confirmed_gone` stays
+ * false, because their processes may still be running. Index: kernels_on_agent. Locks: agents, then kernels in id
  * order.
  */
 const SQL = `

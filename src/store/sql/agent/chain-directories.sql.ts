@@ -3,11 +3,12 @@ import { DROPPED_CHAINS_MAX } from '../../../domain/limits.ts'
 import type { Queryable } from '../../database.ts'
 
 /**
- * Records the existing chains for which an agent keeps a directory, and returns the recorded ones whose chain is gone.
- * A chain is recorded only if some kernel of it was given to the agent, or if its checkpoint is in the agent's store.
- * So a chain that this database has never seen, because it was restored from a dump or is another database altogether,
- * is not taken for a removed one; and an agent learns nothing about chains that it did not run. Rows: one for each
- * directory. Indexes: primary key, sessions(chain_id, attempt), kernels(session_id), checkpoints, agents.
+ * Records for which existing chains an agent keeps a directory, and returns the recorded chains that no longer exist. A
+ * chain is recorded only if some kernel of it was given to the agent, or if its checkpoint is in the agent's store. So
+ * no directory is removed only because its chain is unknown here: the database may have been restored from an older
+ * dump, or be another database altogether. Also, an agent learns nothing about chains that it did not run. The table
+ * has one row for each directory of an agent. Indexes: primary key, sessions(chain_id, attempt), kernels(session_id),
+ * checkpoints, agents.
  */
 const SQL = `
 WITH reported AS (
@@ -48,8 +49,8 @@ WHERE p.generation > t.oldest AND (EXISTS (SELECT FROM chain_directories d WHERE
 ORDER BY p.chain_id LIMIT $4`
 
 /**
- * Selects the reported chains that have directories of past generations, with the first generation that is still
- * needed.
+ * Selects the reported chains of which the agent has directories that are no longer needed. Each generation of a
+ * checkpoint has its own directory; `before` is the present generation, and directories of earlier ones can be removed.
  */
 export async function readPastGenerations(
   db: Queryable,
@@ -68,8 +69,9 @@ export async function readPastGenerations(
 
 /**
  * Records the sizes of chain directories, for chains of which the agent has unsettled kernels or whose checkpoint is in
- * its store. The record of another store stays: an attempt that runs elsewhere is measured at its end. A report never
- * begins a generation. Locks: checkpoints, in the order of their chains. Indexes: primary keys, kernels_on_agent.
+ * its store. If the recorded checkpoint is in another agent's store, its size stays as it is: that of the attempt that
+ * runs here is recorded at its end. Sizes of other generations than the present one are ignored. Locks: checkpoints, in
+ * the order of their chains. Indexes: primary keys, kernels_on_agent.
  */
 const CHAIN_SIZES = `
 WITH here AS (
@@ -121,8 +123,9 @@ const WHY_MISSING = `CASE WHEN c.dropped_at IS NOT NULL THEN 'it has been remove
 
 /**
  * Records, once per session, the checkpoint that it found. For a missing checkpoint it also writes the event, and
- * appends the reason to the decision that created the session. No session can have found a checkpoint of a later
- * attempt; an attempt that was put back may have found its own.
+ * appends the reason to the decision that created the session. Reports of a later attempt's checkpoint are ignored,
+ * because they cannot be true. A session may have found the checkpoint of its own attempt, if it had run before and was
+ * sent back to PENDING.
  */
 const FOUND = `found AS (
   INSERT INTO session_checkpoints (session_id, state, from_attempt, store, bytes, published_at, note)
@@ -151,16 +154,19 @@ const FOUND = `found AS (
   FROM missing WHERE d.session_id = missing.parent_session_id AND d.child_session_id = missing.id
 )`
 
-/** True if the recorded copy is from an earlier try of this attempt, before it was put back. */
+/**
+ * True if the recorded copy is of the same attempt, but from before its session was sent back to PENDING and assigned
+ * again.
+ */
 const OF_EARLIER_TRY = `(c.relay_attempt = excluded.attempt AND c.assignment <> excluded.assignment)`
 const keptUnlessEarlier = (column: string) => `${column} = CASE WHEN ${OF_EARLIER_TRY} THEN NULL ELSE c.${column} END`
 
 /**
- * Records the checkpoint that an attempt left. The newest attempt wins, however late its end is known. An attempt that
- * left nothing changes only the record of its own store: it never had a checkpoint in another store. A checkpoint of a
- * past generation is ignored, and a report never begins a generation. A copy that was made before the attempt was put
- * back is dropped from the record. A directory that was too large to be counted keeps the size that was last measured
- * there.
+ * Records the checkpoint that an attempt left. The newest attempt wins, even if its report arrives before that of an
+ * earlier one. The report of an empty directory counts only if the recorded checkpoint is in the same store: otherwise
+ * the recorded one still exists. Reports of other generations than the present one are ignored. The record of the
+ * servers' copy is cleared if the copy was made before the attempt's session was sent back to PENDING. A directory with
+ * too many files to count keeps the size that was last measured in that store.
  */
 const LEFT = `stored AS (
   INSERT INTO checkpoints AS c (chain_id, project_id, generation, attempt, assignment, store, files, bytes, newest_at, published_at)

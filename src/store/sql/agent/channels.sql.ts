@@ -32,8 +32,8 @@ export async function readChannelKernels(
 }
 
 /**
- * Announces a channel to an agent, whichever server the agent contacts next. Announcements of a killed server expire;
- * the next announcement removes them.
+ * Announces a channel to an agent, so that any server that the agent contacts next passes it on. Announcements of a
+ * killed server expire; the next announcement removes them.
  */
 const ANNOUNCE_SQL = `
 WITH expired AS (DELETE FROM channels WHERE expires_at < reprise_now())

@@ -113,10 +113,10 @@ export interface LogSize {
 }
 
 /**
- * Reads how much output of each kernel is kept, and whether some was omitted. The ends of its streams give the first. The
- * second shows by the note in place of omitted output, right after the head of a stream: the note counts as one byte of
- * the stream, while the text of a real byte has at most three bytes. Two probes for each stream of each assignment.
- * Index: kernel_logs(kernel_id, assignment, stream, offset).
+ * Reads how much output of each kernel is kept, and whether some was omitted. The amount is the sum of the ends of its
+ * streams. Omitted output is recognised by the note in its place, right after the head of a stream: the note counts as
+ * one byte of the stream, while the text of a real byte has at most three bytes. Two probes for each stream of each
+ * assignment. Index: kernel_logs(kernel_id, assignment, stream, offset).
  */
 const SQL = `
 SELECT k.id AS "kernelId", coalesce(sum(last.ends), 0)::float8 AS bytes, coalesce(bool_or(cut.found), false) AS truncated

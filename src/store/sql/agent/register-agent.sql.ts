@@ -12,8 +12,8 @@ const WEAKER_WORDS = `concat('it isolated its kernels by ', agents.isolation, ' 
  * Registers an agent, new or returning: its row, its slots, and where its log shipping continues. A slot keeps capacity
  * for what is in use even if the agent now declares less. A shorter fence takes effect only once nothing on the agent
  * may still follow the longer one: running kernels were given the longer one, and the answer to this registration may
- * be lost. Isolation never becomes weaker by itself: an agent that returns with a weaker one, which nobody has
- * configured, gets no kernels, and the stronger one stays recorded. An agent registered with another token stays
+ * be lost. Isolation never becomes weaker by itself: an agent that returns with a weaker one without having been
+ * configured so gets no kernels, and the stronger one stays recorded. An agent registered with another token stays
  * unchanged while that token is valid, and `registered` is false. Locks: the agent, then its slots in key order, as in
  * every statement that takes slots.
  */

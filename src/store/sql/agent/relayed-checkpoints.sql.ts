@@ -38,10 +38,10 @@ export async function readRelayingKernel(
 
 /**
  * Records a copy, and locks the record of the chain's checkpoint. Like the record itself it only moves forward: a copy
- * of an earlier attempt or of a past generation never replaces a later one. Of one attempt, a copy that was requested
- * earlier never replaces one that was requested later, because it may arrive after it. Only the session's first kernel
- * counts, and a published checkpoint of a running program only while the kernel is assigned to its agent. Readers of
- * the row see either the old copy or the new one.
+ * of an earlier attempt or of a past generation never replaces a later one. Among copies of the same attempt, the one
+ * that was requested last wins, even if it does not arrive last. Only the session's first kernel counts, and a
+ * published checkpoint of a running program only while the kernel is assigned to its agent. Readers of the row see
+ * either the old copy or the new one.
  */
 const RECORD_SQL = `
 INSERT INTO checkpoints AS c (chain_id, project_id, generation, attempt, assignment, store, files, bytes, published_at,

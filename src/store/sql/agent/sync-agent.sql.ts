@@ -64,8 +64,8 @@ export async function readRecordedKernels(
  * Applies changes to kernels. Each takes effect only on the assignment and from the status for which it was made, and
  * none does if another server has recorded something from a newer sync. Only syncs that record something count as
  * newer: a sync without changes would otherwise make an older report, which lacks a kernel, look like a sign that the
- * kernel is gone. A kernel never ran for longer than its row has existed, whatever its agent says. Locks: the agent,
- * then kernels in id order.
+ * kernel is gone. The recorded run time of a kernel is at most the age of its row, even if the agent reports more.
+ * Locks: the agent, then kernels in id order.
  */
 const changesStatement = ({ checkpoints }: { checkpoints: boolean }) => `
 WITH turn AS (

@@ -137,10 +137,10 @@ const DUE: Readonly<Record<RouteHandlerName, string>> = {
 }
 
 /**
- * Claims routes for one handler, longest in their status first. Those locked by somebody else are skipped. A route's
- * session, kernel and revision are found by key, however many others exist: LIMIT 1 keeps the planner from merging the
- * subqueries into joins. With 4,000 routes that need nothing, a pass takes about 10 ms. Indexes: routes_active,
- * routes_checks, the primary keys.
+ * Claims routes for one handler, longest in their status first. Routes that another transaction has locked are skipped.
+ * A route's session, kernel and revision are found by key, however many others exist: LIMIT 1 keeps the planner from
+ * merging the subqueries into joins. With 4,000 routes that need nothing, a pass takes about 10 ms. Indexes:
+ * routes_active, routes_checks, the primary keys.
  */
 function claimRoutesStatement(handler: RouteHandlerName): string {
   return `

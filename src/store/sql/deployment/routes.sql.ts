@@ -107,7 +107,7 @@ export interface RouteCountRow {
   deploymentId: string
   status: RouteStatus
   count: number
-  /** The routes among them that have the deployment's present revision. */
+  /** The number of these routes that have the deployment's present revision. */
   present: number
 }
 
@@ -231,7 +231,8 @@ export async function recordFailures(tx: Queryable, counts: readonly { id: strin
 }
 
 /**
- * Resets the count if a route started after the last failure has stayed healthy long enough. Index: deployments_active.
+ * Resets the failure count of a deployment if a route that was started after the last failure has stayed healthy long
+ * enough. Index: deployments_active.
  */
 const FORGET_SQL = `
 WITH over AS (

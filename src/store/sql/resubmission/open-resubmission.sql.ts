@@ -131,7 +131,8 @@ export async function abortResubmissionRow(
 }
 
 /**
- * The trigger that writes these events knows only the sessions. Index: session_events(xid, id), of this transaction.
+ * Adds the reason afterwards, because the trigger that writes these events does not know the resubmission. Index:
+ * session_events(xid, id), of this transaction.
  */
 const ATTRIBUTE_REOPENINGS = `
 UPDATE session_events SET data = data || jsonb_build_object('reason', $2::text)

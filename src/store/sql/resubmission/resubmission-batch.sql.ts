@@ -5,7 +5,7 @@ import type { SessionAction } from '../../../domain/session/session-spec.ts'
 import type { Queryable } from '../../database.ts'
 import type { ResubmissionState } from './open-resubmission.sql.ts'
 
-/** A resubmission locked by the transaction: nobody else processes a batch of it or aborts it meanwhile. */
+/** A resubmission locked by the transaction: no other transaction can process a batch of it or abort it meanwhile. */
 export interface HeldResubmission {
   id: string
   projectId: string | null

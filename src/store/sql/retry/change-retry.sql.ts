@@ -55,7 +55,7 @@ WHERE s.id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR s.project_id = $2)`
 /**
  * Locks the newest attempt of the chain of each of these sessions, with its decision; returns it by the session's id.
  * While an attempt is awaited, a child may take its place: then the child is locked as well, until the newest one is
- * held. From then on, nobody can add an attempt to the chain.
+ * held. From then on, no other transaction can add an attempt to the chain.
  */
 export async function lockTails(
   tx: Queryable,

@@ -32,7 +32,7 @@ const columns = (
   ARRAY(SELECT DISTINCT k.agent_id FROM kernels k WHERE k.session_id = s.id AND k.agent_id IS NOT NULL
     AND NOT k.stopped AND (k.status = 'ERROR' OR k.exit_code <> 0)) AS "failedAgents"`
 
-/** The only jitter that depends on the previous delay. */
+/** Reads the previous delay only for DECORRELATED, the only jitter that depends on it. */
 const COLUMNS = columns(`s.retry_policy ->> 'jitter' = 'DECORRELATED'`)
 
 /** Claims finished batch sessions without a decision and locks them for the transaction. Index: sessions_undecided. */

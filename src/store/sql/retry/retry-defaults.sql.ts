@@ -2,7 +2,7 @@ import type { RetryScope } from '../../../domain/retry/policy/resolve-policy.ts'
 import type { Queryable } from '../../database.ts'
 import type { RetryPolicy } from '../../../domain/retry/policy/policy.ts'
 
-/** The scope id of the cluster, which has no row of its own. */
+/** The scope id of the cluster. It is a constant, because the cluster has no row in a table. */
 export const CLUSTER_ID = '00000000-0000-0000-0000-000000000000'
 
 const FIND_SCOPE_ID_SQL: Readonly<Record<Exclude<RetryScope, 'CLUSTER'>, string>> = {

@@ -246,7 +246,7 @@ export async function releaseHeld(
  * Moves retries that are held by limits on pending sessions forward as places become free: the first of every project,
  * then the second of every project, and so on. The dispatcher decides whether they are dispatched, because it counts
  * with the quotas locked. If no quota holds anything, this costs one probe for each project with held retries. Index:
- * retry_decisions_held. Decisions locked by somebody else are skipped.
+ * retry_decisions_held. Decisions that another transaction has locked are skipped.
  */
 const RELEASE_QUOTA_HOLDS_SQL = `
 WITH RECURSIVE held AS (

@@ -63,8 +63,8 @@ export interface UnreadableSecrets {
 }
 
 /**
- * Fails kernels that this server cannot start, because a secret cannot be read. The handler in charge judges this like
- * any other failure to start.
+ * Fails kernels that this server cannot start, because a secret cannot be read. The handler of their session's status
+ * judges this like any other failure to start.
  */
 const SQL = `
 WITH unreadable AS (

@@ -12,7 +12,10 @@ export interface DispatchedRetry {
   eventData: RetryEventData | null
 }
 
-/** Records children created in this transaction: decision, end of its wait, event, audit entry. */
+/**
+ * Records that children were created in this transaction: settles their parents' decisions, ends recorded waits, and
+ * writes events and audit entries.
+ */
 const DISPATCHED_SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i(
@@ -39,7 +42,10 @@ export async function settleDispatched(tx: Queryable, retries: readonly Dispatch
 export interface HeldRetry {
   sessionId: string
   holdReason: HoldReason
-  /** The scope of the switch or quota that holds it; null if the reason concerns this retry alone. */
+  /**
+   * The scope of the setting (retries switched off, rate limit) or of the quota that holds the retry; null if the
+   * reason concerns this retry alone.
+   */
   scope: string | null
   /** Milliseconds until the next try. */
   againInMs: number
@@ -75,7 +81,7 @@ WITH refused AS (
 ), ${endWaits('refused')}
 SELECT count(*) FROM refused`
 
-/** Ends retries whose child was refused for good. */
+/** Ends retries whose child cannot be created, now or later. */
 export async function settleRefused(
   tx: Queryable,
   retries: readonly { sessionId: string; code: string; explanation: string }[],
@@ -109,7 +115,10 @@ SELECT 'scheduler', 'retry.decided', project_id, session_id,
   jsonb_build_object('phase', 'EXHAUSTED', 'cause', cause, 'explanation', explanation)
 FROM exhausted`
 
-/** Ends retries that came too late: decision, event, audit entry. */
+/**
+ * Ends retries that would begin later than their policy's `maxElapsed` allows. Settles the decisions, and writes events
+ * and audit entries.
+ */
 export async function settleExhausted(tx: Queryable, retries: readonly ExhaustedRetry[]): Promise<void> {
   if (retries.length > 0) await tx.query(EXHAUSTED_SQL, [JSON.stringify(retries)])
 }

@@ -30,7 +30,7 @@ export async function readDueSchedules(db: Queryable, waitCheckMs: number): Prom
   return (await db.query<ScheduleOutlook>(OUTLOOK_SQL, [waitCheckMs])).rows[0]!
 }
 
-/** A schedule that the transaction has locked, so that nobody else starts its runs. */
+/** A schedule that the transaction has locked, so that no other transaction starts its runs. */
 export interface HeldSchedule extends LockedSchedule {
   /** The role of its owner's token in its project; null if the token is no longer valid, or not for this project. */
   ownerRole: NewToken['role'] | null
@@ -52,7 +52,7 @@ LEFT JOIN LATERAL (SELECT ${ROLE} AS role FROM ${TOKENS}
 WHERE s.paused_at IS NULL AND (s.due_at <= reprise_now() OR s.queued > 0)
 ORDER BY s.id FOR NO KEY UPDATE OF s SKIP LOCKED`
 
-/** Claims at most `limit` schedules that are due, and as many others. */
+/** Claims at most `limit` schedules that are due, and at most `limit` schedules with queued runs that may start. */
 export async function claimSchedules(tx: Queryable, limit: number): Promise<HeldSchedule[]> {
   return (await tx.query<HeldSchedule>(CLAIM_SQL, [limit])).rows
 }

@@ -21,8 +21,8 @@ export interface ScheduleState {
 }
 
 /**
- * Reads after the lock, in a separate statement, so that it sees chains that others have committed until then. Indexes:
- * chains_of_schedule, schedule_runs_queued, schedule_runs(schedule_id, planned_at).
+ * Reads after the lock, in a separate statement, so that it sees chains that other transactions committed before the
+ * lock was acquired. Indexes: chains_of_schedule, schedule_runs_queued, schedule_runs(schedule_id, planned_at).
  */
 const STATE_SQL = `
 SELECT s.id, ${GOES_ON} AS open,

@@ -29,19 +29,22 @@ export interface PendingSession extends Omit<Judged, 'kernels' | 'queuedTooLong'
   kernelIds: string[]
   concurrencyKey: string | null
   concurrencyLimit: number | null
-  /** It waits for its key, and may have been offered a place of it. */
+  /** The session waits for its concurrency key, and may have been offered a place. */
   waitsForKey: boolean
   /** Milliseconds until `startsAt`; null if it has passed. */
   startsInMs: number | null
-  /** The number of chains that it still waits for, and the last session of a dependency that has failed for good. */
+  /**
+   * The number of chains that the session still waits for, and the last session of a dependency that has ended without
+   * success.
+   */
   dependenciesOpen: number
   dependencyFailed: string | null
   schedulingClass: string
-  /** Its class may have more waiting sessions than were claimed. */
+  /** The session's class may have more waiting sessions than were claimed. */
   classIsLong: boolean
-  /** It is among the first of the line, which are claimed without gaps. */
+  /** The session is among the first of the line, which are claimed without gaps. */
   atHead: boolean
-  /** It is not in line (it pauses after a try), and was claimed because it may have expired. */
+  /** The session is not in the line, because it pauses after a try. It was claimed because it may have expired. */
   rests: boolean
 }
 
@@ -59,8 +62,7 @@ export interface PendingClaim {
   classSessions: number
   overdue: number
   /**
-   * Additional sessions to claim that have been pending for longer than the group allows, wherever they are in the
-   * line.
+   * Additional sessions to claim that have been pending for longer than the group allows, at any position in the line.
    */
   expired: number
 }

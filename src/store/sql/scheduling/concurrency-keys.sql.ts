@@ -13,9 +13,9 @@ import { parentAliveMs } from '../session/session-columns.sql.ts'
  * Concurrency keys. A session holds its key from being scheduled until it has ended and its kernels are certain to be
  * gone; a session that could not be started and went back to the queue holds the key during its pause. A session whose
  * key has no free place leaves the line (`waits_for_key`, and `next_try_at` as a backstop), so that it costs nothing
- * while it waits. Triggers record whatever may free a place in `freed_concurrency_keys`. The scheduler then offers the
- * places to the waiting sessions, in their order, by putting them back into the line. The offer excludes all later
- * sessions until the offered ones are considered.
+ * while it waits. Triggers record in `freed_concurrency_keys` each key of which a place may have become free. The
+ * scheduler then offers the places to the waiting sessions, in their order, by putting them back into the line. The
+ * offer excludes all later sessions until the offered ones are considered.
  *
  * A transaction that counts a key or offers its places holds the key's lock until it ends. So a pass that found no
  * place has made its sessions wait before the places are offered, and two servers never hand out the same place.
@@ -98,7 +98,7 @@ WITH settled AS (
 INSERT INTO freed_concurrency_keys (project_id, key) SELECT * FROM unnest($3::uuid[], $4::text[])`
 
 /**
- * Records which sessions wait for a key now, and of which keys places are to be offered. The caller has locked the
+ * Records the sessions that wait for a key now, and the keys whose places are offered next. The caller has locked the
  * sessions.
  */
 export async function settleKeys(
@@ -116,8 +116,9 @@ RETURNING project_id AS "projectId", key`
 
 /**
  * Selects the first waiting sessions of each key, as many as it has places: one more is allowed only if every holder,
- * and every session offered before, allows it. A session locked by somebody else is about to be placed, put back or
- * cancelled. The key of a session that may be alive is checked again when its kernels are certain to be gone.
+ * and every session offered before, allows it. A session that another transaction has locked is about to be placed,
+ * sent back to the queue or cancelled. The key of a session that may be alive is checked again when its kernels are
+ * certain to be gone.
  */
 const OFFER_SQL = `
 WITH ${ALIVE}, waiting AS (

@@ -20,7 +20,8 @@ export interface SessionMove {
   /** Only kernels in these statuses move to `kernelTo`; null for all. */
   kernelFrom: readonly KernelStatus[] | null
   /**
-   * The status of kernels that failed before they ran and are tried again under a greater assignment; null if none is.
+   * The status of kernels that failed before they ran and are tried again under a greater assignment; null if no kernel
+   * is tried again.
    */
   failedKernelTo: KernelStatus | null
   outcome: SchedulingResult
@@ -115,8 +116,8 @@ WITH moves AS (
 SELECT id FROM moved`
 
 /**
- * Returns the ids that moved; a missing one was moved by somebody else meanwhile. `next` is the phase that moves a
- * session on from the intermediate status.
+ * Returns the ids that moved; a missing one was moved by another transaction meanwhile. `next` is the phase that moves
+ * a session on from the intermediate status.
  */
 export async function applyMoves(
   tx: Queryable,

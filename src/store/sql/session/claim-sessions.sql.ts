@@ -9,7 +9,7 @@ export interface ClaimedKernel {
   id: string
   status: KernelStatus
   agentId: string | null
-  /** Its agent is lost or removed and will not report any more. */
+  /** The kernel's agent is lost or removed and will not report any more. */
   agentLost: boolean
   confirmedGone: boolean
   startedAt: string | null

@@ -143,7 +143,7 @@ export interface FailureGroup {
   agentName?: string
   failed: number
   chains: number
-  /** Number of chains that have failed for good. */
+  /** Number of chains that have failed and are not retried any more. */
   lost: number
   latestAt: Date
 }

@@ -105,8 +105,9 @@ export async function readDependents(
 
 /**
  * Makes sessions due at once that pause because they depend on one of these chains. A session that was already
- * rescheduled pauses for another reason and is left alone. A session missed here, because somebody has locked it,
- * becomes due after its own pause. Index: session_dependencies_chain_id. Locks: pending sessions in id order.
+ * rescheduled pauses for another reason and is not changed. A session missed here, because another transaction has
+ * locked it, becomes due after its own pause. Index: session_dependencies_chain_id. Locks: pending sessions in id
+ * order.
  */
 const WAKE_DEPENDENTS_SQL = `
 WITH dependents AS (

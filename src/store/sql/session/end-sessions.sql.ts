@@ -5,7 +5,7 @@ import { insertStatusEvents } from '../event/event-data.sql.ts'
 
 /**
  * The SET list for a kernel `k` whose agent is lost. A kernel that ran has failed, even if it was ordered to stop: its
- * end is unknown. A kernel that was ordered to stop before it ran has stopped. Both give up their slots. Others that
+ * end is unknown. A kernel that was ordered to stop before it ran has stopped. Both release their slots. Others that
  * had not started keep status and slots until their session's handler takes them back.
  */
 export const LOST_KERNEL_COLUMNS = `
@@ -41,9 +41,9 @@ export async function orderStops(tx: Queryable, sessionIds: readonly string[]): 
 }
 
 /**
- * Records how sessions have ended, for sessions that time out before all their kernels have ended: by what is known of
- * the others by now. It applies to sessions that one of several kernels or a timeout has ended. The caller has locked
- * the sessions.
+ * Decides again how ending sessions have ended, from those of their kernels that have ended so far; the others may not
+ * end before the termination timeout. Changes only sessions that were ended by one of several kernels or by a timeout.
+ * The caller has locked the sessions.
  */
 const SETTLE_ENDS_SQL = `
 WITH claimed AS (SELECT s.id, ${ASKED_ANEW} FROM sessions s WHERE s.id = ANY($1::uuid[]) AND (${FAILED_BY_KERNEL} OR ${TIMED_OUT}))
@@ -94,10 +94,12 @@ export async function enforceBatchTimeouts(
 }
 
 /**
- * Ends kernels whose agent will not report on them: it is LOST, or TERMINATED and silent for as long. Kernels that ran
- * or were to stop have ended; the others get the error and are left to the handler in charge. When an agent is lost,
- * the lease check does this for everything on it at that time; this statement finds what is assigned to it later. None
- * of the kernels is confirmed to be gone. Index: kernels_on_agent. Locks: kernels in id order.
+ * Ends kernels whose agent will not report on them, because it is LOST or TERMINATED and has been silent for longer
+ * than $1 ms. Kernels that ran, or were ordered to stop, end. The others get the error `agent-lost` but keep their
+ * status: the handler of their session's status fails the session or places it again. When an agent is lost, the lease
+ * check does this for all kernels that the agent has at that time; this statement finds kernels that were assigned to
+ * it later. `confirmed_gone` stays false, because their processes may still be running. Index: kernels_on_agent. Locks:
+ * kernels in id order.
  */
 const ABANDONED_SQL = `
 WITH locked AS (
@@ -119,9 +121,9 @@ export async function endAbandonedKernels(db: Queryable, silentForMs: number, li
 }
 
 /**
- * Ends kernels with agents whose sessions have ended: they are ordered to stop, and count as terminated when their
- * group's termination timeout has passed. Kernels that were never assigned hold nothing. Index: kernels_on_agent.
- * Locks: kernels in id order.
+ * Ends the remaining kernels of sessions that have ended: they are ordered to stop, and count as terminated when their
+ * group's termination timeout has passed. Kernels that were never assigned to an agent are skipped, because they hold
+ * no slots. Index: kernels_on_agent. Locks: kernels in id order.
  */
 const ORPHANS_SQL = `
 WITH locked AS (

@@ -12,8 +12,8 @@ export interface StartedSession {
 
 /**
  * Does promote-to-prepared, then the work of start-sessions: orders the kernels to start. A session with a lost agent
- * stays PREPARED for start-sessions to judge. Index: sessions_active. Locks: sessions that nobody has locked, then
- * their kernels in id order.
+ * stays PREPARED for start-sessions to judge. Index: sessions_active. Locks: sessions that no other transaction has
+ * locked, then their kernels in id order.
  */
 const START_SQL = `
 WITH claimed AS MATERIALIZED (

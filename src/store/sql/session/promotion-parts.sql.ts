@@ -3,7 +3,8 @@ import { insertStatusEvents } from '../event/event-data.sql.ts'
 /** Conditions on a session `s`, and facts about a claimed session `c`, shared by the promotion statements. */
 
 /**
- * True if no kernel failed or ended before it ran; such a kernel is for the handler in charge, and blocks promotion.
+ * True if no kernel failed or ended before it ran; such a kernel blocks the promotion, and the handler of the session's
+ * status judges it.
  */
 export const NONE_FAILED = `NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.started_at IS NULL
     AND (k.error IS NOT NULL OR k.status IN ('TERMINATED', 'ERROR', 'CANCELLED')))`
@@ -19,9 +20,11 @@ export const RUN = `(
       SELECT coalesce(min(k.started_at), reprise_now()) AS started_at FROM kernels k WHERE k.session_id = c.id) AS run`
 
 /**
- * The end of the session, as one row `ended` if it has ended: that of the main kernel if it ended by itself, else that of the lowest-numbered other kernel that failed by itself. Kernels that were stopped come last, because they did
- * not end the session. A kernel that ended by itself may be recorded after the session's end was noticed; this is
- * therefore evaluated again when all have ended, and then does not depend on the order of reports.
+ * The end of the session, as one row `ended` if it has ended. It is the end of the main kernel if that kernel ended by
+ * itself, else the end of the lowest-numbered other kernel that failed by itself. Kernels that were stopped come last,
+ * because they did not end the session. A kernel that ended by itself may be recorded after the session's end was
+ * noticed; so this is evaluated again when all kernels have ended, and the result does not depend on the order of
+ * reports.
  */
 export const ENDED = endedBy('true')
 
@@ -44,7 +47,8 @@ function endedBy(condition: string): string {
 }
 
 const ENDED_COLUMNS = {
-  // A timeout has no exit code, whoever noticed it: rules for exit codes are about programs that were not too late.
+  // A timeout has no exit code, regardless of whether the server or the agent noticed it: rules for exit codes are
+  // about programs that were not too late.
   exit_code: `CASE WHEN ended.error ->> 'name' IS DISTINCT FROM 'task-timeout' THEN ended.exit_code END`,
   result: `CASE WHEN ended.failed THEN 'FAILURE'::session_result ELSE 'SUCCESS' END`,
   status_reason: `CASE WHEN ended.failed THEN coalesce(ended.error ->> 'message', ended.reason, ended.without_exit_code) END`,
@@ -61,8 +65,8 @@ const list = (write: (value: string, column: string) => string) =>
 export const ENDED_SETS = list((value) => value)
 
 /**
- * Whether one of several kernels has ended session `s` with a failure. An end by the main kernel's success is final,
- * and so is one by a person or a timeout.
+ * Whether one of several kernels has ended session `s` with a failure. Ends by the main kernel's success, by a person
+ * and by a timeout are final.
  */
 export const FAILED_BY_KERNEL = `s.cluster_size > 1 AND s.status_data ? 'kernel'`
 

@@ -38,7 +38,7 @@ export const SESSION_COLUMNS = {
   name: inherited('name', sql<string>('text')),
   sessionType: own('session_type', sql<SessionType>('session_type')),
   image: spec('image', sql<string | null>('text'), null),
-  /** `sha256:…`: the digest that the image must have, whatever its tag points to. */
+  /** `sha256:…`: the digest that the image must have, even if its tag has been moved to another image. */
   requiredImageDigest: own('required_image_digest', sql<string | null>('text'), null),
   command: spec('command', sql<string[]>('text[]')),
   /** Digest of the archive that is unpacked into the working directory. */

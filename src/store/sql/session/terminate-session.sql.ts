@@ -6,7 +6,7 @@ import type { SessionStatus } from '../../../domain/session/lifecycle.ts'
 import { insertStatusEvents } from '../event/event-data.sql.ts'
 import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
 
-/** A session to be resubmitted; while the transaction has it locked, nobody else can change it. */
+/** A session to be resubmitted; while the transaction has it locked, no other transaction can change it. */
 export interface LockedTarget extends ResubmissionTarget, Omit<ChildSource, 'rootCreationId'> {
   /** Null if the chain's first session is gone. */
   rootCreationId: string | null

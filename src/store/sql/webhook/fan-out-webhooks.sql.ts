@@ -48,7 +48,7 @@ const HEARS = 'NOT pg_visible_in_snapshot(e.xid, w.active_since)'
 
 /**
  * Turns events into deliveries, in cursor order below the horizon, as subscribers read them. UNIQUE (webhook_id,
- * event_id) gives a webhook each event once, whichever server crashes. Patterns are matched against event types once
+ * event_id) gives a webhook each event once, even if a server crashes. Patterns are matched against event types once
  * per batch. Indexes: session_events(xid, id), the primary keys of what an event refers to.
  */
 const SQL = `

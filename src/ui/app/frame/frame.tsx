@@ -85,7 +85,7 @@ function Framed({ data }: { data: UiViewerQuery }) {
   // The chosen project is kept on all pages.
   const kept = project === undefined ? {} : { project }
   const [opened, setOpened] = useState<{ what: Opened; on: string } | null>(null)
-  // It closes when the page changes.
+  // An opened dialog closes when the page changes.
   const open = opened?.on === pathname ? opened.what : null
   const setOpen = (what: Opened | null) => setOpened(what && { what, on: pathname })
   const isGone = useStore(session) === 'gone'

@@ -71,7 +71,10 @@ export function deploymentFilterOf({ status, q, project }: SearchOf<'deployments
   }
 }
 
-/** The filters of the rows and of the counts in the tabs. Each tab counts its own phase, whichever is chosen. */
+/**
+ * The filters of the rows and of the counts in the tabs. Each tab counts its own phase, also while another tab is
+ * chosen.
+ */
 export function retryFiltersOf({ phase, reason, cause, project }: SearchOf<'retries'>): {
   filter: RetryDecisionFilter
   waiting: RetryDecisionFilter

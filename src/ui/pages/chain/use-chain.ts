@@ -14,7 +14,9 @@ import {
 
 export type Chain = NonNullable<UiChainQuery['chain']>
 
-/** Of chains with more segments, the newest are shown. */
+/**
+ * Maximum number of segments that are read in addition to the newest page; older segments of the chain are not shown.
+ */
 const SEGMENTS_MAX = 5_000
 
 type Edge = UiSegmentsFragment['edges'][number]
@@ -53,7 +55,7 @@ export function usePlans(chain: Chain | undefined | null) {
   })
   const attempts = chain?.attempts ?? 0
   const rereadChanges = useReread(UiChainChangesDocument, { chainId })
-  // First read when there is a second attempt.
+  // Rereads when the number of attempts grows above 2. The query itself runs as soon as there is a second attempt.
   useRereadWhen(Math.max(attempts, 2), rereadChanges)
   return {
     changes: changes.data?.chain?.changes.edges.map(({ node }) => node) ?? [],
@@ -93,7 +95,7 @@ function useEarlier(chainId: string, newest: UiSegmentsFragment | undefined) {
       setEdges([])
     }
   }, [chainId, hasEarlier])
-  // Segments that leave the newest page are kept.
+  // Keeps segments that are no longer on the newest page because new segments have been added.
   useEffect(() => {
     if (newest) setEdges((last) => (last.length === 0 ? last : joined(last, newest.edges)))
   }, [newest])

@@ -208,7 +208,7 @@ function Foot({ list: { rows, hasMore }, total }: { list: ChainList; total: Tota
   )
 }
 
-/** Whether a frame has been drawn since it was there. */
+/** Whether a frame has been drawn since `isThere` became true. */
 function useDrawn(isThere: boolean): boolean {
   const [isDrawn, setIsDrawn] = useState(false)
   useEffect(() => {

@@ -12,7 +12,7 @@ import './schedules.css'
 const route = getRouteApi('/frame/schedules')
 
 const PAGE_ROWS = 50
-/** The server reports no changes of their runs. */
+/** Interval of polling, because the server does not report changes of the schedules' runs. */
 const EVERY_MS = 5_000
 
 /** The list of schedules, each with its next run and the outcomes of the last ones. */

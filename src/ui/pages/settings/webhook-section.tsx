@@ -179,7 +179,7 @@ const COLUMNS: readonly Column<UiDeliveryFragment>[] = [
   { title: 'Happened', isNamed: true, cell: ({ occurredAt }) => <At at={occurredAt} /> },
 ]
 
-/** The outcome of the last attempt; all attempts and the payload when it is opened. */
+/** Shows the outcome of the last attempt. When the user opens it, shows all attempts and the payload. */
 function Attempts({ delivery }: { delivery: UiDeliveryFragment }) {
   const { attempts, nextAttemptAt } = delivery
   const [isOpen, setOpen] = useState(false)

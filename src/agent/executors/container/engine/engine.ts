@@ -53,7 +53,7 @@ export interface Engine {
   create(name: string, body: CreateBody): Promise<string>
   /** Starts a container. If it already runs, that is no error. */
   start(id: string): Promise<void>
-  /** @returns false if it has ended, whatever the engine calls that */
+  /** @returns false if the container has ended, which engines report in different ways */
   kill(id: string, signal: 'SIGTERM' | 'SIGKILL' | 'SIGCONT'): Promise<boolean>
   /** Looks up a container by id or name; returns null if there is none. */
   inspect(id: string): Promise<ContainerDescription | null>

@@ -19,7 +19,7 @@ export interface ResolvedImage {
 
 export interface ImageRequest {
   name: string
-  /** The required digest; null for whatever the name refers to. */
+  /** The required digest; null for the image that the name refers to now. */
   digest: string | null
   policy: PullPolicy
 }
@@ -232,7 +232,7 @@ const KINDS: readonly [RegExp, string][] = [
   ],
 ]
 
-/** Whether another try may succeed, whoever asked. */
+/** Whether another try may succeed, for any session. */
 function mayPass({ name }: Pick<FailureError, 'name'>): boolean {
   return name === 'image-unreachable'
 }

@@ -24,8 +24,8 @@ const fileSchema = z.record(z.string(), z.object({ reference: z.string(), usedAt
 /**
  * The images that this agent has pulled and removes again. It removes those that none of its kernels uses, and that are
  * unused for too long, exceed the number to keep, or were used the longest ago while the engine's disk is full.
- * `images.json` lists them by id. An image that existed before, or that a crash kept out of the list, counts as
- * somebody else's, as does an image with another name or a container. Such images stay.
+ * `images.json` lists them by id. Images that may be used by others are never removed: images that existed before, that
+ * a crash kept out of the list, or that have another name or a container.
  */
 export interface PulledImages {
   /** Looks up an image. None is removed during the look-up, or shortly afterwards. */
@@ -106,7 +106,7 @@ export function openPulledImages(engine: Engine, options: PulledImagesOptions): 
     if (latest !== usedAt) return
     const image = await engine.inspectImage(id)
     const isNamed = image !== null && (await engine.inspectImage(reference))?.id === id
-    // An image may have lost its name to a newer one. If it has another name, it is somebody else's.
+    // An image may have lost its name to a newer one. If it has another name, others may use it.
     if (isNamed || image?.repoTags.length === 0) {
       if (!(await engine.removeImage(isNamed ? reference : id))) return touch(id)
       log.info({ image: reference }, 'an unused image is removed')

@@ -56,7 +56,7 @@ export function ownDigest(name: string): string | null {
   return isImageDigest(digest) ? digest : null
 }
 
-/** Whether both names belong to one repository, whatever their tags and digests. */
+/** Whether both names belong to one repository, regardless of their tags and digests. */
 export function isSameImage(listed: string, name: string): boolean {
   return isSameRepository(parseReference(listed).repository, parseReference(name).repository)
 }
@@ -76,7 +76,7 @@ function inFull(repository: string): string {
   return `${DOCKER_HUB}/${path.includes('/') ? path : `library/${path}`}`
 }
 
-/** Whether a name matches a pattern, in which `*` stands for anything. Names are compared as given. */
+/** Whether a name matches a pattern, in which `*` matches any text. Names are compared as given. */
 export function isAllowed(name: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => {
     const parts = pattern.split('*').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`))
@@ -161,7 +161,9 @@ const REGISTRY = /^([a-z\d.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i
 const DIGEST = /^[a-z\d+._-]+:[\da-f]+$/i
 /** A pattern of images whose host is written out; the port may be anything. */
 const LITERAL = /^([^*/]+?|\[[^*/\]]+\])(:(?:\d+|\*))?\//
-/** Names that Podman does not take for registries but for other places, such as archives on its own disk. */
+/**
+ * Prefixes of names that Podman does not treat as registries but as other sources, such as archives on its own disk.
+ */
 const TRANSPORTS =
   /^(?:atomic|containers-storage|dir|docker|docker-archive|docker-daemon|oci|oci-archive|ostree|sif|tarball)$/
 

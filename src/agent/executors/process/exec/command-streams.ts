@@ -17,10 +17,13 @@ const OUTPUT_QUIET_MS = 300
 const GRACE_CHECK_MS = 50
 const END_OF_TRANSMISSION = '\x04'
 
-/** A stream that counts the bytes that have come. */
+/** A stream that counts the bytes that it has received. */
 export type CountedOutput = Pick<Socket, 'bytesRead'> & Readable
 
-/** Ends the input of a terminal by sending its end-of-transmission key, since a terminal has no other end of input. */
+/**
+ * Returns the input of a terminal. Its end is sent as the end-of-transmission key, because a terminal has no other end
+ * of input.
+ */
 export function keyboardOf(terminal: Writable): Writable {
   return new Writable({
     write: (chunk, _, done) => void terminal.write(chunk, done),
@@ -37,14 +40,14 @@ export async function hangUpSession(sessionId: number, members: readonly ProcSta
   for (const { pid } of members) signalProcess(pid, 'SIGHUP')
   const until = performance.now() + CHANNEL_GRACE_MS
   while (members.some(isAlive) && performance.now() < until) await sleep(GRACE_CHECK_MS)
-  // While one of them exists, no other session has this number.
+  // While one of these processes exists, the session's id is not reused.
   if (members.some(isAlive)) for (const { pid } of sessionMembers(sessionId)) signalProcess(pid, 'SIGKILL')
 }
 
 /**
- * Ends the output of a command that has ended. Programs that it left may keep the output open as long as they run, so
- * it ends when nothing more comes. Output that is already there is read first, however slow this process is, and
- * nothing that was read gets lost.
+ * Ends the output of a command that has ended. Programs that the command left behind may keep the output open for as
+ * long as they run, so it is ended once nothing more arrives for OUTPUT_QUIET_MS. All output that has arrived by then
+ * is delivered, however slow this process is.
  */
 export async function endWhenQuiet(output: CountedOutput): Promise<void> {
   let read = -1
@@ -59,7 +62,8 @@ export async function endWhenQuiet(output: CountedOutput): Promise<void> {
 }
 
 /**
- * The native functions of the package. Its own class drops what an ended program has written, and has no backpressure.
+ * The native functions of @lydell/node-pty. The package's own class is not used: it loses output that a program wrote
+ * just before its end, and has no backpressure.
  */
 interface Terminals {
   open(columns: number, rows: number): { master: number; slave: number }
@@ -91,7 +95,8 @@ function load(): Terminals {
 
 /**
  * Starts a program in a new session with a new terminal. The terminal belongs to `uid`, so that its programs may open
- * it by name. `spawn` closes all other descriptors in the child, above all the other sides of other terminals.
+ * it by name. The child gets no other descriptors of this process; in particular, it cannot read the terminals of other
+ * commands.
  */
 export function openTerminal(
   command: readonly string[],

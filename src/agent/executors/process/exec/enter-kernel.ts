@@ -58,8 +58,8 @@ export function enterKernel(kernel: ProcessKernel, pid: number | null): Entry {
 }
 
 /**
- * Returns the owner of its working directory, null for the agent's own user. The agent set this owner, nobody else can
- * change it, and it is also known for kernels of earlier instances.
+ * Returns the owner of its working directory, null for the agent's own user. The agent set this owner, no other user
+ * can change it, and it is also known for kernels of earlier instances.
  */
 export function userOf({ path }: ProcessKernel): number | null {
   const { uid } = statSync(join(path, 'work'))
@@ -102,9 +102,9 @@ export function openAll(files: readonly string[]): { paths: string[]; close(): v
 }
 
 /**
- * Returns the outer script. It runs with the agent's rights, so it contains nothing of the session or the command.
- * Those are in a file that it opens and removes before it gives up its rights. It enters the cgroup first, so
- * everything that follows is limited.
+ * Returns the outer script. It runs with the agent's rights, so it contains no text from the session or the command.
+ * Those are in a file that it opens and removes before it drops its rights. It enters the cgroup first, so everything
+ * that follows is limited.
  */
 export function entryScript({ command }: Entry, kernel: ProcessKernel, file: string): string {
   const groups = (kernel.cgroup?.paths ?? []).map((path) => `echo 0 >>${quote(join(path, 'cgroup.procs'))} || exit 126`)

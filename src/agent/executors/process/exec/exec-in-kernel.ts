@@ -28,7 +28,7 @@ import { parseStatus } from '../../kernels/shim-status.ts'
 import { pullImage } from '../image-preset.ts'
 import { environmentOf } from '../launch-kernel.ts'
 
-/** How soon the end of the kernel is noticed. */
+/** Interval at which the command checks whether the kernel has ended. */
 const LIFE_CHECK_MS = 500
 
 /**
@@ -71,7 +71,7 @@ function start(
     writeFileSync(file, script, { mode: 0o600, flag: 'wx' })
     return started()
   } catch (error) {
-    // If it was started, its script removes this file, which holds secrets.
+    // The script contains secrets. Only a started script removes its file, so it is removed here.
     rmSync(file, { force: true })
     throw error
   }
@@ -95,7 +95,7 @@ function start(
 
 interface Streams {
   stdin: Writable
-  /** Node opens all of them as sockets. */
+  /** In Node, output of a terminal or a pipe is a socket, which counts its bytes. */
   stdout: CountedOutput
   stderr: CountedOutput | null
 }
@@ -142,7 +142,10 @@ function channelOf(
   }
 }
 
-/** Lists the command's process session. It has the child's number as long as nobody has waited for the child. */
+/**
+ * Lists the command's process session. Its id is the child's process id, which cannot be reused until Node has
+ * collected the child's exit status; after that, the list is empty.
+ */
 function membersOf({ pid, exitCode, signalCode }: ChildProcess): ProcStat[] {
   return pid === undefined || exitCode !== null || signalCode !== null ? [] : sessionMembers(pid)
 }

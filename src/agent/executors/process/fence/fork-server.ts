@@ -6,13 +6,13 @@ import { guarded } from '../../../../waiting/wait.ts'
 import { ALIVE_FUNCTION, withoutInherited } from '../shell.ts'
 import { splitOnce } from '../../kernels/shim-status.ts'
 
-/** Time in seconds after the fence. */
+/** Time in seconds after the fence in which the keeper does its work. */
 const KEEPER_DONE = 10
 
 /**
  * The fork server: one small `sh` that starts the shims. Forking from Node copies the page tables of the whole server
  * each time (measured: 1.5 ms at 60 MB resident, 13 ms at 450 MB, blocking the event loop); the fork server forks in a
- * fraction of a millisecond whatever the server's size.
+ * fraction of a millisecond for servers of any size.
  *
  * Input: one line `<kernelId> <token>` per launch, which runs `./<kernelId>/run.<token>` in a new session. An empty
  * line reaps ended shims. Output: the lines of all shims, through one pipe.

@@ -38,7 +38,7 @@ const CHECKS_PER_MEASUREMENT = 10
 const BLOCK = 512
 
 /**
- * The keeper: one detached `sh` per agent that enforces the fence, whatever happens to agent and fork server. It has
+ * The keeper: one detached `sh` per agent that enforces the fence, even without agent and fork server. It has
  * its own session and no input, and ignores the signals that end other programs. Where permitted, it has a real-time
  * priority, and is the last process that the system kills when memory runs out. It runs in `kernels/` and reads
  *
@@ -63,9 +63,9 @@ const BLOCK = 512
  * there counts what has been left out so far; `stdout.cut` stores that number and the note's length.
  *
  * Outputs are measured only if one was written to since the last measurement began, when `../measured` is written: on a
- * slow machine, starting `find` takes 5 ms, while the shell compares the times itself in 0.06 ms. Nobody waits for
- * `fallocate`: once it has cut, it writes the rest of the file to the disk (measured: 40 to 400 ms), while the program
- * keeps writing.
+ * slow machine, starting `find` takes 5 ms, while the shell compares the times itself in 0.06 ms. The keeper does not
+ * wait for `fallocate`: once it has cut, it writes the rest of the file to the disk (measured: 40 to 400 ms), while the
+ * program keeps writing.
  *
  * A kernel that begins at the same time reads the fence itself, after its first line in `status`: either it sees that
  * the fence has passed, or the keeper sees the line. So after one check that finds nothing alive, no further check is

@@ -100,7 +100,7 @@ function watchingPid(path: string): number | null {
   }
 }
 
-/** Replaces a file, so that nobody reads it half written. */
+/** Replaces a file in one step, so that no reader sees a part of it. */
 function replace(path: string, text: string): void {
   writeFileSync(`${path}.new`, text, { mode: 0o600 })
   renameSync(`${path}.new`, path)

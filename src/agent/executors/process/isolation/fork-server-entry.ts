@@ -7,9 +7,9 @@ import { isBelow } from './hidden-paths.ts'
 import type { Isolation } from './isolation.ts'
 
 /**
- * Returns a command prefix that starts the fork server. It gives up, once per agent, what no kernel may have or needs,
- * so that not every kernel has to: the ability to gain rights through a program, and mounts. Fewer mounts matter
- * because bubblewrap reads the list of all mounts about twenty times.
+ * Returns a command prefix that starts the fork server. The command drops, once per agent, what kernels must not have
+ * or do not need, so that not every kernel has to drop it: the ability to gain rights through a program, and mounts.
+ * Fewer mounts matter because bubblewrap reads the list of all mounts about twenty times.
  *
  * @param used path that stays mounted
  */

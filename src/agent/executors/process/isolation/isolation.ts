@@ -24,7 +24,9 @@ export interface Isolation {
 
 export interface Namespaces {
   readonly by: 'bubblewrap' | 'unshare'
-  /** This bubblewrap can forbid further user namespaces, and limit the size of a file system in memory. */
+  /**
+   * Whether the installed bubblewrap can forbid further user namespaces, and limit the size of a file system in memory.
+   */
   readonly restricts: boolean
   /**
    * Directory that becomes empty except for the kernel's own: the data directory, or a directory above that hides it.
@@ -52,7 +54,10 @@ export function isWeaker(name: string, other: string): boolean {
   return STRENGTHS.indexOf(name) < STRENGTHS.indexOf(other)
 }
 
-/** It cannot be determined now what works here. Another try may succeed once there is space or time. */
+/**
+ * Thrown if it cannot be determined now which isolations work here. Another try may succeed once there is disk space,
+ * or once the machine is less busy.
+ */
 export class IsolationUndecidedError extends Error {
   constructor(faults: readonly string[]) {
     super(`it cannot be found out now how kernels can be isolated here (${faults.join('; ')})`)

@@ -45,7 +45,7 @@ export interface SelectedIsolation {
   way: Way | null
   /** Why stronger isolations do not work here, one sentence each. */
   faults: string[]
-  /** Those of these reasons that do not prove that it does not work, such as a full disk or a slow probe. */
+  /** The faults after which the isolation may still work, such as a full disk or a slow probe. */
   unanswered: string[]
 }
 

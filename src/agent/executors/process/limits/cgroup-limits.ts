@@ -8,7 +8,7 @@ export type Version = 1 | 2
 export interface KernelLimits {
   memoryBytes: number | null
   processes: number
-  /** Its share of the processor relative to other kernels; null for the default share of one CPU. */
+  /** The kernel's share of the processor relative to other kernels; null for the default share of one CPU. */
   cpus: number | null
 }
 
@@ -63,7 +63,7 @@ export interface UsageMeters {
 
 /**
  * Returns the paths of the meters, which may not exist: `memory.peak` needs Linux 5.19 and the controller. Version 2
- * has one directory for all meters, and counts CPU time whatever the controllers.
+ * has one directory for all meters, and counts CPU time even without the cpu controller.
  */
 export function metersOf(version: Version, pathOf: (controller: Controller) => string | undefined): UsageMeters {
   const file = (controller: Controller, name: string) => {

@@ -37,9 +37,9 @@ export interface KernelCgroups {
 }
 
 export interface KernelCgroup {
-  /** Its directory in the hierarchy that is used to find its processes. */
+  /** The cgroup's directory in the hierarchy that is used to find the kernel's processes. */
   readonly path: string
-  /** Its directories in all hierarchies. */
+  /** The cgroup's directories in all hierarchies. */
   readonly paths: readonly string[]
   readonly meters: UsageMeters
 }
@@ -109,7 +109,7 @@ function openVersion1(mount: string, name: string, wanted: readonly Controller[]
       mkdirSync(parent, { recursive: true })
       if (isUsable(1, parent, controller)) return [{ parent, controllers: new Set([controller]) }]
     } catch {
-      // It is not mounted, or belongs to another user.
+      // The controller is not mounted, or its directory belongs to another user.
     }
     removeGroup(parent)
     return []

@@ -18,10 +18,13 @@ import { noteUsage } from '../end-kernel.ts'
 
 /** A program can exceed its limit for this long: about 80 MB if it allocates a gigabyte per second. */
 const WATCH_INTERVAL_MS = 80
-/** A kernel without a limit is measured each time its age has grown by this share, within the bounds below. */
+/**
+ * While no limit has to be enforced here, the pause between measurements is this share of the youngest kernel's age,
+ * but at least WATCH_INTERVAL_MS and at most LOOK_INTERVAL_MAX_MS.
+ */
 const LOOK_SHARE = 0.05
 const LOOK_INTERVAL_MAX_MS = 1_000
-/** Largest share of its time that the agent spends on measurements that enforce nothing. */
+/** Maximum share of the agent's time that is spent on measurements that do not enforce a limit. */
 const COST_SHARE = 0.02
 /** Usage is written to disk when it has grown by this share. */
 const NOTED_GROWTH = 0.2
@@ -91,8 +94,9 @@ function lookPause(watched: readonly ProcessKernel[]): number {
 }
 
 /**
- * Records what was seen. CPU time covers what live processes have used and waited for. A later measurement may show
- * less, because a process that nobody waited for is gone.
+ * Records a measurement. CPU time is that of the live processes, and of those of their children that have ended and
+ * that they have waited for. The largest value so far is kept: a later one may be smaller, because the time of a
+ * process is lost if its parent did not wait for it.
  */
 function see(host: ProcessHost, kernel: ProcessKernel, bytes: number, cpuSeconds: number): void {
   const { seen } = kernel
@@ -109,9 +113,9 @@ function see(host: ProcessHost, kernel: ProcessKernel, bytes: number, cpuSeconds
 }
 
 /**
- * Returns the bytes in the kernel's `/dev/shm`, if it has its own; otherwise nobody knows which files are whose. A
- * kernel whose command has not begun may still show the machine's at first and its own afterwards, so both would be
- * confused. When a kernel ends, the mount may disappear before the directory.
+ * Returns the bytes in the kernel's own `/dev/shm`. Returns 0 if the kernel has none, because files in the machine's
+ * `/dev/shm` cannot be attributed to kernels. Also returns 0 before the command has begun, because the path may lead to
+ * the machine's `/dev/shm` until then, and if the mount has already disappeared at the kernel's end.
  */
 async function sharedBytes(kernel: ProcessKernel): Promise<number> {
   if (!kernel.namespaced) return 0

@@ -15,7 +15,7 @@ export const SESSION_OPTIONS = ['partition', 'account', 'qos', 'constraint', 're
 const NICE_PER_PRIORITY = 10
 
 export interface JobPlaces {
-  /** The file to which `sbatch` writes Slurm's own messages; `%a` stands for a task's number. */
+  /** The file to which `sbatch` writes Slurm's own messages; Slurm replaces `%a` by a task's number. */
   output: string
   directory: string
   name: string
@@ -26,7 +26,7 @@ export interface JobPlaces {
 export class JobArgumentsError extends Error {}
 
 /**
- * Returns the arguments of `sbatch` that depend on what is to run. Kernels with equal arguments may share an array.
+ * Returns the arguments of `sbatch` that depend on the session. Kernels with equal arguments may share an array.
  *
  * @throws JobArgumentsError
  */

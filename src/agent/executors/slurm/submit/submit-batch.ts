@@ -55,7 +55,7 @@ async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Prom
     }),
     ...(array ? [`--array=0-${batch.length - 1}`] : []),
     ...first.request,
-    // If only one were given, the other would stay the agent's own.
+    // With only one of these options, the other id would stay that of the agent.
     ...(user === null ? [] : [`--uid=${user.uid}`, `--gid=${user.gid}`]),
   ]
   const script = scriptOf(host, batch, { gang, at, directory })

@@ -13,11 +13,12 @@ const PAUSE_MIN_MS = 1_000
 const PAUSE_MAX_MS = 60_000
 
 /**
- * Submits kernels to Slurm, in the order of their starts: equal ones as an array, those of a session together as one
- * job. If Slurm does not accept a job now, it is tried again after 1, 2, 4 … 60 s, and the kernel reports why it waits.
+ * Submits kernels to Slurm, in the order of their starts. Equal kernels become an array of jobs; the kernels of one
+ * session become one job. If Slurm does not accept a job now, it is tried again after 1, 2, 4 … 60 s, and the kernel
+ * reports why it waits.
  *
  * `submit` is written before `sbatch` is called. A crash in between, or a dying agent's `sbatch` that succeeds late,
- * may leave a job that nobody knows of. The claim lets only one of several jobs run the command.
+ * may leave a job that no agent knows of. The claim lets only one of several jobs run the command.
  */
 export function createSubmitQueue(host: SlurmHost): SubmitQueue {
   const waiting = new Set<SlurmKernel>()

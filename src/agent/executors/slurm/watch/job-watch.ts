@@ -123,11 +123,11 @@ export function createJobWatch(host: SlurmHost): JobWatch {
     const byKey = Map.groupBy(rows, ({ key }) => key)
     const byId = new Map(rows.filter(({ name }) => name.startsWith('rp-')).map((row) => [row.jobId, row]))
     for (const kernel of host.registry.kernels.values()) {
-      // It may have been submitted while Slurm was answering.
+      // The kernel may have been submitted while Slurm was answering, so its job may be missing in the answer.
       if (kernel.submit === null || Math.max(kernel.submittedAt, kernel.statusSeenAt) >= askedAt) continue
       const { began } = kernel.status
-      // Once a job has begun, only that one counts, whichever submission it came from. Before, any job that may still
-      // begin counts.
+      // Once a job of the kernel has begun, only that job counts, even if it came from an earlier submission. Before,
+      // any job that may still begin counts.
       noteRow(kernel, began === null ? pickRow(byKey.get(keyOf(kernel))) : ownRow(kernel, byId.get(began.jobId)))
     }
     const needless = needlessJobs(host, rows, suspects)

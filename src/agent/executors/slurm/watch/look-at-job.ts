@@ -44,7 +44,8 @@ export function lookAt(host: SlurmHost, kernel: SlurmKernel, now: number, asking
     host.registry.began(kernel, directory.statusTimes(kernel.outputPath).startedAt)
     host.wake()
   }
-  // A job may run before `sbatch` has returned. If nothing of it is seen, that answer is awaited.
+  // A job may run before `sbatch` has returned. Until `sbatch` has returned, a job that has not been seen is not
+  // judged.
   if (!kernel.handedOver) return moved
   if (kernel.killAt !== null && !claimed) stopUnbegun(host, kernel)
   if (!hasEnded(kernel)) conclude(host, kernel, now)
