@@ -15,7 +15,7 @@ import { eventOperations, type SessionEvent } from './event.ts'
 import { allPages, PAGE_MAX } from './answers.ts'
 import { gone } from './session.ts'
 import { closeable } from './streams/closeable.ts'
-import { POLL_MAX_SECONDS, watchChanges, watchEnds } from './streams/watch-changes.ts'
+import { watchChanges, watchEnds } from './streams/watch-changes.ts'
 
 /** All attempts of a chain, oldest first. */
 export type Chain = AttemptFragment[]
@@ -49,6 +49,7 @@ export interface EndedChain {
   reason: string | null
   /** Total running time of its attempts; null if it was resubmitted before this was read. */
   runningSeconds: number | null
+  endedAt: string | null
   /** Its last attempt. */
   last: SessionSummaryFragment
 }
@@ -115,12 +116,11 @@ export function chainOperations(connection: Connection) {
         if (!isOutcome(state) || found?.last.sessionId === event.sessionId) return found
         const { session } = await connection.request(SessionDocument, { id: event.sessionId }, options)
         if (!session) return gone(event.sessionId)
-        const { chainId, reason, chainEnd } = event
+        const { chainId, reason, chainEnd, occurredAt: endedAt } = event
         const attempts = chainEnd?.attempts ?? session.attempt
-        return { chainId, name: session.name, state, attempts, reason, runningSeconds: null, last: session }
+        return { chainId, name: session.name, state, attempts, reason, runningSeconds: null, endedAt, last: session }
       },
-      // A constant rate of requests, however many chains are open.
-      pollMaxSeconds: POLL_MAX_SECONDS * Math.ceil(open.size / PAGE_MAX),
+      requestsPerPoll: Math.ceil(open.size / PAGE_MAX),
       signal: options.signal,
     })
 
@@ -197,17 +197,13 @@ function isOutcome(state: string): state is ChainOutcomeState {
   return OUTCOMES.includes(state)
 }
 
-interface EndedAt extends EndedChain {
-  endedAt: string | null
-}
-
-function endedChain(chain: ChainEnd): EndedAt | null {
+function endedChain(chain: ChainEnd): EndedChain | null {
   const { chainId, name, state, attempts, outlook, runningSeconds, newestAttempt: last, endedAt } = chain
   if (!isOutcome(state)) return null
   return { chainId, name, state, attempts, reason: outlook.reason, runningSeconds, last, endedAt }
 }
 
-function byTimeOfEnd(left: EndedAt, right: EndedAt): number {
+function byTimeOfEnd(left: EndedChain, right: EndedChain): number {
   return (left.endedAt ?? '').localeCompare(right.endedAt ?? '')
 }
 

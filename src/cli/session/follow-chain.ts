@@ -36,10 +36,12 @@ export async function followChain(
     tail?: number | undefined
     /** Shows only output that arrived since this time. */
     since?: string | undefined
+    /** Number of chains that are followed beside this one: each is then polled less often. */
+    others?: number
   },
   follower: ChainFollower,
 ): Promise<Attempt> {
-  const { sessionId, signal, from = 'session', kernel } = options
+  const { sessionId, signal, from = 'session', kernel, others = 0 } = options
   let { tail, since } = options
   let shown = 0
   let ended = 0
@@ -53,7 +55,13 @@ export async function followChain(
         shown = attempt.attempt
         follower.onAttempt(attempt, hasEnded(attempts) ? attempts.at(-1)!.attempt : null)
         const begun = new AbortController()
-        const waited = followWaits(client, attempt, AbortSignal.any([signal, begun.signal]), follower)
+        const pollMs = POLL_INTERVAL_MS * (1 + others)
+        const waited = followWaits(
+          client,
+          attempt,
+          { signal: AbortSignal.any([signal, begun.signal]), pollMs },
+          follower,
+        )
         try {
           for await (const chunk of client.sessionLogs(attempt.sessionId, { signal, tail, since })) {
             begun.abort()
@@ -91,10 +99,15 @@ const NOT_BEGUN: ReadonlySet<Attempt['status']> = new Set([
  * Waits until the attempt runs or the signal aborts. A change of the reason is not an event, so it is polled. Errors of
  * polling are ignored: reading the logs meets the same errors, and they are printed there.
  */
-async function followWaits(client: Client, { sessionId }: Attempt, signal: AbortSignal, follower: ChainFollower) {
+async function followWaits(
+  client: Client,
+  { sessionId }: Attempt,
+  { signal, pollMs }: { signal: AbortSignal; pollMs: number },
+  follower: ChainFollower,
+) {
   let shown: string | null = null
   const poll = async (): Promise<boolean> => {
-    await sleep(POLL_INTERVAL_MS, undefined, { signal })
+    await sleep(pollMs, undefined, { signal })
     const { status, pendingReason, statusReason } = await client.session(sessionId, { signal })
     const reason = status === 'PENDING' ? pendingReason : statusReason
     if (NOT_BEGUN.has(status) && reason !== null && reason !== shown) follower.onWait((shown = reason))

@@ -14,6 +14,8 @@ import { findFilter } from '../options/find-in-options.ts'
 import { past, wholeNumber } from '../options/values.ts'
 import { shortId } from '../output/format.ts'
 import type { Output } from '../output/output.ts'
+import { oneLine } from '../output/table.ts'
+import { safeText } from '../output/terminal.ts'
 import { UsageError } from '../present-error.ts'
 import { attemptNotes, followChain, logWriter } from './follow-chain.ts'
 import { outcomeOf, statusWord, workStatus, worksStatus } from './session-text.ts'
@@ -37,7 +39,7 @@ export function logsCommand(): Command {
     'reprise logs nightly --tail 20 --follow    # exits with the exit status of the work',
     'reprise logs nightly --since 10m',
     'reprise logs --label study=7 --failed-first --tail 20',
-    'reprise logs --cause oom-killed --created-since 1d --all-attempts',
+    'reprise logs --cause oom-killed --all-attempts',
   ])
     .argument('[sessions...]', SESSION_ARGUMENT)
     .option('--attempt <n>', 'number of the attempt; the default is the session itself', wholeNumber)
@@ -50,7 +52,7 @@ export function logsCommand(): Command {
     .option('--since <time>', 'only output that arrived since this time, or a duration ago like 10m', past)
     .option('--kernel <name>', 'only this kernel: main1, sub1, …, or its id or the beginning of its id')
     .option('--failed-first', 'of several sessions, those that failed first')
-    .option('--limit <n>', 'of several sessions, only the first n', wholeNumber)
+    .option('--limit <n>', 'of several sessions, only the first n; 0 means all (the default)', wholeNumber)
   addFilterOptions(command, { since: '--created-since <time>', before: '--created-before <time>' })
   return act<LogsOptions>(
     command,
@@ -120,7 +122,7 @@ async function select(
   options: Options,
   names: readonly string[],
 ): Promise<SessionSummary[]> {
-  const { attempt, allAttempts, failedFirst, limit = Infinity } = options
+  const { attempt, allAttempts, failedFirst, limit = 0 } = options
   const named = names.length > 0
   let found = named
     ? await readSessions(client, await findSessions(client, names), signal)
@@ -139,7 +141,7 @@ async function select(
     })
   }
   if (failedFirst) found = [...found.filter(hasFailed), ...found.filter((each) => !hasFailed(each))]
-  return found.slice(0, limit)
+  return limit === 0 ? found : found.slice(0, limit)
 }
 
 const OLDEST_FIRST = [{ field: 'CREATED_AT', direction: 'ASC' }] as const satisfies object[]
@@ -187,8 +189,9 @@ export function labelsOf(sessions: readonly SessionSummary[]): Map<string, strin
   return new Map(
     sessions.map(({ sessionId, name, chainId, attempt }) => {
       const others = chainsOf.get(name)!.some((each) => each.chainId !== chainId)
-      if (others) return [sessionId, `${name} ${sessionId}`]
-      return [sessionId, attemptsOf.get(chainId)!.length > 1 ? `${name}#${attempt}` : name]
+      const shown = safeText(oneLine(name), false)
+      if (others) return [sessionId, `${shown} ${sessionId}`]
+      return [sessionId, attemptsOf.get(chainId)!.length > 1 ? `${shown}#${attempt}` : shown]
     }),
   )
 }
@@ -294,7 +297,11 @@ async function followMany(
   const labels = labelsOf(chains)
   const last = await Promise.all(
     chains.map(({ sessionId }) =>
-      followChain(client, { sessionId, signal, kernel, tail, since }, attemptNotes(out, labels.get(sessionId))),
+      followChain(
+        client,
+        { sessionId, signal, kernel, tail, since, others: chains.length - 1 },
+        attemptNotes(out, labels.get(sessionId)),
+      ),
     ),
   )
   return worksStatus(last)

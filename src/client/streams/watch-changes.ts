@@ -6,7 +6,7 @@ import { pause } from '../transport/retry-schedule.ts'
  * subscription.
  */
 const POLL_MIN_SECONDS = 0.25
-export const POLL_MAX_SECONDS = 5
+const POLL_MAX_SECONDS = 5
 
 /** Yields a state, and again after every change, until it is final. */
 export async function* watchChanges<State>(options: {
@@ -53,11 +53,13 @@ export async function* watchEnds<Event, Ended>(options: {
   keyOf: (event: Event) => string
   /** Reads how the thing ended that this event reports as ended; undefined if it has not ended. */
   endOf: (event: Event, found: Ended | undefined) => Promise<Ended | undefined>
-  /** Longest interval of polling all that are open. */
-  pollMaxSeconds: number
+  /** Number of requests that reading all of them takes: with more, they are polled less often. */
+  requestsPerPoll: number
   signal: AbortSignal
 }): AsyncGenerator<Ended, void, void> {
-  const { open, read, events, keyOf, endOf, pollMaxSeconds, signal } = options
+  const { open, read, events, keyOf, endOf, requestsPerPoll, signal } = options
+  const shortest = POLL_MIN_SECONDS * requestsPerPoll
+  const longest = POLL_MAX_SECONDS * requestsPerPoll
   const wakeSignal = createWakeSignal()
   const reported = new Map<string, Event>()
   const listening = heed(events, (event) => {
@@ -68,7 +70,7 @@ export async function* watchEnds<Event, Ended>(options: {
     wakeSignal.raise()
   })
   try {
-    for (let seconds = POLL_MIN_SECONDS; open.size > 0; seconds = Math.min(seconds * 2, pollMaxSeconds)) {
+    for (let seconds = shortest; open.size > 0; seconds = Math.min(seconds * 2, longest)) {
       await wakeSignal.wait(seconds, signal)
       const asked = reported.size > 0 ? [...reported.keys()] : [...open]
       const found = await unlessUnavailable(read(asked))
@@ -81,7 +83,7 @@ export async function* watchEnds<Event, Ended>(options: {
         const ended = event === undefined ? found.get(key) : await endOf(event, found.get(key))
         reported.delete(key)
         if (ended === undefined || !open.delete(key)) continue
-        seconds = POLL_MIN_SECONDS
+        seconds = shortest
         yield ended
       }
     }

@@ -205,6 +205,24 @@ test('wait goes on over a restart of the server', async () => {
   expect((await logs.ended).status).toBe(4)
 })
 
+test('the id of an earlier attempt names the retry that its chain waits for', async () => {
+  const id = await create('held-back', 'exit 1', { retryPolicy: { maxRetries: 2, retryDelay: 3_600 } })
+  const newest = async () => (await client.chain(id)).at(-1)!
+  await vi.waitFor(async () => expect((await newest()).retryState.phase).toBe('SCHEDULED'), WITHIN)
+  expect(await reprise('retry', 'now', id)).toMatchObject({ status: 0 })
+  await vi.waitFor(
+    async () => expect(await newest()).toMatchObject({ attempt: 2, retryState: { phase: 'SCHEDULED' } }),
+    WITHIN,
+  )
+  const { sessionId } = await newest()
+  const updated = await reprise('retry', 'update', id, '--retries', '7')
+  expect(updated).toMatchObject({ status: 0, stdout: expect.stringContaining(`held-back ${sessionId}: retry 2 of 7`) })
+  expect(await reprise('retry', 'cancel', id)).toMatchObject({
+    stdout: `held-back ${sessionId}: its retry is cancelled\n`,
+  })
+  expect(await reprise('wait', id)).toMatchObject({ status: 1, stdout: expect.stringContaining('CANCELLED after 2') })
+})
+
 describe('logs of several sessions', () => {
   const SCRIPT = 'echo "out $REPRISE_ATTEMPT"; echo "err $REPRISE_ATTEMPT" >&2; printf unfinished; '
   let fine: string
