@@ -183,7 +183,7 @@ async function readSessions(client: Client, ids: readonly string[], signal: Abor
  * Returns the label of each session in front of its lines: its name; with the number of the attempt if several attempts
  * of a chain are shown, and with its id if several chains have this name.
  */
-export function labelsOf(sessions: readonly SessionSummary[]): Map<string, string> {
+function labelsOf(sessions: readonly SessionSummary[]): Map<string, string> {
   const chainsOf = Map.groupBy(sessions, ({ name }) => name)
   const attemptsOf = Map.groupBy(sessions, ({ chainId }) => chainId)
   return new Map(

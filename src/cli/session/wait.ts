@@ -122,7 +122,8 @@ export async function waitForEnds(
   } catch (error) {
     if (!limit.expired && !signal.aborted) throw error
     bar.end()
-    if (total !== undefined) out.note(`${total === 1 ? '' : `${total - ended.length} of ${total} `}${words.open}`)
+    const open = total === undefined || total === 1 ? '' : `${total - ended.length} of ${total} `
+    out.note(`${open}${words.open}`)
     if (limit.expired) return null
     throw error
   } finally {
