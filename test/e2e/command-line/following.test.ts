@@ -286,7 +286,7 @@ describe('logs of several sessions', () => {
   test('sessions of one name are told apart by their ids', async () => {
     const other = await create('fine', 'echo other', labelled('twins'))
     for await (const _end of client.chainEnds([other]));
-    expect((await reprise('logs', fine, other)).stdout).toBe(lines(`fine ${fine}`, 1) + `fine ${other} | other\n`)
+    expect((await reprise('logs', fine, other)).stdout).toBe(`${lines(`fine ${fine}`, 1)}fine ${other} | other\n`)
   })
 
   test('--follow follows them beside each other, and succeeds if all succeed', async () => {
