@@ -91,9 +91,10 @@ describe('wait', () => {
 
   test('--any ends with the first, --timeout with 124, Ctrl-C with 130, and the work continues', async () => {
     const id = await create('lasting', 'sleep 1000')
-    expect((await reprise('wait', 'lasting', 'bad', '--any')).status).toBe(9)
+    await create('brief', 'exit 9')
+    expect((await reprise('wait', 'lasting', 'brief', '--any')).status).toBe(9)
     expect(await reprise('wait', 'lasting', '--timeout', '0')).toMatchObject({ status: 124, stdout: '' })
-    expect(await reprise('wait', 'lasting', 'good', '--timeout', '0.5')).toMatchObject({
+    expect(await reprise('wait', 'lasting', 'brief', '--timeout', '0.5')).toMatchObject({
       status: 124,
       stderr: expect.stringMatching(/not ended yet; the work continues\n$/),
     })
