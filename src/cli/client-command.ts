@@ -60,13 +60,16 @@ export function withConnection(command: Command): Command {
 
 /**
  * Runs the action of a command with a client that is closed afterwards. The action may return an exit status; otherwise
- * the status is 0. `follow`: the command runs for long, and waits for servers that restart. `endsItself`: the command
- * has work to do after Ctrl-C; otherwise Ctrl-C ends all calls at once.
+ * the status is 0. `follow`: the command runs for long, maybe only with some options, and waits for servers that
+ * restart. `endsItself`: the command has work to do after Ctrl-C; otherwise Ctrl-C ends all calls at once.
  */
 export function act<Options extends object>(
   command: Command,
   work: (context: ClientContext, options: Options, args: string[]) => Promise<number | void>,
-  { follow = false, endsItself = false }: { follow?: boolean; endsItself?: boolean } = {},
+  {
+    follow = false,
+    endsItself = false,
+  }: { follow?: boolean | ((options: Options) => boolean); endsItself?: boolean } = {},
 ): Command {
   return withConnection(command).action(async () => {
     const options = command.opts<Options & ConnectionOptions>()
@@ -79,7 +82,7 @@ export function act<Options extends object>(
       await using client = createClient({
         urls: server.urls.map(({ href }) => href),
         token: server.token,
-        retry: networkRetry(follow),
+        retry: networkRetry(typeof follow === 'boolean' ? follow : follow(options)),
         onProgress: showWaiting(out),
       })
       if (!endsItself) interrupted.signal.addEventListener('abort', () => void client.close(), { once: true })

@@ -127,12 +127,7 @@ function retryLine(event: RetryEvent, { terminal }: Output, name: string | undef
 }
 
 /** Events for the ends of chains, and for their resubmissions. */
-export const CHAIN_EVENTS: SessionEvent['type'][] = [
-  'CHAIN_SUCCEEDED',
-  'CHAIN_FAILED',
-  'CHAIN_CANCELLED',
-  'CHAIN_REOPENED',
-]
+const CHAIN_EVENTS: SessionEvent['type'][] = ['CHAIN_SUCCEEDED', 'CHAIN_FAILED', 'CHAIN_CANCELLED', 'CHAIN_REOPENED']
 
 interface LineOptions {
   /** Name of its chain. */

@@ -1,4 +1,4 @@
-/** Exit statuses of the client commands. `run` returns the work's own exit code if it has one. */
+/** Exit statuses of the client commands. Those that follow work return the work's own exit code if it has one. */
 export const EXIT_CODES = {
   OK: { status: 0, meaning: 'Success.' },
   FAILED: { status: 1, meaning: 'It could not be done; standard error shows why.' },
@@ -7,9 +7,14 @@ export const EXIT_CODES = {
   DENIED: { status: 4, meaning: 'The token is missing, is not valid, or does not allow this.' },
   CONFLICT: { status: 5, meaning: 'The state of the object does not allow it, or it conflicts with something else.' },
   UNREACHABLE: { status: 69, meaning: 'No server responded, or it is starting, stopping or without its database.' },
+  TIMED_OUT: {
+    status: 124,
+    meaning: '`--timeout` of `wait` or `cancel` is over. The work continues to run or to stop.',
+  },
   NO_STATUS: {
     status: 125,
-    meaning: '`run`: the work ended without an exit status: cancelled, lost, or never started.',
+    meaning:
+      '`run`, `wait`, `logs --follow`: the work ended without an exit status: cancelled, lost, or never started.',
   },
   INTERRUPTED: {
     status: 130,

@@ -95,6 +95,13 @@ export async function findChain(client: Client, text: string): Promise<string> {
   return nodes[0]?.chainId ?? text
 }
 
+/** Finds the newest attempt of the chain of a session, which is the one that a retry waits for. */
+export async function findNewestAttempt(client: Client, text: string): Promise<string> {
+  const chainId = await findChain(client, text)
+  const { items } = await take(client.chains({ filter: { ids: [chainId] } }), 1)
+  return items[0]?.newestAttempt.sessionId ?? chainId
+}
+
 export const AGENT_ARGUMENT = 'id, its beginning, or name of an agent'
 
 /** Finds the ids of agents; undefined stays undefined. */

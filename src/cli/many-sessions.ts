@@ -55,6 +55,8 @@ export interface ActionWords {
   action: SessionAction
   doing: string
   done: string
+  /** Completes `3 of 3 sessions` in the result, if that is not `done` with a space before it. */
+  result?: string
 }
 
 /** Prints the result of a dry run. */
@@ -142,7 +144,7 @@ async function print({ client, out, signal }: ClientContext, words: ActionWords,
   out.show({ ...made, refusals }, () => {
     const lines = made.sessions.map(({ sessionId, name, attempt }) => `${sessionId}  ${name}  attempt ${attempt}`)
     const rest = state === 'ABORTED' ? ', the rest aborted' : ''
-    return [...lines, `${counted(words.action, done, total)} ${words.done}${rest}`].join('\n')
+    return [...lines, `${counted(words.action, done, total)}${words.result ?? ` ${words.done}`}${rest}`].join('\n')
   })
   for (const each of refusals) out.note(refusalLine(words.action, each, 'refused'))
   if (signal.aborted) return exitStatus('INTERRUPTED')

@@ -1,7 +1,6 @@
 import { Command } from 'commander'
 import { act, actAsList, describedCommand } from './client-command.ts'
-import { pairs } from './options/session-options.ts'
-import { type None, nullForNone, oneOf, orNone, wholeNumber } from './options/values.ts'
+import { nullForNone, oneOf, orNone, pairs, type None, wholeNumber } from './options/values.ts'
 import { binaryBytes, slotUse } from './output/format.ts'
 import { API_ENUMS } from './options/api-enums.generated.ts'
 

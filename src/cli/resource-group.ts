@@ -1,10 +1,9 @@
 import { Command } from 'commander'
 import { act, actAsList, actOnOne, collect, describedCommand } from './client-command.ts'
 import { duration, slotUse } from './output/format.ts'
-import { pairs } from './options/session-options.ts'
 import { formatFields } from './output/table.ts'
 import type { Terminal } from './output/terminal.ts'
-import { type None, nullForNone, orNone, seconds } from './options/values.ts'
+import { nullForNone, orNone, pairs, seconds, type None } from './options/values.ts'
 import { type Client, NotFoundError } from '../client/node/index.ts'
 
 export function groupsCommand(): Command {

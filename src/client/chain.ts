@@ -3,15 +3,19 @@ import {
   type AttemptFragment,
   ChainCountsDocument,
   ChainDocument,
+  ChainEndsDocument,
+  type ChainEndsQuery,
   ChainsDocument,
   ChainTimelineDocument,
+  SessionDocument,
+  type SessionSummaryFragment,
 } from './operations.generated.ts'
-import type { ChainFilter, ChainOrder, FailureCause } from './schema-types.generated.ts'
-import { eventOperations } from './event.ts'
-import { allPages } from './answers.ts'
+import type { ChainFilter, ChainOrder, FailureCause, SessionEventType } from './schema-types.generated.ts'
+import { eventOperations, type SessionEvent } from './event.ts'
+import { allPages, PAGE_MAX } from './answers.ts'
 import { gone } from './session.ts'
 import { closeable } from './streams/closeable.ts'
-import { watchChanges } from './streams/watch-changes.ts'
+import { watchChanges, watchEnds } from './streams/watch-changes.ts'
 
 /** All attempts of a chain, oldest first. */
 export type Chain = AttemptFragment[]
@@ -29,6 +33,35 @@ export interface ChainOutcome {
 export interface WaitOptions extends CallOptions {
   /** Called whenever the chain has changed, starting with its initial state. */
   onChain?: (chain: Chain) => void
+}
+
+type ChainOutcomeState = ChainOutcome['outcome']
+
+/** A chain that has ended: nothing of it runs, and nothing will run unless a person resubmits it. */
+export interface EndedChain {
+  chainId: string
+  name: string
+  /** CANCELLED if a person ended it before it had a result. */
+  state: ChainOutcomeState
+  /** Number of its attempts. */
+  attempts: number
+  /** Explains why no retry followed; null if there is no explanation. */
+  reason: string | null
+  /** Total running time of its attempts; null if it was resubmitted before this was read. */
+  runningSeconds: number | null
+  endedAt: string | null
+  /** Its last attempt. */
+  last: SessionSummaryFragment
+}
+
+export interface ChainEndsOptions extends CallOptions {
+  /**
+   * Cursor of the event stream from before the chains could end. A chain that ends after it counts as ended even if it
+   * is resubmitted at once. The default is now.
+   */
+  after?: string | undefined
+  /** Called once those that have already ended were returned, with the number of the others. */
+  onOpen?: (open: number) => void
 }
 
 export function chainOperations(connection: Connection) {
@@ -50,6 +83,58 @@ export function chainOperations(connection: Connection) {
       isLast: hasEnded,
       signal: options.signal,
     })
+  }
+
+  async function* ends(
+    chainIds: readonly string[],
+    { after, onOpen, ...options }: ChainEndsOptions & { signal: AbortSignal },
+  ): AsyncGenerator<EndedChain, void, void> {
+    const { sessionEvents, eventCursor } = eventOperations(connection)
+    const cursor = after ?? (await eventCursor(options))
+    const open = new Set(chainIds)
+    const nodes = await readEnds([...open])
+    const begun = nodes.flatMap((node) => endedChain(node) ?? []).toSorted(byTimeOfEnd)
+    for (const ended of begun) {
+      open.delete(ended.chainId)
+      yield ended
+    }
+    if (open.size === 0) return
+    onOpen?.(open.size)
+    const types = nodes.some(({ newestAttempt }) => newestAttempt.sessionType !== 'BATCH') ? ANY_ENDS : CHAIN_ENDS
+    const filter = { types, ...(open.size <= EVENT_CHAINS_MAX && { chainIds: [...open] }) }
+    yield* watchEnds<SessionEvent, EndedChain>({
+      open,
+      read: async (ids) => {
+        const ended = (await readEnds(ids)).flatMap((node) => endedChain(node) ?? [])
+        return new Map(ended.map((each) => [each.chainId, each]))
+      },
+      events: sessionEvents(filter, { ...options, after: cursor }),
+      keyOf: ({ chainId }) => chainId,
+      endOf: async (event, found) => {
+        const state = event.type.replace('CHAIN_', '')
+        // Sessions that are not BATCH have no events of chains, and are never resubmitted.
+        if (!isOutcome(state) || found?.last.sessionId === event.sessionId) return found
+        const { session } = await connection.request(SessionDocument, { id: event.sessionId }, options)
+        if (!session) return gone(event.sessionId)
+        const { chainId, reason, chainEnd, occurredAt: endedAt } = event
+        const attempts = chainEnd?.attempts ?? session.attempt
+        return { chainId, name: session.name, state, attempts, reason, runningSeconds: null, endedAt, last: session }
+      },
+      requestsPerPoll: Math.ceil(open.size / PAGE_MAX),
+      signal: options.signal,
+    })
+
+    async function readEnds(ids: readonly string[]): Promise<ChainEnd[]> {
+      const read: ChainEnd[] = []
+      for (let at = 0; at < ids.length; at += PAGE_MAX) {
+        const page = { ids: ids.slice(at, at + PAGE_MAX), first: PAGE_MAX }
+        const { chains } = await connection.request(ChainEndsDocument, page, options)
+        read.push(...chains.edges.map(({ node }) => node))
+      }
+      const known = new Set(read.map(({ chainId }) => chainId))
+      for (const id of ids) if (!known.has(id)) gone(id)
+      return read
+    }
   }
 
   return {
@@ -80,6 +165,14 @@ export function chainOperations(connection: Connection) {
     watchChain,
 
     /**
+     * Yields each of these chains once, as it ends; those that have already ended come first, in the order of their
+     * ends. @throws NotFoundError, the signal's reason
+     */
+    chainEnds(chainIds: readonly string[], options: ChainEndsOptions = {}): AsyncIterableIterator<EndedChain> {
+      return closeable([connection.closed, options.signal], (signal) => ends(chainIds, { ...options, signal }))
+    },
+
+    /**
      * Follows a chain to its end. It has ended when no attempt runs and no retry follows; only a person can resubmit it
      * then.
      * @throws NotFoundError, the signal's reason
@@ -91,6 +184,28 @@ export function chainOperations(connection: Connection) {
       return { outcome: outcomeOf(last), attempts, last, exitCode: last.exitCode, failureCause: last.failureCause }
     },
   }
+}
+
+type ChainEnd = ChainEndsQuery['chains']['edges'][number]['node']
+
+const OUTCOMES: readonly string[] = ['SUCCEEDED', 'FAILED', 'CANCELLED'] satisfies ChainOutcomeState[]
+const CHAIN_ENDS: SessionEventType[] = ['CHAIN_SUCCEEDED', 'CHAIN_FAILED', 'CHAIN_CANCELLED']
+const ANY_ENDS: SessionEventType[] = [...CHAIN_ENDS, 'TERMINATED', 'ERROR', 'CANCELLED']
+/** Largest number of chains in one filter of events. */
+const EVENT_CHAINS_MAX = 200
+
+function isOutcome(state: string): state is ChainOutcomeState {
+  return OUTCOMES.includes(state)
+}
+
+function endedChain(chain: ChainEnd): EndedChain | null {
+  const { chainId, name, state, attempts, outlook, runningSeconds, newestAttempt: last, endedAt } = chain
+  if (!isOutcome(state)) return null
+  return { chainId, name, state, attempts, reason: outlook.reason, runningSeconds, last, endedAt }
+}
+
+function byTimeOfEnd(left: EndedChain, right: EndedChain): number {
+  return (left.endedAt ?? '').localeCompare(right.endedAt ?? '')
 }
 
 const OVER: readonly string[] = ['TERMINATED', 'ERROR', 'CANCELLED']

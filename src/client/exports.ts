@@ -1,6 +1,6 @@
 /** Exports shared by both entry points of the package. */
 export * from './errors.ts'
-export type { Chain, ChainOutcome, WaitOptions } from './chain.ts'
+export type { Chain, ChainEndsOptions, ChainOutcome, EndedChain, WaitOptions } from './chain.ts'
 export { hasEnded } from './chain.ts'
 export type { Client, ClientOptions } from './client.ts'
 export type { CallOptions, Connection, Document, RequestOptions } from './connection/connection.ts'

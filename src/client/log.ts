@@ -2,13 +2,15 @@ import { chainOperations, hasEnded } from './chain.ts'
 import type { CallOptions, Connection } from './connection/connection.ts'
 import { NotFoundError } from './errors.ts'
 import {
-  type AttemptFragment,
   KernelLogPageDocument,
   KernelLogsDocument,
   type KernelLogsSubscription,
   KernelLogTailDocument,
+  SessionKernelsDocument,
+  type SessionKernelsQuery,
 } from './operations.generated.ts'
 import { allPages } from './answers.ts'
+import { gone } from './session.ts'
 import { closeable, picked } from './streams/closeable.ts'
 
 export type LogChunk = KernelLogsSubscription['kernelLogs']
@@ -34,12 +36,19 @@ export interface AttemptLogOptions extends CallOptions {
   since?: string | undefined
 }
 
+type WithKernels = Pick<NonNullable<SessionKernelsQuery['session']>, 'sessionId' | 'attempt' | 'kernels'>
+
 /**
  * Operations for logs. All follow the output as it is written, across server restarts, and end when the kernels have
  * ended.
  */
 export function logOperations(connection: Connection) {
-  const { chain, watchChain } = chainOperations(connection)
+  const { watchChain } = chainOperations(connection)
+
+  async function withKernels(sessionId: string, call: CallOptions): Promise<WithKernels> {
+    const { session } = await connection.request(SessionKernelsDocument, { id: sessionId }, call)
+    return session ?? gone(sessionId)
+  }
 
   function kernelLogs(kernelId: string, options: LogOptions = {}): AsyncIterableIterator<LogChunk> {
     const { after, ...call } = options
@@ -74,10 +83,7 @@ export function logOperations(connection: Connection) {
     yield* kernelLogs(kernel.kernelId, { ...call, ...(cursor !== null && { after: cursor }) })
   }
 
-  async function* ofAttempt(
-    attempt: AttemptFragment,
-    options: AttemptLogOptions,
-  ): AsyncGenerator<AttemptLog, void, void> {
+  async function* ofAttempt(attempt: WithKernels, options: AttemptLogOptions): AsyncGenerator<AttemptLog, void, void> {
     const { sessionId } = attempt
     const sources = attempt.kernels.map(({ id, kernelId, role, index }) => {
       const labels = { sessionId, attempt: attempt.attempt, kernelId, kernel: `${role}${index}` }
@@ -96,18 +102,14 @@ export function logOperations(connection: Connection) {
     sessionLogs(sessionId: string, options: AttemptLogOptions = {}): AsyncIterableIterator<AttemptLog> {
       return closeable([connection.closed, options.signal], async function* (signal) {
         const { tail: _tail, since: _since, ...call } = options
-        const attempts = await chain(sessionId, { ...call, signal })
-        yield* ofAttempt(
-          attempts.find((attempt) => attempt.sessionId === sessionId)!,
-          { ...options, signal },
-        )
+        yield* ofAttempt(await withKernels(sessionId, { ...call, signal }), { ...options, signal })
       })
     },
 
     /** Yields the output so far of the kernels of one attempt, one kernel after the other. @throws NotFoundError */
     async *writtenLogs(sessionId: string, options: AttemptLogOptions = {}): AsyncGenerator<AttemptLog, void, void> {
       const { tail, since: _since, ...call } = options
-      const attempt = (await chain(sessionId, call)).find((one) => one.sessionId === sessionId)!
+      const attempt = await withKernels(sessionId, call)
       for (const { id, kernelId, role, index } of attempt.kernels) {
         const labels = { sessionId, attempt: attempt.attempt, kernelId, kernel: `${role}${index}` }
         const { chunks, cursor } = await beginning({ id, kernelId }, options)

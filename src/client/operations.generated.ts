@@ -427,6 +427,14 @@ export type ChainsQueryVariables = Exact<{
 
 export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, state: Types.ChainState, cause: Types.FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, at: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
 
+export type ChainEndsQueryVariables = Exact<{
+  ids: Array<string> | string;
+  first?: number | null | undefined;
+}>;
+
+
+export type ChainEndsQuery = { chains: { edges: Array<{ node: { chainId: string, name: string, state: Types.ChainState, attempts: number, runningSeconds: number, endedAt: string | null, outlook: { reason: string }, newestAttempt: SessionSummaryFragment } }> } };
+
 export type ChainCountsQueryVariables = Exact<{
   filter?: Types.ChainFilter | null | undefined;
 }>;
@@ -732,7 +740,7 @@ export type ResubmissionItemsQueryVariables = Exact<{
 }>;
 
 
-export type ResubmissionItemsQuery = { resubmission: { items: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { position: number, sessionId: string, status: Types.ResubmissionItemStatus, childSessionId: string | null, code: string | null, message: string | null } }> } } | null };
+export type ResubmissionItemsQuery = { resubmission: { items: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { position: number, sessionId: string, status: Types.ResubmissionItemStatus, childSessionId: string | null, code: string | null, message: string | null, session: { chainId: string } | null } }> } } | null };
 
 export type TerminateSessionsMutationVariables = Exact<{
   input: Types.TerminateSessionsInput;
@@ -1323,6 +1331,29 @@ export type KernelLogsSubscriptionVariables = Exact<{
 
 
 export type KernelLogsSubscription = { kernelLogs: { cursor: string, stream: Types.LogStream, text: string, at: string } };
+
+export type SessionKernelsQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type SessionKernelsQuery = { session: { sessionId: string, attempt: number, kernels: Array<{ id: string, kernelId: string, role: string, index: number }> } | null };
+
+export type FailureGroupsQueryVariables = Exact<{
+  by: Types.FailureGrouping;
+  from?: string | null | undefined;
+  to?: string | null | undefined;
+  project?: string | null | undefined;
+  resourceGroup?: string | null | undefined;
+  user?: string | null | undefined;
+  name?: string | null | undefined;
+  label?: Types.LabelInput | null | undefined;
+  cause?: Array<Types.FailureCause> | Types.FailureCause | null | undefined;
+  first?: number | null | undefined;
+}>;
+
+
+export type FailureGroupsQuery = { failureGroups: Array<{ cause: Types.FailureCause | null, exitCode: number | null, name: string | null, agentId: string | null, agentName: string | null, failed: number, chains: number, lost: number, latestAt: string, label: { key: string, value: string } | null }> };
 
 export type WebhookSummaryFragment = { webhookId: string, url: string, description: string, eventTypes: Array<string>, chainId: string | null, enabled: boolean, disabledAt: string | null, disabledReason: string | null, failingSince: string | null, restingUntil: string | null, lastDeliveredAt: string | null, previousSecretExpiresAt: string | null, createdAt: string, project: { name: string } | null, labels: Array<{ key: string, value: string }> };
 
@@ -3394,6 +3425,71 @@ export const ChainsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<ChainsQuery, ChainsQueryVariables>;
+export const ChainEndsDocument = new TypedDocumentString(`
+    query ChainEnds($ids: [UUID!]!, $first: Int) {
+  chains(filter: {ids: $ids}, first: $first) {
+    edges {
+      node {
+        chainId
+        name
+        state
+        attempts
+        outlook {
+          reason
+        }
+        runningSeconds
+        endedAt
+        newestAttempt {
+          ...SessionSummary
+        }
+      }
+    }
+  }
+}
+    fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  failureReason
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
+  }
+}`) as unknown as TypedDocumentString<ChainEndsQuery, ChainEndsQueryVariables>;
 export const ChainCountsDocument = new TypedDocumentString(`
     query ChainCounts($filter: ChainFilter) {
   chains(filter: $filter, first: 0) {
@@ -4123,6 +4219,9 @@ export const ResubmissionItemsDocument = new TypedDocumentString(`
         node {
           position
           sessionId
+          session {
+            chainId
+          }
           status
           childSessionId
           code
@@ -6189,6 +6288,50 @@ export const KernelLogsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<KernelLogsSubscription, KernelLogsSubscriptionVariables>;
+export const SessionKernelsDocument = new TypedDocumentString(`
+    query SessionKernels($id: UUID!) {
+  session(id: $id) {
+    sessionId
+    attempt
+    kernels {
+      id
+      kernelId
+      role
+      index
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<SessionKernelsQuery, SessionKernelsQueryVariables>;
+export const FailureGroupsDocument = new TypedDocumentString(`
+    query FailureGroups($by: FailureGrouping!, $from: DateTime, $to: DateTime, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput, $cause: [FailureCause!], $first: Int) {
+  failureGroups(
+    by: $by
+    from: $from
+    to: $to
+    project: $project
+    resourceGroup: $resourceGroup
+    user: $user
+    name: $name
+    label: $label
+    cause: $cause
+    first: $first
+  ) {
+    cause
+    exitCode
+    name
+    label {
+      key
+      value
+    }
+    agentId
+    agentName
+    failed
+    chains
+    lost
+    latestAt
+  }
+}
+    `) as unknown as TypedDocumentString<FailureGroupsQuery, FailureGroupsQueryVariables>;
 export const WebhooksDocument = new TypedDocumentString(`
     query Webhooks($project: String, $enabled: Boolean, $idPrefix: String, $first: Int, $after: String) {
   webhooks(

@@ -5,6 +5,8 @@ import {
   CancelRetryDocument,
   CreateSessionDocument,
   CreateSessionsDocument,
+  FailureGroupsDocument,
+  type FailureGroupsQueryVariables,
   RetryNowDocument,
   type SessionDetailFragment,
   SessionStatisticsDocument,
@@ -172,6 +174,11 @@ export function sessionOperations(connection: Connection) {
     /** Returns counts and rates of sessions that ended within a span of time. @throws ValidationError */
     async sessionStatistics(query: SessionStatisticsQueryVariables = {}, options?: CallOptions) {
       return (await request(SessionStatisticsDocument, query, options)).sessionStatistics
+    },
+
+    /** Counts failed attempts within a span of time by one property, largest groups first. @throws ValidationError */
+    async failureGroups(query: FailureGroupsQueryVariables, options?: CallOptions) {
+      return (await request(FailureGroupsDocument, query, options)).failureGroups
     },
   }
 }

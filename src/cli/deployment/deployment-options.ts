@@ -6,12 +6,11 @@ import {
   IMAGE_OPTION,
   named,
   ofCaller,
-  pairs,
   secretsOf,
   slotsOf,
   type SpecOptions,
 } from '../options/session-options.ts'
-import { nullForNone, orNone, seconds, wholeNumber, type None } from '../options/values.ts'
+import { nullForNone, orNone, pairs, seconds, wholeNumber, type None } from '../options/values.ts'
 
 /** Settings of a deployment's routes; durations in seconds. */
 export interface ServiceOptions extends Omit<SpecOptions, 'timeout'> {

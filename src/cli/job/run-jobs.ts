@@ -1,12 +1,11 @@
-import { ApiError, type Client, type SessionEvent, type SessionSummary } from '../../client/node/index.ts'
-import { chunks, type ClientContext, takeAll } from '../client-command.ts'
+import { ApiError, type Client, type SessionSummary } from '../../client/node/index.ts'
+import { chunks, type ClientContext } from '../client-command.ts'
 import { exitStatus } from '../exit-codes.ts'
 import { INTERRUPT_REASON, onInterrupt, type OnInterrupt } from '../session/cancel.ts'
 import type { PlannedSession } from './plan-jobs.ts'
 import { type Output, progressBar } from '../output/output.ts'
 import { presentError } from '../present-error.ts'
 import { findNamedInput, type KnownIds } from '../options/find-in-options.ts'
-import { CHAIN_EVENTS } from '../event.ts'
 
 /** Creates the sessions and waits until all have ended. It succeeds if all of them succeed. */
 export async function runJobs(
@@ -27,7 +26,7 @@ export async function runJobs(
   try {
     const made = await creating
     printCreated(out, made)
-    const { succeeded, failed } = await followJobs(context, { ...made, after, signal: stopped.signal })
+    const { succeeded, failed } = await followJobs(context, { sessions: made.sessions, after, signal: stopped.signal })
     out.note(`${succeeded} succeeded${failed > 0 ? `, ${failed} failed` : ''}`)
     if (interrupt.interrupted) return exitStatus('INTERRUPTED')
     return failed > 0 ? exitStatus('FAILED') : made.status
@@ -144,56 +143,39 @@ interface FollowedJobs {
 
 interface FollowOptions {
   sessions: readonly SessionSummary[]
-  /** Sessions that already existed, and may have ended. */
-  known: readonly SessionSummary[]
   /** Cursor of the events from before their creation. */
   after: string
   signal: AbortSignal
 }
 
-const ENDED: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED'])
-
 /** Waits until all their chains have ended. Failures are printed as they happen. */
 async function followJobs(
   { client, out }: ClientContext,
-  { sessions, known, after, signal }: FollowOptions,
+  { sessions, after, signal }: FollowOptions,
 ): Promise<FollowedJobs> {
-  const open = new Map(sessions.map((session) => [session.chainId, session]))
+  const jobs = new Map(sessions.map((session) => [session.chainId, session]))
   const counts = { succeeded: 0, failed: 0 }
   const bar = progressBar('running')
-  const total = open.size
-  const end = (chainId: string, state: string, why: string) => {
-    const session = open.get(chainId)
-    if (!session || !open.delete(chainId)) return
-    const { name, sessionId } = session
-    if (state === 'SUCCEEDED') counts.succeeded++
-    else counts.failed++
-    if (out.json) out.item({ type: 'ended', name, sessionId, chainId, state }, () => '')
-    else if (state !== 'SUCCEEDED') {
-      bar.end()
-      out.note(`${name} ${sessionId}: ${state.toLowerCase()}${why}`)
-    }
+  const show = () => {
+    const done = counts.succeeded + counts.failed
+    bar.update(done, jobs.size, counts.failed > 0 ? `${counts.failed} failed` : '')
   }
-  const show = () => bar.update(total - open.size, total, counts.failed > 0 ? `${counts.failed} failed` : '')
   try {
     show()
-    for (const ids of chunks(known.map(({ chainId }) => chainId))) {
-      const chains = await takeAll(client.chains({ filter: { ids } }, { signal }))
-      for (const { chainId, state } of chains) if (ENDED.has(state)) end(chainId, state, '')
-    }
-    if (open.size === 0) return counts
-    for await (const event of client.sessionEvents({ types: CHAIN_EVENTS }, { after, signal })) {
-      if (event.type !== 'CHAIN_REOPENED') end(event.chainId, event.type.replace('CHAIN_', ''), whyOf(event))
+    for await (const { chainId, state, attempts, reason } of client.chainEnds([...jobs.keys()], { after, signal })) {
+      const { name, sessionId } = jobs.get(chainId)!
+      if (state === 'SUCCEEDED') counts.succeeded++
+      else counts.failed++
+      if (out.json) out.item({ type: 'ended', name, sessionId, chainId, state }, () => '')
+      else if (state !== 'SUCCEEDED') {
+        bar.end()
+        const why = `${attempts > 1 ? ` after ${attempts} attempts` : ''}${reason ? `: ${reason}` : ''}`
+        out.note(`${name} ${sessionId}: ${state.toLowerCase()}${why}`)
+      }
       show()
-      if (open.size === 0) break
     }
     return counts
   } finally {
     bar.end()
   }
-}
-
-function whyOf({ chainEnd, reason }: SessionEvent): string {
-  const attempts = chainEnd && chainEnd.attempts > 1 ? ` after ${chainEnd.attempts} attempts` : ''
-  return attempts + (reason ? `: ${reason}` : '')
 }

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { IntRange, SessionFilter } from '../../client/node/index.ts'
-import { choices, pair, past, range, wholeNumbers } from './values.ts'
+import { choices, pairs, past, range, wholeNumbers } from './values.ts'
 import { API_ENUMS } from './api-enums.generated.ts'
 
 export interface FilterOptions {
@@ -20,14 +20,22 @@ export interface FilterOptions {
   retryCount?: IntRange
   maxRetries?: IntRange
   withName?: string
-  withLabel?: [string, string]
+  withLabel?: [string, string][]
+  label?: [string, string][]
   inProject?: string
   filter?: SessionFilter
   since?: string
   before?: string
 }
 
-export function addFilterOptions(command: Command): Command {
+/**
+ * Adds the options that select sessions. `times`: the flags for the time of creation, for commands whose `--since` means
+ * something else.
+ */
+export function addFilterOptions(
+  command: Command,
+  times = { since: '--since <time>', before: '--before <time>' },
+): Command {
   return command
     .optionsGroup('Which sessions (all conditions must match; separate several values by commas):')
     .addOption(choices('--status <statuses>', 'with one of these statuses', API_ENUMS.SessionStatus))
@@ -46,16 +54,18 @@ export function addFilterOptions(command: Command): Command {
     .option('--retry-count <range>', 'with a number of retries in this range, like 3, 1..3, 1.. or ..3', range)
     .option('--max-retries <range>', 'with a retry budget in this range', range)
     .option('--with-name <name>', 'with this name, which may end in *')
-    .option('--with-label <key=value>', 'with this label', pair)
+    .option('--with-label <key=value>', 'with this label; may be repeated', pairs)
+    .option('-l, --label <key=value>', 'the same as --with-label', pairs)
     .option('--in-project <project>', 'in this project')
     .option('--filter <json>', 'that match this `SessionFilter` of the GraphQL API, too', filterOf)
-    .option('--since <time>', 'created since this time, or a duration ago like 2h', past)
-    .option('--before <time>', 'created before this time', past)
+    .option(times.since, 'created since this time, or a duration ago like 2h', past)
+    .option(times.before, 'created before this time', past)
 }
 
 /** Reads the filter from the options; undefined if none was given. */
 export function readFilter(options: FilterOptions): SessionFilter | undefined {
-  const { withName, withLabel, withReason, since, before } = options
+  const { withName, withReason, since, before } = options
+  const labels = [...(options.withLabel ?? []), ...(options.label ?? [])].map(([key, value]) => ({ key, value }))
   const createdAt = { ...(since !== undefined && { gte: since }), ...(before !== undefined && { lt: before }) }
   const filter: SessionFilter = {
     status: options.status,
@@ -75,10 +85,14 @@ export function readFilter(options: FilterOptions): SessionFilter | undefined {
     maxRetries: options.maxRetries,
     project: options.inProject,
     name: withName?.endsWith('*') ? { startsWith: withName.slice(0, -1) } : withName && { equals: withName },
-    label: withLabel && { key: withLabel[0], value: withLabel[1] },
+    label: labels[0],
     createdAt: Object.keys(createdAt).length > 0 ? createdAt : undefined,
   } as SessionFilter
-  if (options.filter !== undefined) filter.AND = [options.filter]
+  const more = [
+    ...labels.slice(1).map((label) => ({ label })),
+    ...(options.filter === undefined ? [] : [options.filter]),
+  ]
+  if (more.length > 0) filter.AND = more
   const given = Object.entries(filter).filter(([, value]) => value !== undefined)
   return given.length === 0 ? undefined : Object.fromEntries(given)
 }

@@ -5,7 +5,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import type { ClusterMode, CreateSessionInput, MountInput, SessionType } from '../../client/node/index.ts'
 import { collect } from '../client-command.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from './policy-options.ts'
-import { arrayNumbers, choice, decimal, future, pair, seconds, wholeNumber } from './values.ts'
+import { arrayNumbers, choice, decimal, future, pair, pairs, seconds, wholeNumber } from './values.ts'
 import { API_ENUMS } from './api-enums.generated.ts'
 
 export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions {
@@ -207,10 +207,6 @@ export function secretsOf({ secret: here = [], secretFile: files = [] }: SpecOpt
 export function slotsOf({ slot = [], cpu, mem }: SpecOptions) {
   const all = [...slot, ...(cpu === undefined ? [] : [['cpu', cpu]]), ...(mem === undefined ? [] : [['mem', mem]])]
   return all.length === 0 ? undefined : all.map(([name, value]) => ({ slot: name!, amount: value! }))
-}
-
-export function pairs(text: string, earlier: [string, string][] = []): [string, string][] {
-  return [...earlier, pair(text)]
 }
 
 export function mounts(text: string, earlier: MountInput[] = []): MountInput[] {

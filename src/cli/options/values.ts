@@ -83,6 +83,11 @@ export function pair(text: string): [name: string, value: string] {
   return [text.slice(0, at), text.slice(at + 1)]
 }
 
+/** Parses `name=value` of an option that may be repeated. */
+export function pairs(text: string, earlier: [string, string][] = []): [string, string][] {
+  return [...earlier, pair(text)]
+}
+
 /**
  * Creates an option with one of several values, which are upper case in the API, and lower case with hyphens on the
  * command line.

@@ -106,7 +106,8 @@ function fit(
   return widths
 }
 
-function oneLine(text: string): string {
+/** Replaces control characters, line feeds included, by spaces. */
+export function oneLine(text: string): string {
   // oxlint-disable-next-line no-control-regex -- what a session is called must not move the cursor
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }

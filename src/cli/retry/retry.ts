@@ -11,7 +11,7 @@ import {
   readSelection,
 } from '../many-sessions.ts'
 import { UsageError } from '../present-error.ts'
-import { findSession, SESSION_ARGUMENT } from '../find.ts'
+import { findNewestAttempt, SESSION_ARGUMENT } from '../find.ts'
 
 export function retryCommand(): Command {
   return new Command('retry')
@@ -42,7 +42,7 @@ function update(): Command {
   return act<PolicyOptions>(addPolicyOptions(command), async ({ client, out }, options, [text]) => {
     const policy = readPolicy(options)
     if (!policy) throw new UsageError('Give something to change, like --retries 8.')
-    const session = await client.updateRetry(await findSession(client, text!), policy)
+    const session = await client.updateRetry(await findNewestAttempt(client, text!), policy)
     out.show(session, () => `${session.name} ${session.sessionId}: ${session.retryState.reason}`)
   })
 }
@@ -70,8 +70,9 @@ function changeMany(
     command,
     async (context, options, names) => {
       const { client } = context
-      if (!isMany(options, names)) return changeOne(context, await findSession(client, names[0]!))
-      const input = { ...(await readSelection(context, options, names)), clientKey: options.clientKey }
+      const newest = await Promise.all(names.map((name) => findNewestAttempt(client, name)))
+      if (!isMany(options, newest)) return changeOne(context, newest[0]!)
+      const input = { ...(await readSelection(context, options, newest)), clientKey: options.clientKey }
       if (options.dryRun) return printDryRun(context, words, input)
       const made = await (words.action === 'RETRY_NOW' ? client.retryNowMany(input) : client.cancelRetries(input))
       return followMany(context, words, made, options)

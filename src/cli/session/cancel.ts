@@ -1,18 +1,27 @@
 import type { Command } from 'commander'
-import { act, describedCommand } from '../client-command.ts'
-import { addManyOptions, followMany, isMany, type ManyOptions, printDryRun, readSelection } from '../many-sessions.ts'
-import { statusWord } from './session-text.ts'
-import { findSession, SESSION_ARGUMENT } from '../find.ts'
-import type { Client, SessionSummary } from '../../client/node/index.ts'
 import process from 'node:process'
+import type { Client, SessionSummary } from '../../client/node/index.ts'
+import { act, type ClientContext, describedCommand, takeAll } from '../client-command.ts'
+import { exitStatus } from '../exit-codes.ts'
+import { findSession, SESSION_ARGUMENT } from '../find.ts'
+import { addManyOptions, followMany, isMany, type ManyOptions, printDryRun, readSelection } from '../many-sessions.ts'
+import { seconds } from '../options/values.ts'
 import type { Output } from '../output/output.ts'
+import { UsageError } from '../present-error.ts'
+import { isOver, statusWord } from './session-text.ts'
+import { waitForEnds } from './wait.ts'
 
 interface CancelOptions extends ManyOptions {
   force?: boolean
   reason?: string
+  wait?: true
+  timeout?: number
 }
 
-const WORDS = { action: 'TERMINATE', doing: 'cancelling', done: 'cancelled' } as const
+const WORDS = { action: 'TERMINATE', doing: 'cancelling', done: 'cancelled', result: ': stop requested' } as const
+
+/** Words while it waits. */
+const STOPPING = { ended: 'stopped', open: 'not stopped yet; the stop continues' }
 
 export function cancelCommand(): Command {
   const command = describedCommand(
@@ -21,6 +30,7 @@ export function cancelCommand(): Command {
     [
       'reprise cancel nightly --reason "wrong input"',
       'reprise cancel nightly --force',
+      'reprise cancel nightly --wait --timeout 5m    # until its processes are gone',
       'reprise cancel --with-label study=7 --status pending,running --dry-run',
       'reprise cancel --filter \'{"name": {"startsWith": "study-"}}\' --status running',
     ],
@@ -30,23 +40,59 @@ export function cancelCommand(): Command {
   addManyOptions(command)
     .option('--force', 'kill the processes without a grace period')
     .option('--reason <text>', 'reason, stored for later')
+    .option('--wait', 'wait until the work has stopped: no process of it is left')
+    .option('--timeout <duration>', 'with --wait: stop waiting after this time, with exit status 124', seconds)
   return act<CancelOptions>(
     command,
     async (context, options, names) => {
-      const { client, out } = context
-      const { force, reason, clientKey } = options
-      if (!isMany(options, names)) {
-        const { ended, session } = await endChain(client, await findSession(client, names[0]!), { force, reason })
-        const what = ended === 'retry' ? 'its retry is cancelled' : `it is ${statusWord(session)}`
-        out.show({ ended, session }, () => `${session.name} ${session.sessionId}: ${what}`)
-        return 0
-      }
-      const input = { ...(await readSelection(context, options, names)), clientKey, force, reason }
-      if (options.dryRun) return printDryRun(context, WORDS, input)
-      return followMany(context, WORDS, await client.terminateSessions(input), options)
+      if (options.timeout !== undefined && !options.wait) throw new UsageError('--timeout needs --wait.')
+      if (options.wait && options.detach) throw new UsageError('--wait and --detach exclude each other.')
+      return isMany(options, names) ? cancelMany(context, options, names) : cancelOne(context, options, names[0]!)
     },
-    { endsItself: true },
+    { follow: ({ wait }) => wait === true, endsItself: true },
   )
+}
+
+async function cancelOne(context: ClientContext, options: CancelOptions, name: string): Promise<number> {
+  const { client, out, signal } = context
+  const { force, reason, wait, timeout } = options
+  const sessionId = await findSession(client, name)
+  const after = wait && (await client.eventCursor({ signal }))
+  const { ended, session } = await endChain(client, sessionId, { force, reason })
+  const head = `${session.name} ${session.sessionId}`
+  const stopped = isOver(session)
+  if (wait && !stopped) out.note(`${head}: stop requested; waiting until it has stopped`)
+  if (!wait || stopped) {
+    const how = ended === 'retry' ? 'its retry is cancelled' : `it is ${statusWord(session)}`
+    out.show({ ended, stopped, session }, () => `${head}: ${stopped ? 'stopped' : 'stop requested'}; ${how}`)
+    return 0
+  }
+  const chainIds = async () => [session.chainId]
+  const ends = await waitForEnds(context, { chainIds, after, timeout, words: STOPPING })
+  if (ends === null) return exitStatus('TIMED_OUT')
+  const { last } = ends[0]!
+  out.show({ ended, stopped: true, session: last }, () => `${head}: stopped; it is ${statusWord(last)}`)
+  return 0
+}
+
+async function cancelMany(context: ClientContext, options: CancelOptions, names: readonly string[]): Promise<number> {
+  const { client, out, signal } = context
+  const { force, reason, clientKey, wait, timeout } = options
+  const input = { ...(await readSelection(context, options, names)), clientKey, force, reason }
+  if (options.dryRun) return printDryRun(context, WORDS, input)
+  const after = wait && (await client.eventCursor({ signal }))
+  const made = await client.terminateSessions(input)
+  const status = await followMany(context, WORDS, made, options)
+  if (!wait || signal.aborted) return status
+  const chainIds = async () => {
+    const items = await takeAll(client.resubmissionItems(made.resubmission.resubmissionId, { status: 'DONE' }))
+    // A session that was removed meanwhile had ended.
+    return items.flatMap(({ session }) => session?.chainId ?? [])
+  }
+  const ends = await waitForEnds(context, { chainIds, after, timeout, words: STOPPING })
+  if (ends === null) return exitStatus('TIMED_OUT')
+  out.note(`${ends.length} ${ends.length === 1 ? 'chain has' : 'chains have'} stopped`)
+  return status
 }
 
 /**

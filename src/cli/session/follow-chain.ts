@@ -36,10 +36,12 @@ export async function followChain(
     tail?: number | undefined
     /** Shows only output that arrived since this time. */
     since?: string | undefined
+    /** Number of chains that are followed beside this one: each is then polled less often. */
+    others?: number
   },
   follower: ChainFollower,
 ): Promise<Attempt> {
-  const { sessionId, signal, from = 'session', kernel } = options
+  const { sessionId, signal, from = 'session', kernel, others = 0 } = options
   let { tail, since } = options
   let shown = 0
   let ended = 0
@@ -53,7 +55,13 @@ export async function followChain(
         shown = attempt.attempt
         follower.onAttempt(attempt, hasEnded(attempts) ? attempts.at(-1)!.attempt : null)
         const begun = new AbortController()
-        const waited = followWaits(client, attempt, AbortSignal.any([signal, begun.signal]), follower)
+        const pollMs = POLL_INTERVAL_MS * (1 + others)
+        const waited = followWaits(
+          client,
+          attempt,
+          { signal: AbortSignal.any([signal, begun.signal]), pollMs },
+          follower,
+        )
         try {
           for await (const chunk of client.sessionLogs(attempt.sessionId, { signal, tail, since })) {
             begun.abort()
@@ -91,10 +99,15 @@ const NOT_BEGUN: ReadonlySet<Attempt['status']> = new Set([
  * Waits until the attempt runs or the signal aborts. A change of the reason is not an event, so it is polled. Errors of
  * polling are ignored: reading the logs meets the same errors, and they are printed there.
  */
-async function followWaits(client: Client, { sessionId }: Attempt, signal: AbortSignal, follower: ChainFollower) {
+async function followWaits(
+  client: Client,
+  { sessionId }: Attempt,
+  { signal, pollMs }: { signal: AbortSignal; pollMs: number },
+  follower: ChainFollower,
+) {
   let shown: string | null = null
   const poll = async (): Promise<boolean> => {
-    await sleep(POLL_INTERVAL_MS, undefined, { signal })
+    await sleep(pollMs, undefined, { signal })
     const { status, pendingReason, statusReason } = await client.session(sessionId, { signal })
     const reason = status === 'PENDING' ? pendingReason : statusReason
     if (NOT_BEGUN.has(status) && reason !== null && reason !== shown) follower.onWait((shown = reason))
@@ -110,27 +123,34 @@ function isDecided(attempt: Attempt): boolean {
 /** Columns of the line between attempts. */
 const WIDTH = 80
 
-/** Writes logs to their own streams; between attempts, announces on standard error the next one and its reason. */
-export function attemptNotes(out: Output): ChainFollower {
+/**
+ * Writes logs to their own streams; between attempts, announces on standard error the next one and its reason. `label`:
+ * the name of the chain on each line, if several are followed.
+ */
+export function attemptNotes(out: Output, label?: string): ChainFollower {
   let kernels = 1
-  const logs = logWriter(out, () => kernels)
+  const logs = logWriter(out, (chunk) => {
+    const words = [...(label === undefined ? [] : [label]), ...(kernels > 1 ? [chunk.kernel] : [])]
+    return words.length === 0 ? null : words.join(' ')
+  })
+  const named = label === undefined ? '' : `${label} · `
   return {
     onAttempt(attempt, last) {
       kernels = attempt.kernels.length
       const { sessionId } = attempt
       if (out.json) return out.item({ type: 'attempt', ...attempt }, () => '')
-      const head = `── ${placeOf(attempt, last)} · session ${sessionId} `
+      const head = `── ${named}${placeOf(attempt, last)} · session ${sessionId} `
       out.note(out.notes.style('bold', head.padEnd(Math.min(out.notes.columns ?? WIDTH, WIDTH), '─')))
     },
     onWait(reason) {
       if (out.json) return out.item({ type: 'waiting', reason }, () => '')
-      out.note(out.notes.style('dim', `   waiting: ${reason}`))
+      out.note(out.notes.style('dim', `   ${named}waiting: ${reason}`))
     },
     onLog: logs.write,
     onAttemptEnd(attempt) {
       logs.flush()
       if (out.json) return out.item({ type: 'attempt_ended', ...attempt }, () => '')
-      out.note(out.notes.style(attempt.result === 'SUCCESS' ? 'green' : 'yellow', endOf(attempt)))
+      out.note(out.notes.style(attempt.result === 'SUCCESS' ? 'green' : 'yellow', endOf(attempt, named)))
     },
   }
 }
@@ -141,9 +161,9 @@ function placeOf({ attempt, retryState: { maxAttempts, label } }: Attempt, last:
   return attempt < maxAttempts ? label.replace(' of ', ' of at most ') : label
 }
 
-function endOf(attempt: Attempt): string {
+function endOf(attempt: Attempt, named: string): string {
   const { phase, scheduledAt } = attempt.retryState
-  const head = `── attempt ${attempt.attempt} ${attempt.result === 'SUCCESS' ? 'succeeded' : `ended: ${outcomeOf(attempt)}`}`
+  const head = `── ${named}attempt ${attempt.attempt} ${attempt.result === 'SUCCESS' ? 'succeeded' : `ended: ${outcomeOf(attempt)}`}`
   const why = whyRetried(attempt)
   if (attempt.result === 'SUCCESS' || why === null) return head
   if (phase === 'SCHEDULED' && scheduledAt) {
@@ -153,34 +173,35 @@ function endOf(attempt: Attempt): string {
 }
 
 /**
- * Writes the output of kernels to the stream that they wrote it to. With several kernels, each line starts with the
- * kernel's name, and incomplete lines are held back.
+ * Writes the output of kernels to the stream that they wrote it to. With a prefix, each line starts with it, and
+ * incomplete lines are held back.
  */
-export function logWriter(out: Output, kernels: () => number) {
-  const open = new Map<string, { text: string; chunk: AttemptLog }>()
+export function logWriter(out: Output, prefixOf: (chunk: AttemptLog) => string | null) {
+  const open = new Map<string, { text: string; chunk: AttemptLog; prefix: string }>()
   const streamOf = ({ stream }: AttemptLog) => (stream === 'STDERR' ? process.stderr : process.stdout)
   /** Returns the text unchanged for a file or a program. A terminal gets colours, but no other control sequences. */
   const shownOf = (chunk: AttemptLog, text: string) => {
     const { interactive } = chunk.stream === 'STDERR' ? out.notes : out.terminal
     return interactive ? safeText(text.replaceAll('\r\n', '\n'), true) : text
   }
-  const write = (chunk: AttemptLog, line: string) => {
+  const write = (chunk: AttemptLog, prefix: string, line: string) => {
     const terminal = chunk.stream === 'STDERR' ? out.notes : out.terminal
-    streamOf(chunk).write(`${terminal.style('cyan', `${chunk.kernel} |`)} ${shownOf(chunk, line)}\n`)
+    streamOf(chunk).write(`${terminal.style('cyan', `${prefix} |`)} ${shownOf(chunk, line)}\n`)
   }
   return {
     write(chunk: AttemptLog): void {
       if (out.json) return out.item({ type: 'log', ...chunk }, () => '')
-      if (kernels() <= 1) return void streamOf(chunk).write(shownOf(chunk, chunk.text))
+      const prefix = prefixOf(chunk)
+      if (prefix === null) return void streamOf(chunk).write(shownOf(chunk, chunk.text))
       const key = `${chunk.kernelId} ${chunk.stream}`
       const lines = ((open.get(key)?.text ?? '') + chunk.text).split('\n')
       const rest = lines.pop()!
-      for (const line of lines) write(chunk, line)
-      open.set(key, { text: rest, chunk })
+      for (const line of lines) write(chunk, prefix, line)
+      open.set(key, { text: rest, chunk, prefix })
     },
     /** Writes the incomplete lines at the end of an attempt. */
     flush(): void {
-      for (const { text, chunk } of open.values()) if (text !== '') write(chunk, text)
+      for (const { text, chunk, prefix } of open.values()) if (text !== '') write(chunk, prefix, text)
       open.clear()
     },
   }

@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
-import type { Attempt, CreateSessionInput } from '../../client/node/index.ts'
+import type { CreateSessionInput } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { exitStatus } from '../exit-codes.ts'
 import { addSessionOptions, sessionInput, type SessionOptions } from '../options/session-options.ts'
 import { choice } from '../options/values.ts'
 import { attemptNotes, followChain } from './follow-chain.ts'
+import { workStatus } from './session-text.ts'
 import { endChain, INTERRUPT_REASON, onInterrupt, type OnInterrupt } from './cancel.ts'
 import { planJobs } from '../job/plan-jobs.ts'
 import { createJobs, printCreated, runJobs } from '../job/run-jobs.ts'
@@ -14,9 +15,6 @@ import { findNamed } from '../options/find-in-options.ts'
 interface RunOptions extends SessionOptions {
   onInterrupt?: OnInterrupt
 }
-
-/** Exit status of a program ended by a signal: this plus the signal's number. */
-const SIGNALLED = 128
 
 export function runCommand(): Command {
   const command = describedCommand('run', 'run a command through all its attempts, and exit with its status', [
@@ -60,7 +58,7 @@ export function runCommand(): Command {
         const from = created ? 'session' : 'first'
         const last = await followChain(client, { sessionId, signal: stopped.signal, from }, attemptNotes(out))
         if (out.json) out.item({ type: 'ended', ...last }, () => '')
-        return interrupt.interrupted ? exitStatus('INTERRUPTED') : statusOf(last)
+        return interrupt.interrupted ? exitStatus('INTERRUPTED') : workStatus(last)
       } catch (error) {
         if (stopped.signal.aborted) return exitStatus('INTERRUPTED')
         throw error
@@ -70,12 +68,6 @@ export function runCommand(): Command {
     },
     { follow: true, endsItself: true },
   )
-}
-
-function statusOf({ result, exitCode }: Attempt): number {
-  if (result === 'SUCCESS') return 0
-  if (exitCode === null || exitCode === 0) return exitStatus('NO_STATUS')
-  return exitCode < 0 ? SIGNALLED - exitCode : exitCode
 }
 
 export function createCommand(): Command {

@@ -1,4 +1,5 @@
 import type { Attempt, SessionSummary } from '../../client/node/index.ts'
+import { exitStatus } from '../exit-codes.ts'
 import { binaryBytes, duration } from '../output/format.ts'
 
 type Ended = Pick<
@@ -47,6 +48,22 @@ export function ranFor({ startedAt, terminatedAt }: Pick<SessionSummary, 'starte
 /** Explains why it was, will be or is not retried, as stored by the server. */
 export function whyRetried(attempt: Pick<Attempt, 'retryDecision' | 'retryState'>): string | null {
   return attempt.retryDecision?.explanation ?? attempt.retryState.reason
+}
+
+/** Exit status of a program ended by a signal: this plus the signal's number. */
+const SIGNALLED = 128
+
+/** Returns the exit status for work whose last attempt is this one. */
+export function workStatus({ result, exitCode }: Pick<SessionSummary, 'result' | 'exitCode'>): number {
+  if (result === 'SUCCESS') return 0
+  if (exitCode === null || exitCode === 0) return exitStatus('NO_STATUS')
+  return exitCode < 0 ? SIGNALLED - exitCode : exitCode
+}
+
+/** Returns the exit status for several pieces of work: the work's own for one, otherwise whether all succeeded. */
+export function worksStatus(last: readonly Pick<SessionSummary, 'result' | 'exitCode'>[]): number {
+  if (last.length === 1) return workStatus(last[0]!)
+  return last.every(({ result }) => result === 'SUCCESS') ? 0 : exitStatus('FAILED')
 }
 
 const OVER: readonly string[] = ['TERMINATED', 'ERROR', 'CANCELLED']

@@ -1,21 +1,32 @@
-import type { Command } from 'commander'
-import type { SessionStatisticsQuery } from '../../client/node/index.ts'
-import { act, describedCommand } from '../client-command.ts'
-import { pair, past, seconds } from '../options/values.ts'
+import { type Command, InvalidArgumentError } from 'commander'
+import type {
+  FailureCause,
+  FailureGrouping,
+  FailureGroupsQuery,
+  SessionStatisticsQuery,
+} from '../../client/node/index.ts'
+import { act, type ClientContext, describedCommand } from '../client-command.ts'
+import { API_ENUMS } from '../options/api-enums.generated.ts'
+import { choices, pair, past, seconds, wholeNumber } from '../options/values.ts'
 import { type Column, formatFields } from '../output/table.ts'
 import type { Output } from '../output/output.ts'
-import { binaryBytes, duration, instant } from '../output/format.ts'
+import { binaryBytes, duration, instant, relative } from '../output/format.ts'
+import { UsageError } from '../present-error.ts'
 import { formatUsage } from './session-text.ts'
 
-interface StatsOptions {
+interface CountedOptions {
   since?: string
   before?: string
-  bucket?: number
   inProject?: string
   inGroup?: string
   ofUser?: string
   withName?: string
   withLabel?: [string, string]
+  label?: [string, string]
+}
+
+interface StatsOptions extends CountedOptions {
+  bucket?: number
 }
 
 type Statistics = SessionStatisticsQuery['sessionStatistics']
@@ -27,28 +38,10 @@ export function statsCommand(): Command {
     'reprise stats --since 7d',
     'reprise stats --since 6h --bucket 1h --in-group default',
     'reprise stats --with-label study=7 --json',
-  ])
-    .option('--since <time>', 'that ended since this time, or a duration ago like 2h (default: a day)', past)
-    .option('--before <time>', 'that ended before', past)
-    .option('--bucket <duration>', 'one line for each span of this length', seconds)
-    .option('--in-project <project>', 'in this project')
-    .option('--in-group <group>', 'in this resource group')
-    .option('--of-user <user>', 'of this user')
-    .option('--with-name <name>', 'with this name')
-    .option('--with-label <key=value>', 'with this label', pair)
-  return act<StatsOptions>(command, async ({ client, out, signal }, options) => {
-    const { since, before, bucket, inProject, inGroup, ofUser, withName, withLabel } = options
-    const query = {
-      from: since,
-      to: before,
-      bucketSeconds: bucket,
-      project: inProject,
-      resourceGroup: inGroup,
-      user: ofUser,
-      name: withName,
-      label: withLabel && { key: withLabel[0], value: withLabel[1] },
-    }
-    const statistics = await client.sessionStatistics(query, { signal })
+  ]).option('--bucket <duration>', 'one line for each span of this length', seconds)
+  return act<StatsOptions>(addCountedOptions(command), async ({ client, out, signal }, options) => {
+    const { bucket } = options
+    const statistics = await client.sessionStatistics({ ...countedBy(options), bucketSeconds: bucket }, { signal })
     if (out.json) return out.show(statistics, () => '')
     if (bucket !== undefined) return out.table(statistics.buckets, BUCKETS, 'nothing')
     out.print(totalsOf(statistics, out))
@@ -56,6 +49,39 @@ export function statsCommand(): Command {
     out.print('')
     await out.table(statistics.byCause, CAUSES, '')
   })
+}
+
+/** Adds the options that select the sessions to count. */
+function addCountedOptions(command: Command): Command {
+  return command
+    .option('--since <time>', 'that ended since this time, or a duration ago like 2h (default: a day)', past)
+    .option('--before <time>', 'that ended before', past)
+    .option('--in-project <project>', 'in this project')
+    .option('--in-group <group>', 'in this resource group')
+    .option('--of-user <user>', 'of this user')
+    .option('--with-name <name>', 'with this name')
+    .option('--with-label <key=value>', 'with this label', onlyOne)
+    .option('-l, --label <key=value>', 'the same as --with-label', onlyOne)
+}
+
+/** @throws InvalidArgumentError if it is given twice: the server counts sessions with one label */
+function onlyOne(text: string, earlier?: [string, string]): [string, string] {
+  if (earlier) throw new InvalidArgumentError('Only one label can be given.')
+  return pair(text)
+}
+
+function countedBy({ since, before, inProject, inGroup, ofUser, withName, withLabel, label }: CountedOptions) {
+  if (withLabel && label) throw new UsageError('Only one label can be given.')
+  const given = withLabel ?? label
+  return {
+    from: since,
+    to: before,
+    project: inProject,
+    resourceGroup: inGroup,
+    user: ofUser,
+    name: withName,
+    label: given && { key: given[0], value: given[1] },
+  }
 }
 
 const BUCKETS: readonly Column<Bucket>[] = [
@@ -105,4 +131,106 @@ function spentWords({ cpuSeconds, wallSeconds, peakMemoryBytes }: Statistics['us
 
 function retriesOf({ retries, retriesSucceeded, retrySuccessRate: rate }: Figures): string {
   return `${retries}, ${retriesSucceeded} of which succeeded${rate === null ? '' : ` (${Math.round(rate * 100)} %)`}`
+}
+
+interface FailuresOptions extends CountedOptions {
+  by?: FailureGrouping[]
+  cause?: FailureCause[]
+  limit?: number
+}
+
+const GROUPS_SHOWN = 20
+/** Longest span of statistics: one bucket covers it. */
+const SPAN_MAX_SECONDS = 31 * 86_400
+
+export function failuresCommand(): Command {
+  const command = describedCommand(
+    'failures',
+    'count failed attempts, including those that were retried, by what they have in common',
+    [
+      'reprise failures --since 7d',
+      'reprise failures --by exit-code,agent --cause kernel-nonzero-exit',
+      'reprise failures --label study=7 --json',
+    ],
+  )
+    .addOption(
+      choices(
+        '--by <properties>',
+        'properties to count by (default: cause, exit code and label)',
+        API_ENUMS.FailureGrouping,
+      ),
+    )
+    .addOption(choices('--cause <causes>', 'that failed for one of these causes', API_ENUMS.FailureCause))
+    .option('--limit <n>', `number of largest groups of each kind, at most 100 (default: ${GROUPS_SHOWN})`, wholeNumber)
+  return act<FailuresOptions>(addCountedOptions(command), showFailures)
+}
+
+async function showFailures({ client, out, signal }: ClientContext, options: FailuresOptions): Promise<void> {
+  const { by = ['CAUSE', 'EXIT_CODE', 'LABEL'], cause, limit = GROUPS_SHOWN } = options
+  const counted = countedBy(options)
+  const statistics = await client.sessionStatistics({ ...counted, bucketSeconds: SPAN_MAX_SECONDS }, { signal })
+  const { from, to, byCause, total } = statistics
+  // All counts are of the same span.
+  const query = { ...counted, from, to, cause, first: limit }
+  const kinds = [...new Set(by)]
+  const groups = await Promise.all(kinds.map((each) => client.failureGroups({ ...query, by: each }, { signal })))
+  const failed = byCause.reduce((sum, each) => sum + (cause?.includes(each.cause) === false ? 0 : each.failed), 0)
+  if (out.json) {
+    const named = kinds.map((kind, at) => {
+      const rows = groups[at]!.map((group) => ({ ...group, ...retriedOf(statistics, group) }))
+      return [GROUPINGS[kind].field, kind === 'CAUSE' ? rows : groups[at]!]
+    })
+    return out.show({ from, to, ended: total.ended, failed, groups: Object.fromEntries(named) }, () => '')
+  }
+  const share = total.ended === 0 ? '' : `, ${Math.round((failed / total.ended) * 100)} %`
+  out.print(`${failed} of ${total.ended} attempts that ended since ${instant(from)} failed${share}`)
+  for (const [at, kind] of kinds.entries()) {
+    const rows = groups[at]!
+    if (rows.length === 0) continue
+    out.print('')
+    await out.table(rows, columnsOf(kind, statistics), '')
+    if (rows.length === limit) out.note(`the ${limit} largest; --limit shows more`)
+  }
+}
+
+type FailureGroup = FailureGroupsQuery['failureGroups'][number]
+
+/** Titles of the properties, and their names in JSON. */
+const GROUPINGS: Record<FailureGrouping, { title: string; field: string }> = {
+  CAUSE: { title: 'CAUSE', field: 'cause' },
+  EXIT_CODE: { title: 'EXIT CODE', field: 'exitCode' },
+  NAME: { title: 'NAME', field: 'name' },
+  LABEL: { title: 'LABEL', field: 'label' },
+  AGENT: { title: 'AGENT', field: 'agent' },
+}
+
+function columnsOf(kind: FailureGrouping, statistics: Statistics): readonly Column<FailureGroup>[] {
+  const retried: Column<FailureGroup> = {
+    title: 'RETRIES SUCCEEDED',
+    value: (group) => {
+      const { retries, retriesSucceeded } = retriedOf(statistics, group)
+      return retries === 0 ? '–' : `${retriesSucceeded} of ${retries}`
+    },
+    align: 'right',
+  }
+  return [
+    { title: GROUPINGS[kind].title, value: commonOf, flexible: true, kept: true },
+    { title: 'FAILED', value: ({ failed }) => failed, align: 'right', kept: true },
+    { title: 'CHAINS', value: ({ chains }) => chains, align: 'right' },
+    { title: 'FOR GOOD', value: ({ lost }) => lost, align: 'right' },
+    ...(kind === 'CAUSE' ? [retried] : []),
+    { title: 'LAST', value: ({ latestAt }) => relative(latestAt), align: 'right' },
+  ]
+}
+
+function commonOf({ cause, exitCode, name, label, agentName, agentId }: FailureGroup): string | number | null {
+  return cause ?? exitCode ?? name ?? (label ? `${label.key}=${label.value}` : null) ?? agentName ?? agentId
+}
+
+function retriedOf({ byCause }: Statistics, { cause }: FailureGroup) {
+  const { retries, retriesSucceeded } = byCause.find((each) => each.cause === cause) ?? {
+    retries: 0,
+    retriesSucceeded: 0,
+  }
+  return { retries, retriesSucceeded }
 }

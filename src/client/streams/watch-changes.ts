@@ -1,8 +1,9 @@
+import { UnavailableError } from '../errors.ts'
 import { pause } from '../transport/retry-schedule.ts'
 
 /**
- * Shortest interval of polling. Events report changes at once; polling covers changes without events, and times without
- * a subscription.
+ * Intervals of polling. Events report changes at once; polling covers changes without events, and times without a
+ * subscription.
  */
 const POLL_MIN_SECONDS = 0.25
 const POLL_MAX_SECONDS = 5
@@ -24,12 +25,12 @@ export async function* watchChanges<State>(options: {
   if (isLast(known)) return
   const wakeSignal = createWakeSignal()
   const events = options.events(after, known)
-  const listening = raiseForEach(events, wakeSignal.raise)
+  const listening = heed(events, wakeSignal.raise)
   try {
     for (let seconds = POLL_MIN_SECONDS; ; seconds = Math.min(seconds * 2, POLL_MAX_SECONDS)) {
       if (await wakeSignal.wait(seconds, signal)) seconds = POLL_MIN_SECONDS
-      const now = await read()
-      if (JSON.stringify(now) === JSON.stringify(known)) continue
+      const now = await unlessUnavailable(read())
+      if (now === undefined || JSON.stringify(now) === JSON.stringify(known)) continue
       known = now
       seconds = POLL_MIN_SECONDS
       yield known
@@ -41,12 +42,75 @@ export async function* watchChanges<State>(options: {
   }
 }
 
-/** Raises the signal for each event. Errors of the event stream are ignored, because polling covers for it. */
-async function raiseForEach(events: AsyncIterable<unknown>, raise: () => void): Promise<void> {
+/** Yields one item for each thing that ends, as it ends, until all have. */
+export async function* watchEnds<Event, Ended>(options: {
+  /** Keys of the things that have not ended. */
+  open: Set<string>
+  /** Reads these things, and returns those that have ended, by key. */
+  read: (keys: readonly string[]) => Promise<Map<string, Ended>>
+  /** Yields the events about the ends of these things, and maybe of others, since before the first read. */
+  events: AsyncIterableIterator<Event>
+  keyOf: (event: Event) => string
+  /** Reads how the thing ended that this event reports as ended; undefined if it has not ended. */
+  endOf: (event: Event, found: Ended | undefined) => Promise<Ended | undefined>
+  /** Number of requests that reading all of them takes: with more, they are polled less often. */
+  requestsPerPoll: number
+  signal: AbortSignal
+}): AsyncGenerator<Ended, void, void> {
+  const { open, read, events, keyOf, endOf, requestsPerPoll, signal } = options
+  const shortest = POLL_MIN_SECONDS * requestsPerPoll
+  const longest = POLL_MAX_SECONDS * requestsPerPoll
+  const wakeSignal = createWakeSignal()
+  const reported = new Map<string, Event>()
+  const listening = heed(events, (event) => {
+    if (event !== undefined) {
+      if (!open.has(keyOf(event)) || reported.has(keyOf(event))) return
+      reported.set(keyOf(event), event)
+    }
+    wakeSignal.raise()
+  })
   try {
-    for await (const _event of events) raise()
+    for (let seconds = shortest; open.size > 0; seconds = Math.min(seconds * 2, longest)) {
+      await wakeSignal.wait(seconds, signal)
+      const asked = reported.size > 0 ? [...reported.keys()] : [...open]
+      const found = await unlessUnavailable(read(asked))
+      if (found === undefined) {
+        seconds = Math.min(seconds, POLL_MAX_SECONDS / 2)
+        continue
+      }
+      for (const key of asked) {
+        const event = reported.get(key)
+        const ended = event === undefined ? found.get(key) : await endOf(event, found.get(key))
+        reported.delete(key)
+        if (ended === undefined || !open.delete(key)) continue
+        seconds = shortest
+        yield ended
+      }
+    }
+  } finally {
+    await events.return?.()
+    await listening
+  }
+}
+
+/**
+ * Calls `on` for each event, and without one if the stream breaks. Its error is ignored, because polling covers for it.
+ */
+async function heed<Event>(events: AsyncIterable<Event>, on: (event?: Event) => void): Promise<void> {
+  try {
+    for await (const event of events) on(event)
   } catch {
-    raise()
+    on()
+  }
+}
+
+/** Undefined while the server starts, stops or has no database: the next poll reads again. */
+async function unlessUnavailable<Result>(reading: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await reading
+  } catch (error) {
+    if (error instanceof UnavailableError) return undefined
+    throw error
   }
 }
 

@@ -106,6 +106,7 @@ const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = 
   'reprise projects revoke': () => client.setProjectMember({ project: 'research', user: 'ada', role: 'MEMBER' }),
   'reprise groups delete': () => client.createResourceGroup({ name: 'tpu' }).catch(() => {}),
   'reprise info': () => session({ command: ['true'] }),
+  'reprise wait': () => Promise.all(['nightly', 'report'].map((name) => session({ name, command: ['true'] }))),
   'reprise cancel': () => session({}),
   'reprise exec': () => running({}),
   'reprise port-forward': () => running({ name: 'notebook' }),
@@ -133,6 +134,7 @@ const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = 
 const ENDS_WITH: Readonly<Record<string, number>> = {
   'reprise resubmissions abort': 5,
   'reprise agents remove': 5,
+  'reprise logs --cause oom-killed --all-attempts': 3,
   // The shell finds no program in what it reads.
   'reprise exec nightly -- sh': 127,
 }
