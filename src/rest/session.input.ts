@@ -100,7 +100,7 @@ function sessionInputSchema(): JsonSchema {
 }
 
 /** Returns the schema of a policy in a request, where every field is optional. */
-function partialPolicy(): JsonSchema {
+export function partialPolicy(): JsonSchema {
   const { $schema: _, required: __, ...policy } = z.toJSONSchema(RetryPolicyResource, { io: 'input' }) as JsonSchema
   return { ...policy, description: 'Every field is optional. Names in camelCase, as in GraphQL, are accepted, too.' }
 }
