@@ -2,16 +2,16 @@ import { readFileSync } from 'node:fs'
 import type { CreateSessionInput } from '../../client/node/index.ts'
 import { messageOf } from '../../observability/error-message.ts'
 import { mounts } from '../options/session-options.ts'
-import { arrayNumbers, future, seconds } from '../options/values.ts'
+import { future, type JobArray, jobArray, seconds } from '../options/values.ts'
 import { UsageError } from '../present-error.ts'
 
-/** A job in a file: fields of `CreateSessionInput`, and the number of sessions to create from it. */
+/** A job in a file: fields of `CreateSessionInput`, and the array of sessions to create from it. */
 export interface Job {
   /** Position in the file, for messages. */
   place: string
   fields: Partial<CreateSessionInput>
   /** Numbers that replace `{i}`; undefined for a single session, in which `{i}` is kept. */
-  numbers: readonly number[] | undefined
+  array: JobArray | undefined
 }
 
 type Entry = Readonly<Record<string, unknown>>
@@ -105,12 +105,7 @@ function jobOf(value: unknown, place: string): Job {
       if (!parse) throw new Error(`there is no field ${name}, but ${Object.keys(FIELDS).join(', ')} and array`)
       fields[name] = parse(content)
     }
-    return {
-      place,
-      fields,
-      numbers:
-        array === undefined ? undefined : arrayNumbers(typeof array === 'string' ? array : JSON.stringify(array)),
-    }
+    return { place, fields, array: array === undefined ? undefined : jobArray(String(array)) }
   } catch (error) {
     throw new UsageError(`${place}: ${messageOf(error)}`)
   }
