@@ -269,7 +269,7 @@ export type CreateDeploymentInput = {
   portVariable?: string | null | undefined;
   /** Priority, 0 to 100; higher ones are scheduled first. */
   priority?: number | null | undefined;
-  /** Name of the project. */
+  /** Name of the project. Missing: the only project of the token, or `default`. */
   project?: string | null | undefined;
   /** Desired number of healthy routes. */
   replicas?: number | null | undefined;
@@ -339,6 +339,8 @@ export type CreateResourceGroupInput = {
 export type CreateScheduleInput = {
   /** Number of missed runs to make after a downtime, 0 to 100; the latest ones are made. */
   catchUp?: number | null | undefined;
+  /** Idempotency key chosen by the client, unique in the project. */
+  creationId?: string | null | undefined;
   /** A cron expression of five fields, such as `30 2 * * 1-5`, or a name like `@daily`. For local times that daylight saving skips or repeats, see docs/schedules.md. */
   cron?: string | null | undefined;
   /** Seconds between two runs, at least 1; instead of `cron`. */
@@ -399,7 +401,7 @@ export type CreateSessionInput = {
   name: string;
   /** Priority, 0 to 100; higher ones are scheduled first. */
   priority?: number | null | undefined;
-  /** Name of the project. */
+  /** Name of the project. Missing: the only project of the token, or `default`. */
   project?: string | null | undefined;
   /** Name of the resource group to run in. */
   resourceGroup?: string | null | undefined;
