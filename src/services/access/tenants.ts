@@ -2,10 +2,19 @@ import type { ServiceContext, Viewer } from '../service-context.ts'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { RepriseError } from '../../domain/errors.ts'
-import { addDomain, addProject, addUser, setMember } from '../../store/sql/access/tenants.sql.ts'
+import {
+  addDomain,
+  addProject,
+  addUser,
+  readOwnProjects,
+  readProjectNames,
+  setMember,
+} from '../../store/sql/access/tenants.sql.ts'
 import { actorOf, assertMayAdminister, requireIsolation } from './authorize.ts'
 import { entityName } from '../input/input-fields.ts'
-import { parseInput } from '../input/parse-input.ts'
+import { inputError, parseInput } from '../input/parse-input.ts'
+import { NAME_LENGTH_MAX } from '../../domain/limits.ts'
+import type { Queryable } from '../../store/database.ts'
 
 /** The part of a `where` that restricts a viewer to its project. Every read for a viewer uses it. */
 export function projectScope({ projectId }: Viewer): { projectId?: string } {
@@ -15,6 +24,51 @@ export function projectScope({ projectId }: Viewer): { projectId?: string } {
 /** The same restriction for reads of projects. */
 export function ownProject({ projectId }: Viewer): { id?: string } {
   return projectId === null ? {} : { id: projectId }
+}
+
+/**
+ * Adds the project to inputs that name none: the only one that the token sees or, if it sees all, the only one that its
+ * user is a member of. Without such a project the input keeps its default. Several are an error of the input.
+ */
+export async function fillProjects<Input>(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  inputs: readonly Input[],
+): Promise<(Input | RepriseError)[]> {
+  if (!inputs.some(namesNoProject)) return [...inputs]
+  const [project, ...others] = await readOwnProjects(db, viewer)
+  if (project === undefined) return [...inputs]
+  const message = `must be given: you are a member of ${[project, ...others].join(', ')}`
+  const ambiguous = inputError([{ path: 'project', message }])
+  return inputs.map((input) => {
+    if (!namesNoProject(input)) return input
+    return others.length > 0 ? ambiguous : { ...input, project }
+  })
+}
+
+/** The same for one input. @throws RepriseError VALIDATION_FAILED */
+export async function fillProject<Input>(context: Pick<ServiceContext, 'db' | 'viewer'>, input: Input): Promise<Input> {
+  const [filled] = await fillProjects(context, [input])
+  if (filled instanceof RepriseError) throw filled
+  return filled!
+}
+
+/** Whether it is an object without a project; what is no object at all is refused later. */
+function namesNoProject(input: unknown): boolean {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return false
+  return !('project' in input) || input.project === null || input.project === undefined
+}
+
+const NAMED_PROJECTS = 5
+
+/** Creates the error for a project that the viewer does not see; it names those that the viewer sees. */
+export async function projectNotFound(
+  { db, viewer }: { db: Queryable; viewer: Pick<Viewer, 'projectId'> },
+  name: string,
+): Promise<RepriseError> {
+  const names = await readProjectNames(db, viewer.projectId, NAMED_PROJECTS + 1)
+  const shown = [...names.slice(0, NAMED_PROJECTS), ...(names.length > NAMED_PROJECTS ? ['…'] : [])].join(', ')
+  const message = `no project ${name.slice(0, NAME_LENGTH_MAX)}; ${names.length === 1 ? 'yours is' : 'there are'} ${shown}`
+  return new RepriseError('PROJECT_NOT_FOUND', message)
 }
 
 const named = z.strictObject({ name: entityName })

@@ -169,6 +169,82 @@ test('tokens are created, used, kept by login and revoked', async () => {
   expect(await viewer('profiles', 'remove', 'lab')).toMatchObject({ status: 0 })
 })
 
+test('what follows -- is the program, and schedules show their next times', async () => {
+  const sessionOf = async (name: string) => JSON.parse((await reprise('schedules', 'info', name, '--json')).stdout)
+  const made = await reprise('schedules', 'create', '--cron', '0 3 1 * *', '--', 'rsync', '-a', 'here', 'there')
+  expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[0-9a-f-]{36}\n$/) })
+  expect(made.stderr.match(/^ {2}\d{4}-\d\d-01 03:00:00/gm)).toHaveLength(5)
+  expect(await sessionOf('rsync')).toMatchObject({
+    session: { name: 'rsync', command: ['rsync', '-a', 'here', 'there'] },
+  })
+
+  const named = ['schedules', 'create', 'hourly', '--every', '1h30m', '--creation-id', 'hourly-1', '--', 'rsync', '-a']
+  const [first, again] = [await reprise(...named), await reprise(...named)]
+  expect([first.status, again]).toEqual([0, first])
+  expect(await sessionOf('hourly')).toMatchObject({
+    every: 5_400,
+    session: { name: 'hourly', command: ['rsync', '-a'] },
+  })
+  await reprise('schedules', 'update', 'hourly', '--', 'tar', '-c')
+  expect(await sessionOf('hourly')).toMatchObject({ session: { name: 'hourly', command: ['tar', '-c'] } })
+
+  for (const [words, message] of [
+    ['schedules create nightly --every 1h', 'Give the command after --'],
+    ['schedules update --every 1h -- tar -c', 'Give the name of the schedule before --'],
+    ['deployments create -- tar -c', 'Give the name of the deployment before --'],
+    ['deployments update -- tar -c', 'Give the name of the deployment before --'],
+    ['exec -- tar -c', 'Give the session before --'],
+  ] as const) {
+    const { status, stderr } = await reprise(...words.split(' '))
+    expect([words, status, stderr]).toEqual([words, 2, expect.stringContaining(message)])
+  }
+})
+
+test('the limit of an array is a concurrency key that its sessions share', async () => {
+  const array = ['create', '--array', '1,3-7:2%2', '-n', 'part-{i}', '--creation-id', 'parts', '--', 'true', '{i}']
+  const [first, again] = [await reprise(...array), await reprise(...array)]
+  expect([first.stderr, again.stderr]).toEqual(['4 sessions created\n', '0 sessions created, 4 already existed\n'])
+  const { rows } = await server.db.query(
+    `SELECT name, command[2] AS given, concurrency_key AS key, concurrency_limit AS most FROM sessions
+     WHERE name LIKE 'part-%' ORDER BY id`,
+  )
+  expect(rows).toEqual([1, 3, 5, 7].map((i) => ({ name: `part-${i}`, given: `${i}`, key: 'parts-1', most: 2 })))
+  const twice = await reprise(
+    'create',
+    '--array',
+    '1-2%1',
+    '--concurrency-key',
+    'k',
+    '--concurrency-limit',
+    '3',
+    '--',
+    'a',
+  )
+  expect([twice.status, twice.stderr]).toEqual([2, expect.stringContaining('not both')])
+  const { status, stderr } = await reprise('create', '--starts-at', '2027-02-30', '--', 'true')
+  expect([status, stderr]).toEqual([2, expect.stringContaining('no such day')])
+})
+
+test('a member of one project needs no --project', async () => {
+  await reprise('projects', 'create', 'lab')
+  const { stdout } = await reprise('tokens', 'create', 'ada', '--role', 'member', '-p', 'lab')
+  const member = commandLine({ ...environment, REPRISE_TOKEN: stdout.trim() })
+  await writeFile(join(directory, 'work.sh'), 'true\n')
+  const uploaded = ['--upload', join(directory, 'work.sh'), '--', 'sh', 'work.sh']
+  expect((await member('create', '-n', 'in-lab', ...uploaded)).status).toBe(0)
+  expect((await member('create', '-n', 'in-lab', '--array', '1-2', '--', 'true')).status).toBe(0)
+  expect((await member('schedules', 'create', 'in-lab', '--every', '1h', ...uploaded)).status).toBe(0)
+  expect((await member('deployments', 'create', 'in-lab', '--', 'true')).status).toBe(0)
+  const { rows } = await server.db.query(
+    `SELECT count(*) AS things FROM (SELECT project_id, name FROM sessions UNION ALL SELECT project_id, name FROM schedules
+       UNION ALL SELECT project_id, name FROM deployments) AS things JOIN projects p ON p.id = project_id
+     WHERE things.name = 'in-lab' AND p.name = 'lab'`,
+  )
+  expect(rows).toEqual([{ things: 5 }])
+  const wrong = await member('create', '-p', 'default', '--', 'true')
+  expect([wrong.status, wrong.stderr]).toEqual([3, expect.stringContaining('no project default; yours is lab')])
+})
+
 test('webhooks are created, tested, rotated, disabled and replayed', async () => {
   const url = 'https://hooks.example.com/reprise'
   const made = JSON.parse((await reprise('webhooks', 'create', url, '--event', 'session.retry_*', '--json')).stdout)

@@ -64,6 +64,34 @@ export async function addProject(
   return rows[0]!
 }
 
+const VISIBLE_PROJECTS_SQL = 'SELECT name FROM projects WHERE $1::uuid IS NULL OR id = $1 ORDER BY name LIMIT $2'
+
+/** Names of projects that a viewer sees, at most `limit`. */
+export async function readProjectNames(
+  db: Queryable,
+  visibleProjectId: string | null,
+  limit: number,
+): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(VISIBLE_PROJECTS_SQL, [visibleProjectId, limit])
+  return rows.map(({ name }) => name)
+}
+
+/** Index: projects(id), project_members(project_id, user_id). */
+const OWN_PROJECTS_SQL = `
+SELECT name FROM projects p
+WHERE p.id = $1 OR $1::uuid IS NULL AND p.id IN (SELECT project_id FROM project_members WHERE user_id = $2)
+ORDER BY name`
+
+/** Names of the only project that a token sees or, if it sees all, of those that its user is a member of. */
+export async function readOwnProjects(
+  db: Queryable,
+  { projectId, userId }: { projectId: string | null; userId: string | null },
+): Promise<string[]> {
+  if (projectId === null && userId === null) return []
+  const { rows } = await db.query<{ name: string }>(OWN_PROJECTS_SQL, [projectId, userId])
+  return rows.map(({ name }) => name)
+}
+
 /** A null role removes the member. */
 const MEMBER_SQL = `
 WITH found AS (
