@@ -5,7 +5,7 @@ export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' |
 import type * as Types from './schema-types.generated.ts';
 
 import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';
-export type TokenSummaryFragment = { tokenId: string, name: string, prefix: string, role: Types.TokenRole, resourceGroups: Array<string>, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, project: { name: string } | null };
+export type TokenSummaryFragment = { tokenId: string, name: string, prefix: string, role: Types.TokenRole, resourceGroups: Array<string>, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, project: { name: string } | null, user: { name: string } | null };
 
 export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -82,7 +82,7 @@ export type ProjectsQueryVariables = Exact<{
 }>;
 
 
-export type ProjectsQuery = { projects: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { projectId: string, name: string, domain: string, createdAt: string } }> } };
+export type ProjectsQuery = { projects: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { projectId: string, name: string, domain: string, membersEndAll: boolean, createdAt: string } }> } };
 
 export type UsersQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -160,6 +160,48 @@ export type CreateProjectMutation = { createProject:
     | (
       { __typename: 'InvalidStateError' }
       & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type UpdateProjectMutationVariables = Exact<{
+  input: Types.UpdateProjectInput;
+}>;
+
+
+export type UpdateProjectMutation = { updateProject:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'UpdateProjectPayload', project: { projectId: string, name: string, membersEndAll: boolean } }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type DeleteUserMutationVariables = Exact<{
+  input: Types.DeleteUserInput;
+}>;
+
+
+export type DeleteUserMutation = { deleteUser:
+    | { __typename: 'DeleteUserPayload', userId: string }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
     )
     | (
       { __typename: 'NotFoundError' }
@@ -1529,6 +1571,9 @@ export const TokenSummaryFragmentDoc = new TypedDocumentString(`
   project {
     name
   }
+  user {
+    name
+  }
   createdAt
   expiresAt
   revokedAt
@@ -2591,6 +2636,9 @@ export const ViewerDocument = new TypedDocumentString(`
   project {
     name
   }
+  user {
+    name
+  }
   createdAt
   expiresAt
   revokedAt
@@ -2620,6 +2668,9 @@ export const TokensDocument = new TypedDocumentString(`
   project {
     name
   }
+  user {
+    name
+  }
   createdAt
   expiresAt
   revokedAt
@@ -2645,6 +2696,9 @@ export const CreateTokenDocument = new TypedDocumentString(`
   role
   resourceGroups
   project {
+    name
+  }
+  user {
     name
   }
   createdAt
@@ -2682,6 +2736,9 @@ export const RevokeTokenDocument = new TypedDocumentString(`
   role
   resourceGroups
   project {
+    name
+  }
+  user {
     name
   }
   createdAt
@@ -2739,6 +2796,7 @@ export const ProjectsDocument = new TypedDocumentString(`
         projectId
         name
         domain
+        membersEndAll
         createdAt
       }
     }
@@ -2863,6 +2921,52 @@ export const CreateProjectDocument = new TypedDocumentString(`
     }
   }
 }`) as unknown as TypedDocumentString<CreateProjectMutation, CreateProjectMutationVariables>;
+export const UpdateProjectDocument = new TypedDocumentString(`
+    mutation UpdateProject($input: UpdateProjectInput!) {
+  updateProject(input: $input) {
+    __typename
+    ... on UpdateProjectPayload {
+      project {
+        projectId
+        name
+        membersEndAll
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<UpdateProjectMutation, UpdateProjectMutationVariables>;
+export const DeleteUserDocument = new TypedDocumentString(`
+    mutation DeleteUser($input: DeleteUserInput!) {
+  deleteUser(input: $input) {
+    __typename
+    ... on DeleteUserPayload {
+      userId
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<DeleteUserMutation, DeleteUserMutationVariables>;
 export const SetProjectMemberDocument = new TypedDocumentString(`
     mutation SetProjectMember($input: SetProjectMemberInput!) {
   setProjectMember(input: $input) {

@@ -485,6 +485,12 @@ export type DeleteScheduleInput = {
   scheduleId: string;
 };
 
+/** A user to delete. */
+export type DeleteUserInput = {
+  /** Name of the user. */
+  name: string;
+};
+
 /** The webhook to delete. */
 export type DeleteWebhookInput = {
   /** Id of the webhook. */
@@ -1366,6 +1372,8 @@ export type SessionFilter = {
   status?: Array<SessionStatus> | null | undefined;
   /** Filter by `statusReason`, the explanation of its status. */
   statusReason?: StringFilter | null | undefined;
+  /** Of the user of this name. */
+  user?: string | null | undefined;
 };
 
 /** One field to order by. */
@@ -1582,6 +1590,14 @@ export type UpdateDeploymentInput = {
   secretEnviron?: Array<EnvVarInput> | null | undefined;
   /** Seconds from the creation of a route to its first successful check. */
   startTimeout?: number | null | undefined;
+};
+
+/** A change of a project. */
+export type UpdateProjectInput = {
+  /** Whether members may end the work of others. */
+  membersEndAll: boolean;
+  /** Name of the project. */
+  name: string;
 };
 
 /** Missing fields stay as they are. */

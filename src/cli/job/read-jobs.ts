@@ -48,12 +48,22 @@ const FIELDS: Readonly<Record<keyof CreateSessionInput, Parse>> = {
   retryPolicy: asItIs,
 }
 
-/**
- * Reads the jobs of a file, as JSON Lines or YAML depending on its name; `-` is standard input with JSON Lines. @throws
- * UsageError
- */
+/** Reads the jobs of a file. @throws UsageError */
 export async function readJobs(path: string): Promise<Job[]> {
-  const told = (error: unknown) => new UsageError(`--file ${path}: ${messageOf(error)}`)
+  return (await readEntries(path, { source: `--file ${path}`, what: 'jobs' })).map(({ place, value }) =>
+    jobOf(value, `${path}:${place}`),
+  )
+}
+
+/**
+ * Reads the entries of a file, as JSON Lines or YAML depending on its name; `-` is standard input with JSON Lines.
+ * @throws UsageError that begins with `source`
+ */
+export async function readEntries(
+  path: string,
+  { source: from, what }: { source: string; what: string },
+): Promise<PlacedEntry[]> {
+  const told = (error: unknown) => new UsageError(`${from}: ${messageOf(error)}`)
   let source: string
   try {
     source = readFileSync(path === '-' ? 0 : path, 'utf8')
@@ -62,19 +72,19 @@ export async function readJobs(path: string): Promise<Job[]> {
   }
   const read = /\.ya?ml$/i.test(path) ? yamlEntries : jsonEntries
   const found = await read(source).catch((error: unknown) => Promise.reject(told(error)))
-  if (found.length === 0) throw told(new Error('it has no jobs'))
-  return found.map(({ place, value }) => jobOf(value, `${path}:${place}`))
+  if (found.length === 0) throw told(new Error(`it has no ${what}`))
+  return found
 }
 
-interface Placed {
+export interface PlacedEntry {
   /** Number of the line or of the entry. */
   place: number
   value: unknown
 }
 
-async function jsonEntries(source: string): Promise<Placed[]> {
+async function jsonEntries(source: string): Promise<PlacedEntry[]> {
   if (/^\s*\[/.test(source)) return (JSON.parse(source) as unknown[]).map((value, at) => ({ place: at + 1, value }))
-  return source.split('\n').flatMap((line, at): Placed[] => {
+  return source.split('\n').flatMap((line, at): PlacedEntry[] => {
     if (line.trim() === '') return []
     try {
       return [{ place: at + 1, value: JSON.parse(line) as unknown }]
@@ -85,7 +95,7 @@ async function jsonEntries(source: string): Promise<Placed[]> {
 }
 
 /** Reads a list of jobs, or documents of one job each. */
-async function yamlEntries(source: string): Promise<Placed[]> {
+async function yamlEntries(source: string): Promise<PlacedEntry[]> {
   const { parseAllDocuments } = await import('yaml')
   const values = [...parseAllDocuments(source)].flatMap((document) => {
     const [error] = 'errors' in document ? document.errors : []
@@ -111,7 +121,7 @@ function jobOf(value: unknown, place: string): Job {
   }
 }
 
-function isEntry(value: unknown): value is Entry {
+export function isEntry(value: unknown): value is Entry {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

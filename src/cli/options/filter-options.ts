@@ -22,6 +22,8 @@ export interface FilterOptions {
   withName?: string
   withLabel?: [string, string]
   inProject?: string
+  ofUser?: string
+  mine?: boolean
   filter?: SessionFilter
   since?: string
   before?: string
@@ -48,6 +50,8 @@ export function addFilterOptions(command: Command): Command {
     .option('--with-name <name>', 'with this name, which may end in *')
     .option('--with-label <key=value>', 'with this label', pair)
     .option('--in-project <project>', 'in this project')
+    .option('--of-user <user>', 'of this user')
+    .option('--mine', 'of the user of the token in use')
     .option('--filter <json>', 'that match this `SessionFilter` of the GraphQL API, too', filterOf)
     .option('--since <time>', 'created since this time, or a duration ago like 2h', past)
     .option('--before <time>', 'created before this time', past)
@@ -74,6 +78,7 @@ export function readFilter(options: FilterOptions): SessionFilter | undefined {
     retryCount: options.retryCount,
     maxRetries: options.maxRetries,
     project: options.inProject,
+    user: options.ofUser,
     name: withName?.endsWith('*') ? { startsWith: withName.slice(0, -1) } : withName && { equals: withName },
     label: withLabel && { key: withLabel[0], value: withLabel[1] },
     createdAt: Object.keys(createdAt).length > 0 ? createdAt : undefined,

@@ -27,7 +27,7 @@ const SESSION_COLUMNS: readonly Column<SessionSummary>[] = [
 export function listCommand(): Command {
   const command = describedCommand('list', 'list sessions, newest first', [
     'reprise list --status running,pending',
-    'reprise list --cause oom-killed --since 2h',
+    'reprise list --mine --cause oom-killed --since 2h',
     'reprise list --exit-code 1,137 --reason "No space left"',
     "reprise list --with-name 'nightly*' --limit 500 --json > nightly.json",
   ])

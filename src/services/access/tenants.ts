@@ -6,13 +6,15 @@ import {
   addDomain,
   addProject,
   addUser,
+  deleteUserRow,
   readOwnProjects,
   readProjectNames,
   setMember,
+  updateProjectRow,
 } from '../../store/sql/access/tenants.sql.ts'
 import { actorOf, assertMayAdminister, requireIsolation } from './authorize.ts'
 import { entityName } from '../input/input-fields.ts'
-import { inputError, parseInput } from '../input/parse-input.ts'
+import { inputError, parseInput, refuseInput } from '../input/parse-input.ts'
 import { NAME_LENGTH_MAX } from '../../domain/limits.ts'
 import type { Queryable } from '../../store/database.ts'
 
@@ -83,11 +85,48 @@ export async function createDomain(context: ServiceContext, input: CreateNamedIn
 }
 
 /**
- * Creates a user: a person whose sessions can be limited and who can own tokens.
+ * Creates a user: a person whose sessions can be limited and who can own tokens. A deleted user of this name comes back
+ * without memberships and tokens, and owns the old sessions.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, NAME_TAKEN
  */
 export async function createUser(context: ServiceContext, input: CreateNamedInput): Promise<{ id: string }> {
-  return create(context, 'user', parsed(context, named, input), addUser)
+  const { name } = parsed(context, named, input)
+  const id = await addUser(context.db, { id: uuidv7(), name, actor: actorOf(context.viewer) })
+  if (id !== undefined) return { id }
+  throw new RepriseError('NAME_TAKEN', `there is a user ${name} already`)
+}
+
+/**
+ * Deletes a user: its memberships end and its tokens are revoked, on every server within a few seconds. Its sessions
+ * stay and continue.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, USER_NOT_FOUND
+ */
+export async function deleteUser(context: ServiceContext, input: CreateNamedInput): Promise<{ id: string }> {
+  const { db, viewer } = context
+  const { name } = parsed(context, named, input)
+  return db.transaction(async (tx) => {
+    const id = await deleteUserRow(tx, name, actorOf(viewer))
+    if (id === undefined) throw new RepriseError('USER_NOT_FOUND', `no user ${name}`)
+    if (id === viewer.userId) refuseInput([{ path: 'name', message: 'You cannot delete yourself: use another token' }])
+    return { id }
+  })
+}
+
+const projectChange = named.extend({ membersEndAll: z.boolean() })
+
+/**
+ * Changes whether the members of a project may end the work of others; for the administrators of the project.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND
+ */
+export async function updateProject(
+  { db, viewer }: ServiceContext,
+  input: z.input<typeof projectChange>,
+): Promise<{ id: string }> {
+  assertMayAdminister(viewer, 'PROJECT')
+  const change = parseInput(projectChange, input)
+  const id = await updateProjectRow(db, change, { visibleProjectId: viewer.projectId, actor: actorOf(viewer) })
+  if (id === undefined) throw await projectNotFound({ db, viewer }, change.name)
+  return { id }
 }
 
 /**
@@ -135,7 +174,7 @@ function parsed<Schema extends z.ZodType>(context: ServiceContext, shape: Schema
 
 async function create(
   { db, viewer }: ServiceContext,
-  kind: 'domain' | 'project' | 'user',
+  kind: 'domain' | 'project',
   { name }: { name: string },
   add: typeof addDomain,
 ): Promise<{ id: string }> {

@@ -245,6 +245,73 @@ test('a member of one project needs no --project', async () => {
   expect([wrong.status, wrong.stderr]).toEqual([3, expect.stringContaining('no project default; yours is lab')])
 })
 
+test('users, members and tokens come from a file, once', async () => {
+  const path = join(directory, 'team.yaml')
+  await reprise('projects', 'create', 'atlas')
+  await writeFile(
+    path,
+    `- user: nina
+  projects: {atlas: member}
+  tokens: [{name: nina-laptop}, {name: nina-ci, role: viewer, expires: 90d}]
+- user: omar
+  projects: {atlas: viewer, nowhere: member}
+`,
+  )
+  const first = await reprise('users', 'import', path)
+  expect(first.stdout).toMatch(/^nina\tnina-laptop\trpr_\S{43}\nnina\tnina-ci\trpr_\S{43}\n$/)
+  expect(first.stderr).toContain('nina: created, MEMBER of atlas\n')
+  expect([first.status, first.stderr]).toEqual([3, expect.stringContaining(`${path}:2 omar: no project nowhere`)])
+  const again = await reprise('users', 'import', path)
+  expect([again.stdout, again.stderr]).toEqual([
+    '',
+    expect.stringContaining('nina: already existed, MEMBER of atlas\nnina: has a token nina-laptop of atlas already\n'),
+  ])
+  expect((await reprise('users')).stdout).toMatch(/^nina +atlas \(MEMBER\) /m)
+
+  const nina = commandLine({ ...environment, REPRISE_TOKEN: first.stdout.split(/[\t\n]/)[2]! })
+  await nina('create', '-n', 'of-nina', '--', 'true')
+  await reprise('create', '-n', 'of-nobody', '-p', 'atlas', '--', 'true')
+  const names = async (...args: string[]) =>
+    JSON.parse((await nina(...args, '--json')).stdout).map(({ name }: { name: string }) => name)
+  expect(await names('list')).toEqual(['of-nobody', 'of-nina'])
+  expect(await names('list', '--mine')).toEqual(['of-nina'])
+  expect(await names('chains', '--mine')).toEqual(['of-nina'])
+  const mine = await reprise('list', '--mine')
+  expect([mine.status, mine.stderr]).toEqual([2, expect.stringContaining('has no user')])
+  const foreign = await nina('cancel', 'of-nobody')
+  expect([foreign.status, foreign.stderr]).toEqual([4, expect.stringContaining('--members-end all')])
+  expect((await reprise('projects', 'update', 'atlas', '--members-end', 'all')).stdout).toBe(
+    'atlas: members end all work\n',
+  )
+  expect((await nina('cancel', 'of-nobody')).status).toBe(0)
+
+  for (const [text, message] of [
+    ['- user: x\n  project: atlas\n', 'there is no field project, but user, projects and tokens'],
+    ['- user: x\n  projects: {atlas: boss}\n', 'Allowed values are'],
+    ['- user: x\n  tokens: [{name: t}]\n', 'the token t needs a project'],
+  ] as const) {
+    await writeFile(path, text)
+    const { status, stderr } = await reprise('users', 'import', path)
+    expect([status, stderr]).toEqual([2, expect.stringContaining(message)])
+  }
+})
+
+test('users are deleted, and tokens say whose they are', async () => {
+  await reprise('users', 'create', 'pia')
+  await reprise('projects', 'grant', 'default', 'pia', 'member')
+  const made = await reprise('tokens', 'create', 'desk', '--role', 'member', '-p', 'default', '--user', 'pia')
+  expect(made.stderr).toMatch(/, MEMBER of default for pia; shown once:\n$/)
+  const agent = await reprise('tokens', 'create', 'node', '--role', 'agent', '--resource-group', 'default')
+  expect(agent.stderr).toMatch(/, AGENT of the resource group default; shown once:\n$/)
+  const lines = (await reprise('tokens')).stdout
+  expect(lines).toMatch(/ desk +MEMBER +default +pia /)
+  expect(lines).toMatch(/ node +AGENT +group default +– /)
+  expect(await reprise('users', 'delete', 'pia')).toMatchObject({ status: 0, stdout: 'pia: deleted\n' })
+  expect((await reprise('users')).stdout).not.toContain('pia')
+  expect((await reprise('tokens', 'list', '--all')).stdout).toMatch(/ desk .* revoked$/m)
+  expect(await reprise('users', 'delete', 'pia')).toMatchObject({ status: 3 })
+})
+
 test('webhooks are created, tested, rotated, disabled and replayed', async () => {
   const url = 'https://hooks.example.com/reprise'
   const made = JSON.parse((await reprise('webhooks', 'create', url, '--event', 'session.retry_*', '--json')).stdout)
