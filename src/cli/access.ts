@@ -185,7 +185,7 @@ function listTokens(): Command {
         { title: 'TOKEN', value: ({ tokenId }) => tokenId, id: true },
         { title: 'NAME', value: ({ name }) => name, flexible: true },
         { title: 'ROLE', value: ({ role }) => role },
-        { title: 'OF', value: (token) => tokenScope(token).replace(/^the resource /, ''), flexible: true },
+        { title: 'OF', value: shortScope, flexible: true },
         { title: 'USER', value: ({ user }) => user?.name, flexible: true },
         { title: 'BEGINS', value: ({ prefix }) => prefix, flexible: true },
         { title: 'USED', value: ({ lastUsedAt }) => relative(lastUsedAt), align: 'right' },
@@ -194,6 +194,12 @@ function listTokens(): Command {
       'no tokens',
     )
   })
+}
+
+function shortScope(token: Parameters<typeof tokenScope>[0]): string {
+  return tokenScope(token)
+    .replace('the whole cluster', 'all')
+    .replace(/(the )?resource /, '')
 }
 
 interface CreateTokenOptions {

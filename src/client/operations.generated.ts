@@ -674,7 +674,7 @@ export type FailureFragment =
   | Failure_ValidationError_Fragment
 ;
 
-export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
+export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
 
 export type UsageFragment = { peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null, source: Types.UsageSource };
 
@@ -1818,6 +1818,7 @@ export const SessionSummaryFragmentDoc = new TypedDocumentString(`
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -1953,6 +1954,7 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -2159,6 +2161,7 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -3360,6 +3363,7 @@ export const ChainDocument = new TypedDocumentString(`
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -4081,6 +4085,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -4302,6 +4307,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -4403,6 +4409,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -4504,6 +4511,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -5550,6 +5558,7 @@ export const SessionDocument = new TypedDocumentString(`
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -5776,6 +5785,7 @@ export const SessionsDocument = new TypedDocumentString(`
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -5870,6 +5880,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -5944,6 +5955,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -6011,6 +6023,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -6078,6 +6091,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -6145,6 +6159,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -6212,6 +6227,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value

@@ -20,6 +20,8 @@ const SESSION_COLUMNS: readonly Column<SessionSummary>[] = [
   { title: 'ATTEMPT', value: ({ retryState }) => retryState.label.replace('attempt ', ''), flexible: true },
   { title: 'RETRY', value: phaseWord, style: (row) => statusStyle(row.retryState.phase) },
   { title: 'OUTCOME', value: outcomeOf, flexible: true, kept: true },
+  { title: 'USER', value: ({ user }) => user, flexible: true },
+  { title: 'GROUP', value: ({ resourceGroup: { name } }) => (name === 'default' ? null : name), flexible: true },
   { title: 'RAN', value: ranFor, align: 'right' },
   { title: 'CREATED', value: ({ createdAt }) => relative(createdAt), align: 'right' },
 ]
@@ -65,6 +67,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['session', session.sessionId],
       ['name', session.name],
       ['project', session.project.name],
+      ['user', session.user],
       ['attempt', `${retryState.label} (${session.attempt} of the chain${epochOf(session)})`],
       ['status', `${style ? terminal.style(style, status) : status}  ${outcomeOf(session)}`.trimEnd()],
       ['signal', session.exitSignal && `${session.exitSignal.name} (${session.exitSignal.number})`],

@@ -173,7 +173,7 @@ test('what follows -- is the program, and schedules show their next times', asyn
   const sessionOf = async (name: string) => JSON.parse((await reprise('schedules', 'info', name, '--json')).stdout)
   const made = await reprise('schedules', 'create', '--cron', '0 3 1 * *', '--', 'rsync', '-a', 'here', 'there')
   expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[0-9a-f-]{36}\n$/) })
-  expect(made.stderr.match(/^ {2}\d{4}-\d\d-01 03:00:00/gm)).toHaveLength(5)
+  expect(made.stderr.match(/^ {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/gm)).toHaveLength(5)
   expect(await sessionOf('rsync')).toMatchObject({
     session: { name: 'rsync', command: ['rsync', '-a', 'here', 'there'] },
   })
