@@ -186,7 +186,7 @@ function listTokens(): Command {
         { title: 'NAME', value: ({ name }) => name, flexible: true },
         { title: 'ROLE', value: ({ role }) => role },
         { title: 'OF', value: shortScope, flexible: true },
-        { title: 'USER', value: ({ user }) => user?.name, flexible: true },
+        { title: 'USER', value: ({ user }) => user?.name, optional: true, flexible: true },
         { title: 'BEGINS', value: ({ prefix }) => prefix, flexible: true },
         { title: 'USED', value: ({ lastUsedAt }) => relative(lastUsedAt), align: 'right' },
         { title: 'ENDS', value: (token) => (token.revokedAt ? 'revoked' : relative(token.expiresAt)), align: 'right' },

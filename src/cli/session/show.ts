@@ -20,10 +20,16 @@ const SESSION_COLUMNS: readonly Column<SessionSummary>[] = [
   { title: 'ATTEMPT', value: ({ retryState }) => retryState.label.replace('attempt ', ''), flexible: true },
   { title: 'RETRY', value: phaseWord, style: (row) => statusStyle(row.retryState.phase) },
   { title: 'OUTCOME', value: outcomeOf, flexible: true, kept: true },
-  { title: 'USER', value: ({ user }) => user, flexible: true },
-  { title: 'GROUP', value: ({ resourceGroup: { name } }) => (name === 'default' ? null : name), flexible: true },
   { title: 'RAN', value: ranFor, align: 'right' },
   { title: 'CREATED', value: ({ createdAt }) => relative(createdAt), align: 'right' },
+  { title: 'USER', value: ({ user }) => user, optional: true, flexible: true },
+  // Most sessions are in the group `default`, which needs no mention.
+  {
+    title: 'GROUP',
+    value: ({ resourceGroup: { name } }) => (name === 'default' ? null : name),
+    optional: true,
+    flexible: true,
+  },
 ]
 
 export function listCommand(): Command {

@@ -276,6 +276,7 @@ test('users, members and tokens come from a file, once', async () => {
   expect(await names('list')).toEqual(['of-nobody', 'of-nina'])
   expect(await names('list', '--mine')).toEqual(['of-nina'])
   expect(await names('chains', '--mine')).toEqual(['of-nina'])
+  expect((await nina('list')).stdout).toMatch(/^\S+ +of-nina .* nina$/m)
   const mine = await reprise('list', '--mine')
   expect([mine.status, mine.stderr]).toEqual([2, expect.stringContaining('has no user')])
   const foreign = await nina('cancel', 'of-nobody')
