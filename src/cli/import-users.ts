@@ -69,7 +69,7 @@ async function importUser(
     }
     const { secret, token } = await client.createToken({ name, role, project, user, expiresAt })
     known.add(key)
-    out.item({ type: 'token', user, secret, ...token }, () => [user, name, secret].join('\t'))
+    out.item({ type: 'token', secret, ...token }, () => [user, name, secret].join('\t'))
   }
 }
 
