@@ -115,13 +115,13 @@ interface CreatedToken {
 
 /**
  * Creates a token. Only for administrators; those of one project create tokens for that project only, and need not name
- * it.
+ * it for a MEMBER or a VIEWER.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, USER_NOT_FOUND, ISOLATION_REQUIRED
  */
 export async function createToken(context: ServiceContext, input: CreateTokenInput): Promise<CreatedToken> {
   const { db, viewer } = context
-  const isOfProject = viewer.projectId !== null && input.role !== 'AGENT'
-  const given = isOfProject ? await fillProject(context, input) : input
+  const ofProject = viewer.projectId !== null && needsProject(input.role)
+  const given = ofProject ? await fillProject(context, input) : input
   const { name, role, project = null, user = null, resourceGroups = null, expiresAt = null } = given
   assertMayAdminister(viewer, project === null ? 'CLUSTER' : 'PROJECT')
   const issues = issuesOf(given)
@@ -259,6 +259,11 @@ async function findUser(
   return user.id
 }
 
+/** Whether tokens of this role have a project. For other roles, a missing project means all. */
+function needsProject(role: Role): boolean {
+  return role === 'MEMBER' || role === 'VIEWER'
+}
+
 function issuesOf({ name, role, project, user }: CreateTokenInput): ValidationIssue[] {
   const issues: ValidationIssue[] = []
   if (name.trim() === '') issues.push({ path: 'name', message: 'Must not be empty' })
@@ -273,7 +278,7 @@ function issuesOf({ name, role, project, user }: CreateTokenInput): ValidationIs
     })
   }
   if (role === 'AGENT' && user != null) issues.push({ path: 'user', message: 'An agent’s token has no user' })
-  if ((role === 'MEMBER' || role === 'VIEWER') && project == null) {
+  if (needsProject(role) && project == null) {
     issues.push({ path: 'project', message: `A project is required: a ${role} sees exactly one` })
   }
   return issues

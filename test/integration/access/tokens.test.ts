@@ -398,10 +398,10 @@ describe('tokens of users', () => {
         await server.query('{ users(first: 100) { edges { node { name memberships { role } } } } }')
       ).data.users.edges.map(({ node }: { node: { name: string } }) => node)
     expect((await users()).map(({ name }: { name: string }) => name)).not.toContain('otto')
-    const work = await server.query('query ($id: UUID!) { session(id: $id) { status user } }', {
+    const kept = await server.query('query ($id: UUID!) { session(id: $id) { status user } }', {
       id: session.sessionId,
     })
-    expect(work.data.session).toEqual({ status: 'PENDING', user: 'otto' })
+    expect(kept.data.session).toEqual({ status: 'PENDING', user: 'otto' })
 
     await mutate('createUser', { name: 'otto' })
     expect(await users()).toContainEqual({ name: 'otto', memberships: [] })
@@ -439,7 +439,7 @@ describe('members of a project', () => {
 
   async function mutate(name: string, input: object, fields: string, token: string) {
     const type = `${name[0]!.toUpperCase()}${name.slice(1)}`
-    const dryRun = /s$/.test(name) ? '... on DryRun { count refusals { code count } }' : ''
+    const dryRun = name.endsWith('s') ? '... on DryRun { count refusals { code count } }' : ''
     const text = `mutation ($input: ${type}Input!) { ${name}(input: $input) { __typename ... on ${type}Payload { ${fields} }
       ${dryRun} ... on Error { code message } } }`
     const { data, errors } = await server.query(text, { input }, token)
@@ -520,23 +520,27 @@ describe('members of a project', () => {
   test('end of many sessions only their own, and a dry run says so', async () => {
     const [hers, his] = [await create(ada), await create(bob)]
     const sessionIds = [hers, his, hers]
-    const fields = 'resubmission { state done refused } refused { sessionId code } sessions { sessionId }'
+    const fields = 'resubmission { state done refusedCount } refused { sessionId code } sessions { sessionId }'
     expect(await mutate('terminateSessions', { sessionIds, dryRun: true }, fields, bob)).toMatchObject({
       count: 1,
       refusals: [{ code: 'FORBIDDEN', count: 1 }],
     })
     const done = await mutate('terminateSessions', { sessionIds }, fields, bob)
     expect(done).toMatchObject({
-      resubmission: { state: 'COMPLETED', done: 1, refused: 2 },
+      resubmission: { state: 'COMPLETED', done: 1, refusedCount: 2 },
       sessions: [{ sessionId: his }],
     })
     expect(done.refused).toContainEqual({ sessionId: hers, code: 'FORBIDDEN' })
     const only = await mutate('terminateSessions', { sessionIds: [hers] }, fields, bob)
-    expect(only).toMatchObject({ resubmission: { state: 'COMPLETED', done: 0, refused: 1 } })
+    expect(only).toMatchObject({ resubmission: { state: 'COMPLETED', done: 0, refusedCount: 1 } })
 
     const retries = { sessionIds: [await waiting()] }
-    expect(await mutate('cancelRetries', retries, fields, bob)).toMatchObject({ resubmission: { done: 0, refused: 1 } })
-    expect(await mutate('cancelRetries', retries, fields, ada)).toMatchObject({ resubmission: { done: 1, refused: 0 } })
+    expect(await mutate('cancelRetries', retries, fields, bob)).toMatchObject({
+      resubmission: { done: 0, refusedCount: 1 },
+    })
+    expect(await mutate('cancelRetries', retries, fields, ada)).toMatchObject({
+      resubmission: { done: 1, refusedCount: 0 },
+    })
     expect(await terminate(hers, ada)).toMatchObject({ session: { status: 'CANCELLED' } })
   })
 
