@@ -180,7 +180,7 @@ test('what follows -- is the program, and schedules show their next times', asyn
 
   const named = ['schedules', 'create', 'hourly', '--every', '1h30m', '--creation-id', 'hourly-1', '--', 'rsync', '-a']
   const [first, again] = [await reprise(...named), await reprise(...named)]
-  expect([first.status, again]).toEqual([0, first])
+  expect([first.status, again.status, again.stdout]).toEqual([0, 0, first.stdout])
   expect(await sessionOf('hourly')).toMatchObject({
     every: 5_400,
     session: { name: 'hourly', command: ['rsync', '-a'] },
