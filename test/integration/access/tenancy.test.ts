@@ -247,10 +247,10 @@ describe('members of a project', () => {
   })
 
   test('end only their own work', async () => {
-    const [hers, his, theirs] = [await create(ada), await create(bob), await create(nobody)]
+    const [hers, his, ownerless] = [await create(ada), await create(bob), await create(nobody)]
     expect(await terminate(hers, bob)).toMatchObject(FORBIDDEN)
     expect(await terminate(hers, nobody)).toMatchObject(FORBIDDEN)
-    expect(await terminate(theirs, bob)).toMatchObject({
+    expect(await terminate(ownerless, bob)).toMatchObject({
       code: 'FORBIDDEN',
       message: expect.stringContaining('has no user'),
     })
@@ -263,7 +263,7 @@ describe('members of a project', () => {
     for (const [id, token] of [
       [hers, ada],
       [his, admin],
-      [theirs, nobody],
+      [ownerless, nobody],
     ] as const) {
       expect(await terminate(id, token)).toMatchObject({ session: { status: 'CANCELLED' } })
     }
@@ -336,19 +336,19 @@ describe('members of a project', () => {
       '__typename',
       server.adminToken,
     )
-    const member = await make({ user: 'otto', role: 'MEMBER' })
-    const admin = await make({ user: 'otto', role: 'ADMIN', project: null })
-    const sessionId = await create(member.secret)
-    expect(await mutate('deleteUser', { name: 'otto' }, '__typename', admin.secret)).toMatchObject({
+    const limited = await make({ user: 'otto', role: 'MEMBER' })
+    const unlimited = await make({ user: 'otto', role: 'ADMIN', project: null })
+    const sessionId = await create(limited.secret)
+    expect(await mutate('deleteUser', { name: 'otto' }, '__typename', unlimited.secret)).toMatchObject({
       code: 'VALIDATION_FAILED',
     })
-    expect(await mutate('deleteUser', { name: 'otto' }, '__typename', member.secret)).toMatchObject({
+    expect(await mutate('deleteUser', { name: 'otto' }, '__typename', limited.secret)).toMatchObject({
       code: 'FORBIDDEN',
     })
     expect(await mutate('deleteUser', { name: 'otto' }, 'userId deletedId', server.adminToken)).toMatchObject({
       userId: expect.any(String),
     })
-    for (const { secret } of [member, admin]) {
+    for (const { secret } of [limited, unlimited]) {
       await expect
         .poll(async () => (await server.query('{ sessions { totalCount } }', {}, secret)).status, SOON)
         .toBe(401)
@@ -373,7 +373,7 @@ describe('members of a project', () => {
 
     await mutate('createUser', { name: 'otto' }, '__typename', server.adminToken)
     expect(await users()).toContainEqual({ name: 'otto', memberships: [] })
-    expect((await server.query('{ sessions { totalCount } }', {}, member.secret)).status).toBe(401)
+    expect((await server.query('{ sessions { totalCount } }', {}, limited.secret)).status).toBe(401)
   })
 
   test('a token that is made for a user while the user is deleted is not valid', async () => {
