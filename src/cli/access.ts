@@ -1,10 +1,11 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import type { AuditFilter, TokenRole } from '../client/node/index.ts'
 import { act, actAsList, actOnOne, collect, describedCommand, takeAll } from './client-command.ts'
 import { findSession, findToken } from './find.ts'
+import { importUsers } from './import-users.ts'
 import { API_ENUMS } from './options/api-enums.generated.ts'
 import { choice, future, oneOf, past, wholeNumber } from './options/values.ts'
-import { instant, relative } from './output/format.ts'
+import { instant, relative, tokenScope } from './output/format.ts'
 
 export function domainsCommand(): Command {
   return new Command('domains')
@@ -40,6 +41,8 @@ export function usersCommand(): Command {
     .description('users and their projects, for administrators')
     .addCommand(listUsers(), { isDefault: true })
     .addCommand(createUser())
+    .addCommand(deleteUser())
+    .addCommand(importUsers())
 }
 
 function listUsers(): Command {
@@ -71,11 +74,24 @@ function createUser(): Command {
   )
 }
 
+function deleteUser(): Command {
+  const command = describedCommand(
+    'delete',
+    'delete a user: memberships end, tokens are revoked; sessions stay and continue',
+    ['reprise users delete grace'],
+  )
+  return act(command.argument('<name>'), async ({ client, out }, _options, [name]) => {
+    await client.deleteUser(name!)
+    out.show({ name }, () => `${name}: deleted`)
+  })
+}
+
 export function projectsCommand(): Command {
   return new Command('projects')
     .description('projects and their members')
     .addCommand(listProjects(), { isDefault: true })
     .addCommand(createProject())
+    .addCommand(updateProject())
     .addCommand(grant())
     .addCommand(revoke())
 }
@@ -87,6 +103,7 @@ function listProjects(): Command {
     [
       { title: 'PROJECT', value: ({ name }) => name },
       { title: 'DOMAIN', value: ({ domain }) => domain },
+      { title: 'MEMBERS END', value: ({ membersEndAll }) => (membersEndAll ? 'all work' : 'their own') },
       { title: 'CREATED', value: ({ createdAt }) => relative(createdAt) },
       { title: 'ID', value: ({ projectId }) => projectId, id: true },
     ],
@@ -104,6 +121,24 @@ function createProject(): Command {
     command,
     (client, name, { domain }: { domain?: string }) => client.createProject({ name, domain }),
     ({ name, projectId, domain }) => `${name} ${projectId}: created in the domain ${domain}`,
+  )
+}
+
+function updateProject(): Command {
+  const command = describedCommand('update', 'change a project, for its administrators', [
+    'reprise projects update default --members-end all',
+  ])
+    .argument('<project>')
+    .addOption(
+      new Option('--members-end <work>', 'work that members may end: their own (the default), or all of the project')
+        .choices(['own', 'all'])
+        .makeOptionMandatory(),
+    )
+  return actOnOne(
+    command,
+    (client, name, { membersEnd }: { membersEnd: string }) =>
+      client.updateProject({ name, membersEndAll: membersEnd === 'all' }),
+    ({ name, membersEndAll }) => `${name}: members end ${membersEndAll ? 'all work' : 'their own work'}`,
   )
 }
 
@@ -150,7 +185,8 @@ function listTokens(): Command {
         { title: 'TOKEN', value: ({ tokenId }) => tokenId, id: true },
         { title: 'NAME', value: ({ name }) => name, flexible: true },
         { title: 'ROLE', value: ({ role }) => role },
-        { title: 'PROJECT', value: ({ project }) => project?.name ?? 'all', flexible: true },
+        { title: 'OF', value: shortScope, flexible: true },
+        { title: 'USER', value: ({ user }) => user?.name, optional: true, flexible: true },
         { title: 'BEGINS', value: ({ prefix }) => prefix, flexible: true },
         { title: 'USED', value: ({ lastUsedAt }) => relative(lastUsedAt), align: 'right' },
         { title: 'ENDS', value: (token) => (token.revokedAt ? 'revoked' : relative(token.expiresAt)), align: 'right' },
@@ -160,9 +196,16 @@ function listTokens(): Command {
   })
 }
 
+function shortScope(token: Parameters<typeof tokenScope>[0]): string {
+  return tokenScope(token)
+    .replace('the whole cluster', 'all')
+    .replace(/(the )?resource /, '')
+}
+
 interface CreateTokenOptions {
   role: TokenRole
   project?: string
+  user?: string
   expires?: string
   resourceGroup?: string[]
 }
@@ -170,11 +213,13 @@ interface CreateTokenOptions {
 function createToken(): Command {
   const command = describedCommand('create', 'create a token and print it on standard output; it is shown only once', [
     'reprise tokens create ci --role member --project default --expires 90d',
+    'reprise tokens create laptop --role member --project research --user ada',
     'reprise tokens create node-7 --role agent --resource-group gpu > /etc/reprise/token',
   ])
     .argument('<name>', 'description')
     .addOption(choice('--role <role>', 'role', API_ENUMS.TokenRole).makeOptionMandatory())
     .option('-p, --project <project>', 'the only project that it can access')
+    .option('-u, --user <user>', 'user who owns the sessions that it creates; the user must be a member of the project')
     .option(
       '--resource-group <group>',
       'a resource group that its agents may join (default: any); may be repeated',
@@ -182,12 +227,12 @@ function createToken(): Command {
     )
     .option('--expires <time>', 'expiry; a time or a duration from now', future)
   return act<CreateTokenOptions>(command, async ({ client, out }, options, [name]) => {
-    const { role, project, expires: expiresAt, resourceGroup: resourceGroups } = options
-    const { secret, token } = await client.createToken({ name: name!, role, project, resourceGroups, expiresAt })
+    const { role, project, user, expires: expiresAt, resourceGroup: resourceGroups } = options
+    const input = { name: name!, role, project, user, resourceGroups, expiresAt }
+    const { secret, token } = await client.createToken(input)
     const end = token.expiresAt ? `, until ${instant(token.expiresAt)}` : ''
-    out.note(
-      `token ${token.tokenId}, ${token.role} of ${token.project?.name ?? 'the whole cluster'}${end}; shown once:`,
-    )
+    const owner = token.user ? ` for ${token.user.name}` : ''
+    out.note(`token ${token.tokenId}, ${token.role} of ${tokenScope(token)}${owner}${end}; shown once:`)
     out.show({ secret, token }, () => secret)
   })
 }

@@ -16,6 +16,7 @@ import { statusStyle, type Terminal } from './output/terminal.ts'
 import type { Output } from './output/output.ts'
 import { binaryBytes, duration, instant, relative } from './output/format.ts'
 import { findAgent, findSession, SESSION_ARGUMENT } from './find.ts'
+import { findUser } from './options/find-in-options.ts'
 import { outcomeOf, ranFor, statusWord, formatUsage, whyRetried } from './session/session-text.ts'
 
 interface ChainsOptions {
@@ -25,6 +26,7 @@ interface ChainsOptions {
   exitCode?: number[]
   search?: string
   ofUser?: string
+  mine?: boolean
   inGroup?: string
   onAgent?: string
   inProject?: string
@@ -52,6 +54,7 @@ export function chainsCommand(): Command {
     .option('--exit-code <codes>', 'with a newest attempt that ended with one of these', wholeNumbers)
     .option('--search <words>', 'beginnings of words in names and labels')
     .option('--of-user <user>', 'of this user')
+    .option('--mine', 'of the user of the token in use')
     .option('--in-group <group>', 'in this resource group')
     .option('--on-agent <agent>', 'with a kernel that is or was on this agent')
     .option('--in-project <project>', 'in this project')
@@ -64,7 +67,11 @@ export function chainsCommand(): Command {
   return act<ChainsOptions>(command, async ({ client, out, signal }, options) => {
     const { orderBy: field, descending = false, limit = LIMIT } = options
     const { onAgent } = options
-    const filter = filterOf({ ...options, onAgent: onAgent && (await findAgent(client, onAgent)) })
+    const filter = filterOf({
+      ...options,
+      onAgent: onAgent && (await findAgent(client, onAgent)),
+      ofUser: await findUser(client, options),
+    })
     if (options.counts) return showCounts(await client.chainCounts({ filter }, { signal }), out)
     const orderBy: ChainOrder | undefined = field && { field, direction: descending ? 'DESC' : 'ASC' }
     const chains = client.chains({ filter, orderBy }, { signal })

@@ -2,7 +2,7 @@ import process from 'node:process'
 import { pipeline } from 'node:stream/promises'
 import { type Command, InvalidArgumentError } from 'commander'
 import { type Channel, checkConnect, connectToSession, execInSession } from './open-channel.ts'
-import { act, type ClientContext, describedCommand } from './client-command.ts'
+import { act, type ClientContext, describedCommand, programAfterDashes } from './client-command.ts'
 import { findSession, SESSION_ARGUMENT } from './find.ts'
 import { UsageError } from './present-error.ts'
 import { once } from 'node:events'
@@ -32,10 +32,13 @@ export function execCommand(): Command {
     .option('--no-tty', 'run without a terminal: standard output and standard error stay separate and unchanged')
   return act<ExecOptions>(
     command,
-    async ({ client, server, out, signal }, { kernel, stdin, tty: wanted }, [session, ...words]) => {
+    async ({ client, server, out, signal }, { kernel, stdin, tty: wanted }, args) => {
+      const { names, program: words } = programAfterDashes(command, args)
+      const [session] = names
+      if (session === undefined) throw new UsageError('Give the session before --.')
       if (words.length === 0) throw new UsageError('Give the command to run after --.')
       const tty = wanted ?? (stdin && process.stdin.isTTY && process.stdout.isTTY)
-      const sessionId = await findSession(client, session!)
+      const sessionId = await findSession(client, session)
       const { columns, rows } = process.stdout
       const term = process.env['TERM'] || undefined
       const channel = await execInSession(server, { sessionId, kernel, command: words, tty, term, columns, rows })

@@ -154,6 +154,22 @@ function argumentsOf(command: Command): string[] {
   return command.processedArgs.flat().filter((argument): argument is string => typeof argument === 'string')
 }
 
+/**
+ * Separates the arguments of a command into names and the program to run. A program begins after `--`; without `--`, it
+ * begins after the first argument.
+ */
+export function programAfterDashes(command: Command, args: readonly string[]): { names: string[]; program: string[] } {
+  let root = command
+  while (root.parent !== null) root = root.parent
+  // Commander removes `--`, but keeps the words as they were typed.
+  const { rawArgs = [] } = root as { rawArgs?: string[] }
+  const dashes = rawArgs.indexOf('--')
+  const begin = dashes === -1 ? 1 : args.length - (rawArgs.length - dashes - 1)
+  // Of several words before `--`, only the first is a name.
+  const names = args.slice(0, Math.min(begin, 1))
+  return { names, program: args.slice(names.length) }
+}
+
 export function serverOf({ url, token, profile }: ConnectionOptions): FoundServer {
   const environment = readEnvironment(process.env, () => {})
   return findServer({ urls: url, token, profile }, environment, () => readProfiles(profilesPath(process.env)))

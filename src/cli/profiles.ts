@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import { Command } from 'commander'
 import { createClient, profilesPath, readProfiles, writeProfiles, type Profile } from '../client/node/index.ts'
 import { actHere, collect, describedCommand, serverOf } from './client-command.ts'
+import { tokenScope } from './output/format.ts'
 import { UsageError } from './present-error.ts'
 
 interface LoginOptions {
@@ -29,7 +30,7 @@ export function loginCommand(): Command {
     if (check) {
       await using client = createClient({ ...whole, retry: { network: { stopAfterSeconds: 3 } } })
       const viewer = await client.viewer()
-      if (viewer) out.note(`${viewer.name}: ${viewer.role} of ${viewer.project?.name ?? 'the whole cluster'}`)
+      if (viewer) out.note(`${viewer.name}: ${viewer.role} of ${tokenScope(viewer)}`)
     }
     const path = profilesPath(process.env)
     const { profiles } = readProfiles(path)

@@ -1,6 +1,7 @@
+import { basename } from 'node:path'
 import { Command } from 'commander'
 import type { CreateSessionInput, Schedule, ScheduleOverlap, ScheduleRunOutcome } from '../client/node/index.ts'
-import { act, actOnOne, type ClientContext, describedCommand, showFirst } from './client-command.ts'
+import { act, actOnOne, type ClientContext, describedCommand, programAfterDashes, showFirst } from './client-command.ts'
 import { API_ENUMS } from './options/api-enums.generated.ts'
 import { choice, choices, seconds, wholeNumber } from './options/values.ts'
 import { duration, instant, relative } from './output/format.ts'
@@ -143,7 +144,10 @@ interface TimingOptions {
 function addTimingOptions(command: Command): Command {
   return command
     .optionsGroup('Schedule:')
-    .option('--cron <expression>', "cron expression: '30 2 * * 1-5', or a name like @daily")
+    .option(
+      '--cron <expression>',
+      "cron expression: '30 2 * * 1-5', or a name like @daily; if it restricts both the day of the month and the weekday, either is enough",
+    )
     .option('--every <duration>', 'interval, instead of --cron: 15m, 2h', seconds)
     .option('--timezone <name>', 'time zone of --cron, like Europe/Berlin (default: UTC)')
     .addOption(
@@ -166,18 +170,24 @@ export function createSchedule(): Command {
     "reprise schedules create nightly --cron '30 2 * * *' --timezone Europe/Berlin --retries 3 -- ~/nightly.sh",
     'reprise schedules create poll --every 15m --overlap queue -e MODE=live -- ~/work.sh',
   ])
-    .argument('<name>', 'its name, unique in its project')
-    .argument('<command...>', 'command to run, after --')
-  addTimingOptions(command).option('--paused', 'create it paused: it makes no runs until it is resumed')
+    .argument('[name]', 'its name, unique in its project (default: the name of the program)')
+    .argument('[command...]', 'command to run, after --')
+  addTimingOptions(command)
+    .option('--paused', 'create it paused: it makes no runs until it is resumed')
+    .option('--creation-id <id>', 'idempotency key: repeating it returns the same schedule')
   return act<TimingOptions & SessionOptions & { paused?: boolean }>(
     addPolicyOptions(addTemplateOptions(command)),
-    async (context, given, [name, ...program]) => {
+    async (context, given, args) => {
       const { client, out } = context
-      const options = await withUpload(context, given)
-      const session = sessionInput(options, program) as CreateSessionInput
-      const input = { name: name!, ...timingInput(options), paused: options.paused, session }
+      const { names, program } = programAfterDashes(command, args)
+      if (program.length === 0) throw new UsageError('Give the command after --.')
+      const [name = basename(program[0]!)] = names
+      const options = await withUpload(context, { ...given, name: given.name ?? name })
+      const { creationId, ...session } = sessionInput(options, program) as CreateSessionInput
+      const input = { name, ...timingInput(options), paused: options.paused, creationId, session }
       const schedule = await client.createSchedule(input)
-      out.note(schedule.paused ? 'it is paused' : `next run ${relative(schedule.nextRunAt)}`)
+      out.note(schedule.paused ? 'it is paused; its times would be:' : `next run ${relative(schedule.nextRunAt)}:`)
+      for (const time of schedule.nextRuns) out.note(`  ${instant(time)}`)
       out.show(schedule, () => schedule.scheduleId)
     },
   )
@@ -196,8 +206,11 @@ export function updateSchedule(): Command {
     .argument('<schedule>', SCHEDULE_ARGUMENT)
     .argument('[command...]', 'new command to run, after --; its session then has only the options given here')
   addPolicyOptions(addTemplateOptions(addTimingOptions(command)))
-  return act<TimingOptions & SessionOptions>(command, async (context, given, [text, ...program]) => {
+  return act<TimingOptions & SessionOptions>(command, async (context, given, args) => {
     const { client, out } = context
+    const { names, program } = programAfterDashes(command, args)
+    const [text] = names
+    if (text === undefined) throw new UsageError('Give the name of the schedule before --.')
     const timing = timingInput(given)
     const template = sessionInput(given, program)
     if (program.length === 0 && (given.upload !== undefined || isAnySet(template)))
@@ -205,7 +218,7 @@ export function updateSchedule(): Command {
         'The session of a schedule is replaced as a whole: give the command after --, too, with all its options.',
       )
     if (program.length === 0 && !isAnySet(timing)) throw new UsageError('Give something to change.')
-    const scheduleId = await findSchedule(client, text!)
+    const scheduleId = await findSchedule(client, text)
     const change = {
       scheduleId,
       ...timing,
@@ -218,8 +231,9 @@ export function updateSchedule(): Command {
 
 /** Creates the session that a schedule runs from now on. The schedule stays in its project. */
 async function replaced(context: ClientContext, scheduleId: string, given: SessionOptions, program: string[]) {
-  const project = given.project ?? (await context.client.schedule(scheduleId)).project.name
-  return sessionInput(await withUpload(context, { ...given, project }), program) as CreateSessionInput
+  const schedule = await context.client.schedule(scheduleId)
+  const { project = schedule.project.name, name = schedule.name } = given
+  return sessionInput(await withUpload(context, { ...given, project, name }), program) as CreateSessionInput
 }
 
 const isAnySet = (input: object) => Object.values(input).some((value) => value !== undefined)

@@ -6,6 +6,7 @@ import {
   CreateProjectDocument,
   CreateTokenDocument,
   CreateUserDocument,
+  DeleteUserDocument,
   DomainsDocument,
   ProjectsDocument,
   QuotasDocument,
@@ -14,6 +15,7 @@ import {
   SetProjectMemberDocument,
   SetQuotaDocument,
   TokensDocument,
+  UpdateProjectDocument,
   UsersDocument,
   ViewerDocument,
 } from './operations.generated.ts'
@@ -24,6 +26,7 @@ import type {
   RemoveProjectMemberInput,
   SetProjectMemberInput,
   SetQuotaInput,
+  UpdateProjectInput,
 } from './schema-types.generated.ts'
 
 /** Operations for tokens, domains, users, projects, their quotas, and the audit log. */
@@ -84,6 +87,11 @@ export function accessOperations({ request }: Connection) {
       return payloadOf((await request(CreateUserDocument, { input: { name } }, options)).createUser).user
     },
 
+    /** Deletes a user and revokes its tokens; its sessions stay. @throws NotFoundError, ForbiddenError */
+    async deleteUser(name: string, options?: CallOptions) {
+      payloadOf((await request(DeleteUserDocument, { input: { name } }, options)).deleteUser)
+    },
+
     projects(options?: CallOptions) {
       return allPages(async (page) => (await request(ProjectsDocument, page, options)).projects)
     },
@@ -91,6 +99,12 @@ export function accessOperations({ request }: Connection) {
     /** @throws ValidationError, NotFoundError, ConflictError, ForbiddenError */
     async createProject(input: CreateProjectInput, options?: CallOptions) {
       return payloadOf((await request(CreateProjectDocument, { input }, options)).createProject).project
+    },
+
+    /** @throws NotFoundError, ForbiddenError */
+    async updateProject(input: UpdateProjectInput, options?: CallOptions) {
+      const data = await request(UpdateProjectDocument, { input }, { ...options, idempotent: true })
+      return payloadOf(data.updateProject).project
     },
 
     /** Adds a user to a project, or changes the role there. @throws NotFoundError, ForbiddenError */

@@ -5,7 +5,7 @@ export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' |
 import type * as Types from './schema-types.generated.ts';
 
 import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';
-export type TokenSummaryFragment = { tokenId: string, name: string, prefix: string, role: Types.TokenRole, resourceGroups: Array<string>, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, project: { name: string } | null };
+export type TokenSummaryFragment = { tokenId: string, name: string, prefix: string, role: Types.TokenRole, resourceGroups: Array<string>, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, project: { name: string } | null, user: { name: string } | null };
 
 export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -82,7 +82,7 @@ export type ProjectsQueryVariables = Exact<{
 }>;
 
 
-export type ProjectsQuery = { projects: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { projectId: string, name: string, domain: string, createdAt: string } }> } };
+export type ProjectsQuery = { projects: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { projectId: string, name: string, domain: string, membersEndAll: boolean, createdAt: string } }> } };
 
 export type UsersQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -160,6 +160,48 @@ export type CreateProjectMutation = { createProject:
     | (
       { __typename: 'InvalidStateError' }
       & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type UpdateProjectMutationVariables = Exact<{
+  input: Types.UpdateProjectInput;
+}>;
+
+
+export type UpdateProjectMutation = { updateProject:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'UpdateProjectPayload', project: { projectId: string, name: string, membersEndAll: boolean } }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type DeleteUserMutationVariables = Exact<{
+  input: Types.DeleteUserInput;
+}>;
+
+
+export type DeleteUserMutation = { deleteUser:
+    | { __typename: 'DeleteUserPayload', userId: string }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
     )
     | (
       { __typename: 'NotFoundError' }
@@ -640,7 +682,7 @@ export type FailureFragment =
   | Failure_ValidationError_Fragment
 ;
 
-export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
+export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
 
 export type UsageFragment = { peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null, source: Types.UsageSource };
 
@@ -1560,6 +1602,9 @@ export const TokenSummaryFragmentDoc = new TypedDocumentString(`
   project {
     name
   }
+  user {
+    name
+  }
   createdAt
   expiresAt
   revokedAt
@@ -1805,6 +1850,7 @@ export const SessionSummaryFragmentDoc = new TypedDocumentString(`
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -1940,6 +1986,7 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -2147,6 +2194,7 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -2624,6 +2672,9 @@ export const ViewerDocument = new TypedDocumentString(`
   project {
     name
   }
+  user {
+    name
+  }
   createdAt
   expiresAt
   revokedAt
@@ -2653,6 +2704,9 @@ export const TokensDocument = new TypedDocumentString(`
   project {
     name
   }
+  user {
+    name
+  }
   createdAt
   expiresAt
   revokedAt
@@ -2678,6 +2732,9 @@ export const CreateTokenDocument = new TypedDocumentString(`
   role
   resourceGroups
   project {
+    name
+  }
+  user {
     name
   }
   createdAt
@@ -2715,6 +2772,9 @@ export const RevokeTokenDocument = new TypedDocumentString(`
   role
   resourceGroups
   project {
+    name
+  }
+  user {
     name
   }
   createdAt
@@ -2772,6 +2832,7 @@ export const ProjectsDocument = new TypedDocumentString(`
         projectId
         name
         domain
+        membersEndAll
         createdAt
       }
     }
@@ -2896,6 +2957,52 @@ export const CreateProjectDocument = new TypedDocumentString(`
     }
   }
 }`) as unknown as TypedDocumentString<CreateProjectMutation, CreateProjectMutationVariables>;
+export const UpdateProjectDocument = new TypedDocumentString(`
+    mutation UpdateProject($input: UpdateProjectInput!) {
+  updateProject(input: $input) {
+    __typename
+    ... on UpdateProjectPayload {
+      project {
+        projectId
+        name
+        membersEndAll
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<UpdateProjectMutation, UpdateProjectMutationVariables>;
+export const DeleteUserDocument = new TypedDocumentString(`
+    mutation DeleteUser($input: DeleteUserInput!) {
+  deleteUser(input: $input) {
+    __typename
+    ... on DeleteUserPayload {
+      userId
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<DeleteUserMutation, DeleteUserMutationVariables>;
 export const SetProjectMemberDocument = new TypedDocumentString(`
     mutation SetProjectMember($input: SetProjectMemberInput!) {
   setProjectMember(input: $input) {
@@ -3291,6 +3398,7 @@ export const ChainDocument = new TypedDocumentString(`
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -3472,6 +3580,7 @@ export const ChainEndsDocument = new TypedDocumentString(`
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -4077,6 +4186,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -4301,6 +4411,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -4402,6 +4513,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -4503,6 +4615,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -5549,6 +5662,7 @@ export const SessionDocument = new TypedDocumentString(`
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -5776,6 +5890,7 @@ export const SessionsDocument = new TypedDocumentString(`
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -5870,6 +5985,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -5944,6 +6060,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -6011,6 +6128,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -6078,6 +6196,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -6145,6 +6264,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value
@@ -6212,6 +6332,7 @@ fragment SessionSummary on Session {
   resourceGroup {
     name
   }
+  user
   labels {
     key
     value

@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid'
 import { NotFoundError } from './errors.ts'
 import type { CallOptions, Connection } from './connection/connection.ts'
 import {
@@ -22,11 +23,13 @@ import { allPages, payloadOf } from './answers.ts'
 export function scheduleOperations({ request }: Connection) {
   return {
     /**
-     * Creates a schedule. Its name is unique in its project, so a repeated request creates no second one.
+     * Creates a schedule exactly once: a missing `creationId` is generated, so that the request can safely be repeated.
      * @throws ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError
      */
     async createSchedule(input: CreateScheduleInput, options?: CallOptions) {
-      return payloadOf((await request(CreateScheduleDocument, { input }, options)).createSchedule).schedule
+      const keyed = { ...input, creationId: input.creationId ?? uuidv7() }
+      const data = await request(CreateScheduleDocument, { input: keyed }, { ...options, idempotent: true })
+      return payloadOf(data.createSchedule).schedule
     },
 
     /** Returns everything about a schedule, with its next and its last runs. @throws NotFoundError */

@@ -269,7 +269,7 @@ export type CreateDeploymentInput = {
   portVariable?: string | null | undefined;
   /** Priority, 0 to 100; higher ones are scheduled first. */
   priority?: number | null | undefined;
-  /** Name of the project. */
+  /** Name of the project. Missing: the only project of the token, or `default`. */
   project?: string | null | undefined;
   /** Desired number of healthy routes. */
   replicas?: number | null | undefined;
@@ -341,6 +341,8 @@ export type CreateResourceGroupInput = {
 export type CreateScheduleInput = {
   /** Number of missed runs to make after a downtime, 0 to 100; the latest ones are made. */
   catchUp?: number | null | undefined;
+  /** Idempotency key chosen by the client, unique in the project. */
+  creationId?: string | null | undefined;
   /** A cron expression of five fields, such as `30 2 * * 1-5`, or a name like `@daily`. For local times that daylight saving skips or repeats, see docs/schedules.md. */
   cron?: string | null | undefined;
   /** Seconds between two runs, at least 1; instead of `cron`. */
@@ -401,7 +403,7 @@ export type CreateSessionInput = {
   name: string;
   /** Priority, 0 to 100; higher ones are scheduled first. */
   priority?: number | null | undefined;
-  /** Name of the project. */
+  /** Name of the project. Missing: the only project of the token, or `default`. */
   project?: string | null | undefined;
   /** Name of the resource group to run in. */
   resourceGroup?: string | null | undefined;
@@ -485,6 +487,12 @@ export type DeleteResourceGroupInput = {
 export type DeleteScheduleInput = {
   /** Id of the schedule. */
   scheduleId: string;
+};
+
+/** A user to delete. */
+export type DeleteUserInput = {
+  /** Name of the user. */
+  name: string;
 };
 
 /** The webhook to delete. */
@@ -1368,6 +1376,8 @@ export type SessionFilter = {
   status?: Array<SessionStatus> | null | undefined;
   /** Filter by `statusReason`, the explanation of its status. */
   statusReason?: StringFilter | null | undefined;
+  /** Of the user of this name. */
+  user?: string | null | undefined;
 };
 
 /** One field to order by. */
@@ -1584,6 +1594,14 @@ export type UpdateDeploymentInput = {
   secretEnviron?: Array<EnvVarInput> | null | undefined;
   /** Seconds from the creation of a route to its first successful check. */
   startTimeout?: number | null | undefined;
+};
+
+/** A change of a project. */
+export type UpdateProjectInput = {
+  /** Whether members may end the work of others. */
+  membersEndAll: boolean;
+  /** Name of the project. */
+  name: string;
 };
 
 /** Missing fields stay as they are. */

@@ -47,7 +47,7 @@ export interface CodeArchive {
 }
 
 export interface UploadOptions extends CallOptions {
-  /** Name of the project; `default` if missing. */
+  /** Name of the project; if missing, the only project of the token, or `default`. */
   project?: string | undefined
 }
 
@@ -80,9 +80,10 @@ export function sessionOperations(connection: Connection) {
      */
     async uploadCode(
       { sha256, bytes, read }: CodeArchive,
-      { project = 'default', ...call }: UploadOptions = {},
+      { project, ...call }: UploadOptions = {},
     ): Promise<Uploaded> {
-      const path = `v2/code/${encodeURIComponent(sha256)}?project=${encodeURIComponent(project)}`
+      const query = project === undefined ? '' : `?project=${encodeURIComponent(project)}`
+      const path = `v2/code/${encodeURIComponent(sha256)}${query}`
       try {
         const asked = { name: 'getCode', path, method: 'GET', headers: {}, body: null } as const
         return { ...(await connection.rest<Omit<Uploaded, 'sent'>>(asked, call)), sent: false }

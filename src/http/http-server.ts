@@ -117,7 +117,7 @@ export function createHttpServer(options: {
     if (path === '/healthz') return answerHealth(response)
     if (path === '/readyz')
       return phase === 'serving' ? answerReadiness(response, askReadiness, details) : answerNotReady(response, phase)
-    return app ? app.handle(request, response, requestId) : answerStarting(response, requestId)
+    return app ? app.handle(request, response, requestId) : answerStarting(response, path, requestId)
   }
 
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -221,8 +221,8 @@ function answerNotReady(response: ServerResponse, reason: string): void {
 }
 
 /** Answers all requests except health probes while the server starts. */
-function answerStarting(response: ServerResponse, requestId: string): void {
-  const { status, body } = startingProblem(requestId)
+function answerStarting(response: ServerResponse, path: string, requestId: string): void {
+  const { status, body } = startingProblem(path, requestId)
   response.setHeader('Retry-After', '1')
   response.setHeader('Connection', 'close')
   respond(response, status, 'application/problem+json', JSON.stringify(body))

@@ -1,10 +1,12 @@
 import { RequestError } from '@hono/node-server'
+import type { HonoRequest } from 'hono'
 import { routePath } from 'hono/route'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { RepriseError } from '../domain/errors.ts'
 import { RATE_RETRY_AFTER_SECONDS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import type { RefusalLog } from '../services/access/audit.ts'
+import { listIssues } from '../services/input/parse-input.ts'
 import { outageOf, refusalOf, tookTooLong, wasCancelled } from '../services/database-outage.ts'
 import { OPENAPI_PATH } from './openapi.ts'
 import { PROBLEM_TYPE, problemOf } from './problem.ts'
@@ -21,7 +23,7 @@ export function answerErrors(app: RestApp, { log, refusals }: { log: Logger; ref
   })
   app.onError((thrown, c) => {
     const requestId = c.get('requestId')
-    const error = toRepriseError(thrown)
+    const error = underParameters(toRepriseError(thrown), c.req)
     const viewer = c.get('context')?.viewer
     if (viewer && c.req.method !== 'GET' && c.req.method !== 'HEAD' && error instanceof RepriseError)
       refusals.note(viewer, {
@@ -31,7 +33,7 @@ export function answerErrors(app: RestApp, { log, refusals }: { log: Logger; ref
       })
     if (!(error instanceof RepriseError))
       log.error({ err: error, requestId, path: c.req.path }, 'a request failed unexpectedly')
-    const outage = thrown !== error && error instanceof RepriseError ? error.code : null
+    const outage = !(thrown instanceof RepriseError) && error instanceof RepriseError ? error.code : null
     if (outage === 'SERVER_DISK_FULL') log.error({ err: thrown, requestId, path: c.req.path }, 'a disk is full')
     if (outage === 'DATABASE_UNAVAILABLE' || outage === 'TOO_MANY_REQUESTS') {
       log.warn(
@@ -49,6 +51,23 @@ export function answerErrors(app: RestApp, { log, refusals }: { log: Logger; ref
       'Cache-Control': 'no-store',
     })
   })
+}
+
+/**
+ * Renames the arguments of the services to the parameters of a list: the fields of a filter are parameters, and the
+ * cursor after which a page begins is `cursor`.
+ */
+function underParameters(error: Error, request: HonoRequest): Error {
+  if (request.method !== 'GET' || !(error instanceof RepriseError) || error.issues.length === 0) return error
+  const hasCursor = request.query('cursor') !== undefined
+  const rename = (text: string) =>
+    hasCursor ? text.replace(/^after$|`after`/, (name) => name.replace('after', 'cursor')) : text
+  const issues = error.issues.map(({ path, message }) => ({
+    path: rename(path.replace(/^filter\./, '')),
+    message: rename(message),
+  }))
+  const isList = error.message === listIssues(error.issues)
+  return new RepriseError(error.code, isList ? listIssues(issues) : rename(error.message), issues)
 }
 
 /** Responds to a request that cannot be turned into a `Request`, because its Host or its path is invalid. */

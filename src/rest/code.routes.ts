@@ -30,7 +30,10 @@ const parameters = {
       .openapi({ param: { name: 'sha256', in: 'path' }, description: 'SHA-256 of the archive, in hexadecimal.' }),
   }),
   query: z.strictObject({
-    project: z.string().default('default').openapi({ description: 'Name of the project whose sessions may use it.' }),
+    project: z.string().optional().openapi({
+      description:
+        'Name of the project whose sessions may use it. Missing: the only project of the token, or `default`.',
+    }),
   }),
 }
 

@@ -59,6 +59,19 @@ export function component(name: string, schema: JsonSchema): Component {
   return made
 }
 
+/** The names of fields in request bodies that are not the same in camelCase. */
+export function fieldNames(): ReadonlySet<string> {
+  const names = new Set<string>()
+  const collect = (part: unknown) => {
+    if (typeof part !== 'object' || part === null) return
+    const { properties } = part as JsonSchema
+    for (const name of Object.keys(properties ?? {})) if (name.includes('_')) names.add(name)
+    Object.values(part).forEach(collect)
+  }
+  for (const { schema } of COMPONENTS) collect(schema)
+  return names
+}
+
 /** Returns the schema of a request body: the schema of the service's input, with names in snake_case. */
 export function inputSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...input } = z.toJSONSchema(schema, {

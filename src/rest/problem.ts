@@ -1,5 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { type ErrorCode, ERRORS, type ErrorType, maskedFault, RepriseError } from '../domain/errors.ts'
+import { listIssues } from '../services/input/parse-input.ts'
+import { fieldNames } from './openapi.ts'
 import { snakeCase } from './snake-case.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json'
@@ -40,8 +42,25 @@ export function problemOf(error: unknown, requestId: string): ProblemAnswer {
     const detail = maskedFault(requestId)
     return describe({ code: 'INTERNAL', title: 'InternalError', status: 500, detail, issues: [], requestId })
   }
-  const { code, type: title, message: detail, issues } = error
+  const { code, type: title } = error
+  const issues = error.issues.map(({ path, message }) => ({ path: snakeCase(path), message: restMessage(message) }))
+  const isList = error.message === listIssues(error.issues)
+  const detail = isList ? listIssues(issues) : restMessage(error.message)
   return describe({ code, title, status: ERRORS[code].httpStatus, detail, issues, requestId })
+}
+
+let names: ReadonlySet<string> | undefined
+
+/**
+ * Returns a service's message with the names of fields as REST writes them: `session_ids` for `sessionIds`. Quoted words
+ * and words that are no field of any request stay.
+ */
+export function restMessage(message: string): string {
+  names ??= fieldNames()
+  return message.replaceAll(/"[^"]*"|\b[a-z]+(?:[A-Z][a-z0-9]*)+\b/g, (word) => {
+    const name = snakeCase(word)
+    return names!.has(name) ? name : word
+  })
 }
 
 function describe(problem: {
@@ -52,8 +71,8 @@ function describe(problem: {
   issues: RepriseError['issues']
   requestId: string
 }): ProblemAnswer {
-  const { code, title, status, detail, requestId } = problem
-  const issues = problem.issues.map(({ path, message }) => ({ path: snakeCase(path), message }))
+  const { code, title, status, detail, issues: found, requestId } = problem
+  const issues = [...found]
   return {
     status,
     body: { type: `urn:reprise:error:${code}`, title, status, detail, code, issues, request_id: requestId },
@@ -61,15 +80,16 @@ function describe(problem: {
 }
 
 /**
- * The response to all requests while the server starts: a problem document that also has `message` and `errors`, for
- * agents and GraphQL clients.
+ * The response to all requests while the server starts: a problem document. Outside REST it also has `message`,
+ * `requestId` and `errors`, for agents and GraphQL clients.
  */
-export function startingProblem(requestId: string): { status: number; body: object } {
+export function startingProblem(path: string, requestId: string): { status: number; body: object } {
   const error = new RepriseError(
     'SERVER_STARTING',
     'The server is starting. Try again in a moment, or use another one.',
   )
   const { status, body } = problemOf(error, requestId)
+  if (path.startsWith('/v2/')) return { status, body }
   const { code } = error
   const errors = [{ message: error.message, extensions: { code, requestId } }]
   return { status, body: { ...body, message: error.message, requestId, errors } }

@@ -1,19 +1,24 @@
 import { z } from '@hono/zod-openapi'
 import { RepriseError } from '../domain/errors.ts'
 import { SESSION_ACTIONS, type SessionAction } from '../domain/session/session-spec.ts'
-import type { ChainSelectionInput, ResubmitSessionsInput } from '../services/resubmission/resubmission-input.ts'
+import {
+  type ChainSelectionInput,
+  overridesSchema,
+  type ResubmitSessionsInput,
+} from '../services/resubmission/resubmission-input.ts'
 import type { SessionFilterInput } from '../services/session/session-where.ts'
 import { refuseInput } from '../services/input/parse-input.ts'
 import { CHAIN_FILTER, chainConditions } from './chain.routes.ts'
-import { component, type JsonSchema } from './openapi.ts'
+import { component, inputSchema, type JsonSchema } from './openapi.ts'
 import { writtenInput } from './json-body.ts'
-import { SESSION_FILTER, sessionFilter } from './session.input.ts'
+import { partialPolicy, SESSION_FILTER, sessionFilter } from './session.input.ts'
 
 const OVERRIDES: JsonSchema = {
-  type: 'object',
+  ...inputSchema(overridesSchema),
   description:
-    'Differences of the new attempts: `resource_slots`, `batch_timeout` (null removes it), `environ`, `secret_environ`, `code_sha256`, `priority`, `resource_group`, `allow_agents`, `avoid_agents`, `exclude_agents`, `retry_policy`, `fresh_checkpoint` (true: begins with an empty directory). Missing fields stay as they are.',
+    'Differences of the new attempts. Missing fields stay as they are; null removes a `batch_timeout`. `fresh_checkpoint: true` begins with an empty directory.',
 }
+OVERRIDES.properties!['retry_policy'] = partialPolicy()
 const CLIENT_KEY: JsonSchema = {
   type: ['string', 'null'],
   description: 'Idempotency key: the same key with the same request returns the first resubmission.',

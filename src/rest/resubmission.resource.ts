@@ -3,6 +3,7 @@ import { SESSION_ACTIONS } from '../domain/session/session-spec.ts'
 import type { ResubmissionItemRow, ResubmissionRecord } from '../services/resubmission/resubmissions.ts'
 import type { DryRun } from '../services/resubmission/try-out.ts'
 import { time, toTime } from './fields.ts'
+import { restMessage } from './problem.ts'
 import { renamed, snakeCase } from './snake-case.ts'
 
 export const ITEM_STATUSES = ['PENDING', 'DONE', 'REFUSED'] as const
@@ -81,7 +82,7 @@ export function toResubmission(record: ResubmissionRecord): z.infer<typeof Resub
     done,
     refused,
     pending: total - done - refused,
-    refusals: record.refusals.map(({ code, count, message }) => ({ code, count, message })),
+    refusals: record.refusals.map(({ code, count, message }) => ({ code, count, message: restMessage(message) })),
     finished_at: toTime(record.finishedAt),
     aborted_by: record.abortedBy,
   }
@@ -89,10 +90,12 @@ export function toResubmission(record: ResubmissionRecord): z.infer<typeof Resub
 
 export function toDryRun(found: DryRun): z.infer<typeof DryRunResource> {
   const { total, count, sessionIds: session_ids, refusals: groups, cancelledDependents: cancelled_dependents } = found
-  return { total, count, session_ids, refusals: groups, cancelled_dependents }
+  const shown = groups.map((group) => ({ ...group, message: restMessage(group.message) }))
+  return { total, count, session_ids, refusals: shown, cancelled_dependents }
 }
 
 export function toItem(row: ResubmissionItemRow): z.infer<typeof ResubmissionItemResource> {
-  const { position, sessionId, status, childSessionId, code, message } = row
+  const { position, sessionId, status, childSessionId, code } = row
+  const message = row.message === null ? null : restMessage(row.message)
   return { position, session_id: sessionId, status, child_session_id: childSessionId, code, message }
 }

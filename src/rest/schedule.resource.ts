@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { CREATION_ID_LENGTH_MAX } from '../domain/limits.ts'
 import { SCHEDULE_OVERLAPS, SCHEDULE_RUN_OUTCOMES } from '../domain/schedule.ts'
 import { secretNames } from '../domain/session/kernel-environment.ts'
 import type { DescribedSchedule, ScheduleRunRow } from '../services/schedule/read-schedules.ts'
@@ -153,7 +154,12 @@ function scheduleInput(): JsonSchema {
   const schema = inputSchema(scheduleSettingsSchema)
   return {
     ...schema,
-    properties: { ...schema.properties, paused: { type: 'boolean', default: false }, session: SESSION_REFERENCE },
+    properties: {
+      ...schema.properties,
+      paused: { type: 'boolean', default: false },
+      creation_id: { type: ['string', 'null'], minLength: 1, maxLength: CREATION_ID_LENGTH_MAX },
+      session: SESSION_REFERENCE,
+    },
     required: ['name', 'session'],
     description: 'The input of `createSchedule`, with names in snake_case. Either `cron` or `every` must be given.',
   }

@@ -101,7 +101,7 @@ const createScheduleRoute = createRoute({
   operationId: 'createSchedule',
   summary: 'Create a schedule',
   description:
-    'Its name is unique in its project, so a repeated request creates no second schedule: it gets NAME_TAKEN.',
+    'Idempotent by `creation_id`: a repeated request returns the existing schedule, and another request with the same id is refused with CREATION_ID_REUSED.',
   tags: ['schedules'],
   request: {
     body: jsonBody(SCHEDULE_INPUT, {
@@ -109,13 +109,22 @@ const createScheduleRoute = createRoute({
       cron: '30 2 * * *',
       time_zone: 'Europe/Berlin',
       overlap: 'SKIP',
+      creation_id: 'nightly-1',
       session: { name: 'report', command: ['./report.sh'], retry_policy: { max_retries: 3 } },
     }),
   },
   responses: {
     201: json(ScheduleResource, 'Created.'),
+    200: json(ScheduleResource, 'The `creation_id` was used before: the schedule that it created.'),
     ...COMMON_PROBLEMS,
-    ...problems(...BODY_PROBLEMS, 'PROJECT_NOT_FOUND', 'RESOURCE_GROUP_NOT_FOUND', 'NAME_TAKEN', 'QUOTA_EXCEEDED'),
+    ...problems(
+      ...BODY_PROBLEMS,
+      'PROJECT_NOT_FOUND',
+      'RESOURCE_GROUP_NOT_FOUND',
+      'NAME_TAKEN',
+      'CREATION_ID_REUSED',
+      'QUOTA_EXCEEDED',
+    ),
   },
 })
 
@@ -222,8 +231,9 @@ export function serveSchedules(app: RestApp): void {
   app.openapi(createScheduleRoute, async (c) => {
     const context = c.get('context')
     const input = writtenInput(await readJsonObject(c.env.incoming)) as CreateScheduleInput
-    const { scheduleId } = await createSchedule(context, input)
+    const { scheduleId, created } = await createSchedule(context, input)
     const schedule = toSchedule(await describeSchedule(context, scheduleId))
+    if (!created) return c.json(schedule, 200)
     return c.json(schedule, 201, { Location: `/v2/schedules/${scheduleId}` })
   })
   app.openapi(updateRoute, async (c) => {

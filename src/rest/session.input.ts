@@ -34,6 +34,7 @@ export const SESSION_FILTER = {
   reason_contains: z.string().optional().openapi({ description: 'With this text in `status_reason`.' }),
   retry_phase: several(RETRY_PHASES, 'With `retry_state.phase` in one of these.'),
   project: z.string().optional().openapi({ description: 'In the project of this name.' }),
+  user: z.string().optional().openapi({ description: 'Of the user of this name.' }),
   chain_id: z.uuid().toLowerCase().optional().openapi({ description: 'In this chain.' }),
   parent_session_id: z
     .uuid()
@@ -76,6 +77,7 @@ export function sessionFilter(given: z.output<typeof Conditions>): SessionFilter
     statusReason: { contains: given.reason_contains ?? null },
     retryPhase: given.retry_phase ?? null,
     project: given.project ?? null,
+    user: given.user ?? null,
     idPrefix: given.id_prefix ?? null,
     chainId: given.chain_id ?? null,
     parentSessionId: given.parent_session_id ?? null,
@@ -100,7 +102,7 @@ function sessionInputSchema(): JsonSchema {
 }
 
 /** Returns the schema of a policy in a request, where every field is optional. */
-function partialPolicy(): JsonSchema {
+export function partialPolicy(): JsonSchema {
   const { $schema: _, required: __, ...policy } = z.toJSONSchema(RetryPolicyResource, { io: 'input' }) as JsonSchema
   return { ...policy, description: 'Every field is optional. Names in camelCase, as in GraphQL, are accepted, too.' }
 }

@@ -96,6 +96,8 @@ const FAULTY: Record<string, [input: object, paths: string[]]> = {
   removeProjectMember: [{ project: 'a b', user: NUL }, ['project', 'user']],
   createDomain: [{ name: NUL }, ['name']],
   createUser: [{ name: LONG }, ['name']],
+  deleteUser: [{ name: NUL }, ['name']],
+  updateProject: [{ name: 'a b', membersEndAll: true }, ['name']],
   terminateSession: [{ sessionId: ID, reason: NUL }, ['reason']],
   drainAgent: [{ agentId: ID, reason: '' }, ['reason']],
   rotateWebhookSecret: [{ webhookId: 'ours', overlapSeconds: -1 }, ['overlapSeconds']],

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { newerThanNode20 } from '../../scripts/lock-engines.ts'
 import {
   assertMayAdminister,
+  endsOnlyOwnWork,
   mayChange,
   mayDiscover,
   mayRead,
@@ -46,6 +47,7 @@ describe('the page on security', async () => {
     // Nothing in the code could: test/contract/tenancy asks for them as everybody.
     'read secrets': () => false,
     change: mayChange,
+    'end the work of others': (by) => mayChange(by) && !endsOnlyOwnWork(by),
     'administer a project': (by) => passes(() => assertMayAdminister(by, 'PROJECT')),
     'administer the cluster': (by) => passes(() => assertMayAdminister(by, 'CLUSTER')),
     'scrape `/metrics`': mayReadMetrics,

@@ -97,6 +97,31 @@ describe('schedules over GraphQL', () => {
     ])
   })
 
+  test('a repeated creation id returns the same schedule, whatever became of it', async () => {
+    const KEYED = CREATE.replace('schedule {', 'created schedule {').replace('code message', 'code')
+    const input = nightly('once', { creationId: 'once-1' })
+    const answers = await Promise.all([0, 1, 2].map(() => server.query(KEYED, input)))
+    const created = answers.map(({ data }) => data.createSchedule)
+    expect(new Set(created.map(({ schedule }) => schedule.scheduleId)).size).toBe(1)
+    expect(created.map((each) => each.created).toSorted()).toEqual([false, false, true])
+    const [{ schedule }] = created
+    const RENAME = `mutation ($input: UpdateScheduleInput!) { updateSchedule(input: $input) { __typename } }`
+    await server.query(RENAME, { input: { scheduleId: schedule.scheduleId, name: 'renamed', cron: '@daily' } })
+    const { data } = await server.query(KEYED, input)
+    expect(data.createSchedule).toMatchObject({ created: false, schedule: { name: 'renamed', cron: '@daily' } })
+
+    const others = [{ paused: true }, { cron: '31 2 * * *' }, { session: { name: 'report', command: ['false'] } }]
+    for (const other of others) {
+      const refused = await server.query(KEYED, nightly('once', { creationId: 'once-1', ...other }))
+      expect(refused.data.createSchedule).toMatchObject({ __typename: 'ConflictError', code: 'CREATION_ID_REUSED' })
+    }
+    const long = await server.query(KEYED, nightly('long', { creationId: 'x'.repeat(257), catchUp: -1 }))
+    expect(long.data.createSchedule.issues.map(({ path }: { path: string }) => path).toSorted()).toEqual([
+      'catchUp',
+      'creationId',
+    ])
+  })
+
   test('its runs lead to their sessions, and the sessions back', async () => {
     const { data } = await server.query(CREATE, nightly('linked'))
     const id = data.createSchedule.schedule.scheduleId
@@ -200,6 +225,14 @@ describe('schedules over REST', () => {
     expect((await ask('GET', `/v2/sessions/${runs.body.items[0].chain_id}`)).body.name).toBe('report')
     expect((await ask('DELETE', path)).status).toBe(204)
     expect(await ask('GET', path)).toMatchObject({ status: 404, body: { code: 'SCHEDULE_NOT_FOUND' } })
+  })
+
+  test('a repeated request with a creation id gets the same schedule', async () => {
+    const once = { ...NIGHTLY, name: 'once-by-rest', creation_id: 'by-rest' }
+    const [first, second] = [await ask('POST', '/v2/schedules', once), await ask('POST', '/v2/schedules', once)]
+    expect([first.status, second.status, second.body.id]).toEqual([201, 200, first.body.id])
+    const other = await ask('POST', '/v2/schedules', { ...once, catch_up: 9 })
+    expect([other.status, other.body.code]).toEqual([409, 'CREATION_ID_REUSED'])
   })
 
   test.each([

@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import { describe, expect, test, vi } from 'vitest'
 import { addPolicyOptions, parseRule, type PolicyOptions, readPolicy } from '../../src/cli/options/policy-options.ts'
 import { addSessionOptions, sessionInput, type SessionOptions } from '../../src/cli/options/session-options.ts'
-import { future, oneOf, pair, past, seconds, wholeNumber } from '../../src/cli/options/values.ts'
+import { future, jobArray, oneOf, pair, past, seconds, wholeNumber } from '../../src/cli/options/values.ts'
 
 describe('options of the retry policy', () => {
   function policyOf(...words: string[]) {
@@ -87,11 +87,19 @@ describe('values of options', () => {
       ['1d', 86_400],
       ['1w', 604_800],
       ['250ms', 0.25],
+      ['1h30m', 5_400],
+      ['1w2d3h4m5s6ms', 788_645.006],
+      ['1d12h', 129_600],
+      ['1.5h30s', 5_430],
+      ['1.1s2ms', 1.102],
     ])('%s', (text, expected) => expect(seconds(text)).toBe(expected))
 
-    test.each(['', '-1', '1 h', '1y', 'h', '1e3', 'Infinity'])('not %j', (text) => {
-      expect(() => seconds(text)).toThrow(InvalidArgumentError)
-    })
+    test.each(['', '-1', '1 h', '1y', 'h', '1e3', 'Infinity', '30m1h', '1h1h', '1h30', '1h 30m', 'h30m'])(
+      'not %j',
+      (text) => {
+        expect(() => seconds(text)).toThrow(InvalidArgumentError)
+      },
+    )
   })
 
   test('times: absolute, or relative to now', () => {
@@ -101,6 +109,57 @@ describe('values of options', () => {
     expect(past('2026-01-31T00:00:00+01:00')).toBe('2026-01-30T23:00:00.000Z')
     vi.useRealTimers()
     for (const text of ['yesterday', '12', '2026-99-01', '']) expect(() => past(text)).toThrow(InvalidArgumentError)
+  })
+
+  describe('days and times that do not exist', () => {
+    test.each(['2027-02-29', '2027-02-30', '2027-04-31T10:00:00Z', '2027-02-30T00:00+01:00', '2100-02-29 08:00'])(
+      '%s is no day',
+      (text) => {
+        expect(() => future(text)).toThrow('no such day')
+        expect(() => past(text)).toThrow('no such day')
+      },
+    )
+
+    test.each(['2027-01-01T24:00', '2027-01-01T12:60Z', '2027-1-1', '2027', '2027-01-01T10:00 CET', '12:00'])(
+      '%s is no time',
+      (text) => expect(() => future(text)).toThrow('neither a time'),
+    )
+
+    test('a time that the clocks skip', () => {
+      vi.stubEnv('TZ', 'Europe/Berlin')
+      expect(() => future('2027-03-28T02:30')).toThrow('the clocks are put forward')
+      expect(future('2027-03-28T03:30')).toBe('2027-03-28T01:30:00.000Z')
+      expect(future('2027-03-28T02:30Z')).toBe('2027-03-28T02:30:00.000Z')
+      vi.unstubAllEnvs()
+    })
+
+    test('the leap days, and days alone', () => {
+      expect(future('2028-02-29')).toBe('2028-02-29T00:00:00.000Z')
+      expect(future('2000-02-29T01:00+0100')).toBe('2000-02-29T00:00:00.000Z')
+    })
+  })
+
+  describe('arrays', () => {
+    test.each([
+      ['3', [3], undefined],
+      ['1..3', [1, 2, 3], undefined],
+      ['1-3', [1, 2, 3], undefined],
+      ['0-30:10', [0, 10, 20, 30], undefined],
+      ['1-10:4', [1, 5, 9], undefined],
+      ['5,1,5,2-3', [5, 1, 2, 3], undefined],
+      ['1-3,20,30-40:5%50', [1, 2, 3, 20, 30, 35, 40], 50],
+      [' 1, 2 % 1 ', [1, 2], 1],
+    ])('%s', (text, numbers, limit) => expect(jobArray(text)).toEqual({ numbers, limit }))
+
+    test.each(['', 'x', '3-1', '1-', '-1', '1-5:0', '1%0', '1%', '1,,2', '1:2', '1-3%2,5', '1..', '1.5'])(
+      'not %j',
+      (text) => expect(() => jobArray(text)).toThrow(InvalidArgumentError),
+    )
+
+    test('the size is limited before the numbers are listed', () => {
+      expect(jobArray('1-100000').numbers).toHaveLength(100_000)
+      expect(() => jobArray('1-999999999999999')).toThrow('at most 100000')
+    })
   })
 
   test('pairs, words, numbers', () => {

@@ -179,6 +179,17 @@ describe('timetables', () => {
     return times
   }
 
+  test('of a restricted day and a restricted weekday, either is enough', () => {
+    const days = next('0 3 13 * FRI', 'UTC', '2026-11-01T00:00Z', 5)
+    expect(days).toEqual(['06', '13', '20', '27'].map((day) => `2026-11-${day}T03:00`).concat('2026-12-04T03:00'))
+    expect(next('0 3 13 * MON', 'UTC', '2026-11-10T00:00Z', 3)).toEqual([
+      '2026-11-13T03:00',
+      '2026-11-16T03:00',
+      '2026-11-23T03:00',
+    ])
+    expect(next('0 3 * * MON#1', 'UTC', '2026-11-10T00:00Z', 2)).toEqual(['2026-12-07T03:00', '2027-01-04T03:00'])
+  })
+
   describe('when clocks go forward', () => {
     test('a time that does not exist comes right after the gap, on the same day', () => {
       // 02:00 to 03:00 is left out on 29 March.

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { DeploymentStatus } from '../../client/node/index.ts'
 import { ofCaller } from '../options/session-options.ts'
-import { act, describedCommand, showFirst } from '../client-command.ts'
+import { act, describedCommand, programAfterDashes, showFirst } from '../client-command.ts'
 import {
   addRolloutOptions,
   addServiceOptions,
@@ -83,15 +83,19 @@ function create(): Command {
     'reprise deployments create web --replicas 3 --health-path /healthz --wait -- node ~/server.js',
     "reprise deployments create api -e MODE=live --cpu 2 --mem 1g -- sh -c 'exec python3 -m http.server $PORT'",
   ])
-    .argument('<name>', 'lower-case letters, digits and -')
-    .argument('<command...>', 'command to run, after --')
-    .option('-p, --project <project>', 'project')
+    .argument('[name]', 'lower-case letters, digits and -')
+    .argument('[command...]', 'command to run, after --')
+    .option('-p, --project <project>', 'project (default: the only one of the token, or default)')
     .option('--replicas <n>', 'number of healthy replicas (default: 1)', wholeNumber)
     .option('--creation-id <id>', 'idempotency key: repeating it returns the same deployment')
   addRolloutOptions(waitOption(command))
-  return act<CreateOptions>(addServiceOptions(command), async (context, options, [name, ...program]) => {
+  return act<CreateOptions>(addServiceOptions(command), async (context, options, args) => {
     const { project, replicas, creationId } = options
-    const input = { name: name!, project, replicas, creationId, ...rolloutInput(options) }
+    const { names, program } = programAfterDashes(command, args)
+    const [name] = names
+    if (name === undefined) throw new UsageError('Give the name of the deployment before --.')
+    if (program.length === 0) throw new UsageError('Give the command after --.')
+    const input = { name, project, replicas, creationId, ...rolloutInput(options) }
     const { deployment, created } = await context.client.createDeployment({
       ...input,
       ...serviceInput(options, []),
@@ -143,14 +147,14 @@ function update(): Command {
   )
     .argument('<deployment>', DEPLOYMENT_ARGUMENT)
     .argument('[command...]', 'new command to run, after --')
-  return act<ServiceOptions & Waiting>(
-    addServiceOptions(waitOption(command)),
-    async (context, options, [text, ...program]) => {
-      const deploymentId = await findDeployment(context.client, text!)
-      const deployment = await context.client.updateDeployment({ deploymentId, ...serviceInput(options, program) })
-      return settle(context, options, deployment)
-    },
-  )
+  return act<ServiceOptions & Waiting>(addServiceOptions(waitOption(command)), async (context, options, args) => {
+    const { names, program } = programAfterDashes(command, args)
+    const [text] = names
+    if (text === undefined) throw new UsageError('Give the name of the deployment before --.')
+    const deploymentId = await findDeployment(context.client, text)
+    const deployment = await context.client.updateDeployment({ deploymentId, ...serviceInput(options, program) })
+    return settle(context, options, deployment)
+  })
 }
 
 function destroy(): Command {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { IntrospectionQuery } from 'graphql'
 import * as operations from '../../client/operations.generated.ts'
 import { type Client, ForbiddenError, type FoundServer, readEnvironment } from '../../client/node/index.ts'
-import { duration } from '../output/format.ts'
+import { duration, tokenScope } from '../output/format.ts'
 import { tokenOrigin } from '../present-error.ts'
 import { takeAll } from '../client-command.ts'
 import { checkContainerEngine, type Finding } from './container-engine.ts'
@@ -179,7 +179,7 @@ async function checkToken({ client, server }: Subject): Promise<Finding> {
     const origin = tokenOrigin(server)
     if (!viewer) return { what, state: 'warning', found: `${origin} is valid, but it is not in the database` }
     const end = viewer.expiresAt ? `, until ${viewer.expiresAt}` : ''
-    const where = viewer.project?.name ?? 'the whole cluster'
+    const where = tokenScope(viewer)
     return { what, state: 'ok', found: `${viewer.name}, ${viewer.role} of ${where}${end} (${origin})` }
   } catch (error) {
     const denied = error instanceof ForbiddenError

@@ -1,7 +1,9 @@
 import { ofCaller, sessionInput, type SessionOptions } from '../options/session-options.ts'
 import { UsageError } from '../present-error.ts'
 import { type Job, readJobs } from './read-jobs.ts'
+import { randomUUID } from 'node:crypto'
 import { basename } from 'node:path'
+import type { JobArray } from '../options/values.ts'
 import type { CreateSessionInput } from '../../client/node/index.ts'
 
 /**
@@ -17,7 +19,7 @@ export async function planJobs(
   if (file === undefined && command.length === 0)
     throw new UsageError('Give the command after --, or a --file of jobs.')
   if (file === undefined && array === undefined) return undefined
-  const jobs = file === undefined ? [{ place: '--array', fields: {}, numbers: undefined }] : await readJobs(file)
+  const jobs = file === undefined ? [{ place: '--array', fields: {}, array: undefined }] : await readJobs(file)
   const given = sessionInput(options, command)
   const stated = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   return expandJobs(jobs, stated, array)
@@ -38,12 +40,17 @@ export interface PlannedSession {
 function expandJobs(
   jobs: readonly Job[],
   options: Partial<CreateSessionInput>,
-  arrayOfOptions: readonly number[] | undefined,
+  arrayOfOptions: JobArray | undefined,
 ): PlannedSession[] {
-  const all = jobs.flatMap(({ place, fields, numbers = arrayOfOptions }) => {
+  const all = jobs.flatMap(({ place, fields, array = arrayOfOptions }, at) => {
     const template = { ...together(options, fields), creationId: fields.creationId }
-    if (!numbers) return [{ place, input: template }]
-    return numbers.map((number) => ({ place: `${place}[${number}]`, input: numbered(template, number) }))
+    if (!array) return [{ place, input: template }]
+    const creationId = fields.creationId ?? (options.creationId && `${options.creationId}-${at + 1}`)
+    const limit = array.limit === undefined ? {} : concurrencyOf(place, { ...template, creationId }, array.limit)
+    return array.numbers.map((number) => ({
+      place: `${place}[${number}]`,
+      input: { ...limit, ...numbered(template, number) },
+    }))
   })
   return all.map(({ place, input }, at) => {
     const { command, creationId = options.creationId && `${options.creationId}-${at + 1}` } = input
@@ -54,6 +61,17 @@ function expandJobs(
     const program = input.codeSha256 == null ? ofCaller(command) : [...command]
     return { place, input: { ...input, name, command: program, creationId } }
   })
+}
+
+/**
+ * Returns the fields because of which at most `limit` sessions of an array run at a time: they share a concurrency key,
+ * unless the job has its own. It follows from the creation id, so that a repeated command asks for the same sessions.
+ */
+function concurrencyOf(place: string, job: Partial<CreateSessionInput>, limit: number) {
+  const { concurrencyLimit, creationId } = job
+  if (concurrencyLimit != null)
+    throw new UsageError(`${place}: give either a limit after % or a concurrency limit, not both.`)
+  return { concurrencyKey: creationId ?? `array-${randomUUID()}`, concurrencyLimit: limit }
 }
 
 function together(options: Partial<CreateSessionInput>, fields: Partial<CreateSessionInput>) {

@@ -3,16 +3,16 @@ import type { CreateSessionInput } from '../../client/node/index.ts'
 import { messageOf } from '../../observability/error-message.ts'
 import { SESSION_INPUT_FIELDS } from '../options/api-enums.generated.ts'
 import { mounts } from '../options/session-options.ts'
-import { arrayNumbers, future, seconds } from '../options/values.ts'
+import { future, type JobArray, jobArray, seconds } from '../options/values.ts'
 import { UsageError } from '../present-error.ts'
 
-/** A job in a file: fields of `CreateSessionInput`, and the number of sessions to create from it. */
+/** A job in a file: fields of `CreateSessionInput`, and the array of sessions to create from it. */
 export interface Job {
   /** Position in the file, for messages. */
   place: string
   fields: Partial<CreateSessionInput>
   /** Numbers that replace `{i}`; undefined for a single session, in which `{i}` is kept. */
-  numbers: readonly number[] | undefined
+  array: JobArray | undefined
 }
 
 type Entry = Readonly<Record<string, unknown>>
@@ -51,12 +51,22 @@ function parserOf(name: string): Parse | undefined {
   return FIELDS[field] ?? TYPES[SESSION_INPUT_FIELDS[field]] ?? asItIs
 }
 
-/**
- * Reads the jobs of a file, as JSON Lines or YAML depending on its name; `-` is standard input with JSON Lines. @throws
- * UsageError
- */
+/** Reads the jobs of a file. @throws UsageError */
 export async function readJobs(path: string): Promise<Job[]> {
-  const told = (error: unknown) => new UsageError(`--file ${path}: ${messageOf(error)}`)
+  return (await readEntries(path, { source: `--file ${path}`, what: 'jobs' })).map(({ place, value }) =>
+    jobOf(value, `${path}:${place}`),
+  )
+}
+
+/**
+ * Reads the entries of a file, as JSON Lines or YAML depending on its name; `-` is standard input with JSON Lines.
+ * @throws UsageError that begins with `source`
+ */
+export async function readEntries(
+  path: string,
+  { source: from, what }: { source: string; what: string },
+): Promise<PlacedEntry[]> {
+  const told = (error: unknown) => new UsageError(`${from}: ${messageOf(error)}`)
   let source: string
   try {
     source = readFileSync(path === '-' ? 0 : path, 'utf8')
@@ -65,19 +75,19 @@ export async function readJobs(path: string): Promise<Job[]> {
   }
   const read = /\.ya?ml$/i.test(path) ? yamlEntries : jsonEntries
   const found = await read(source).catch((error: unknown) => Promise.reject(told(error)))
-  if (found.length === 0) throw told(new Error('it has no jobs'))
-  return found.map(({ place, value }) => jobOf(value, `${path}:${place}`))
+  if (found.length === 0) throw told(new Error(`it has no ${what}`))
+  return found
 }
 
-interface Placed {
+export interface PlacedEntry {
   /** Number of the line or of the entry. */
   place: number
   value: unknown
 }
 
-async function jsonEntries(source: string): Promise<Placed[]> {
+async function jsonEntries(source: string): Promise<PlacedEntry[]> {
   if (/^\s*\[/.test(source)) return (JSON.parse(source) as unknown[]).map((value, at) => ({ place: at + 1, value }))
-  return source.split('\n').flatMap((line, at): Placed[] => {
+  return source.split('\n').flatMap((line, at): PlacedEntry[] => {
     if (line.trim() === '') return []
     try {
       return [{ place: at + 1, value: JSON.parse(line) as unknown }]
@@ -88,7 +98,7 @@ async function jsonEntries(source: string): Promise<Placed[]> {
 }
 
 /** Reads a list of jobs, or documents of one job each. */
-async function yamlEntries(source: string): Promise<Placed[]> {
+async function yamlEntries(source: string): Promise<PlacedEntry[]> {
   const { parseAllDocuments } = await import('yaml')
   const values = [...parseAllDocuments(source)].flatMap((document) => {
     const [error] = 'errors' in document ? document.errors : []
@@ -109,18 +119,13 @@ function jobOf(value: unknown, place: string): Job {
         throw new Error(`there is no field ${name}, but ${Object.keys(SESSION_INPUT_FIELDS).join(', ')} and array`)
       fields[name] = parse(content)
     }
-    return {
-      place,
-      fields,
-      numbers:
-        array === undefined ? undefined : arrayNumbers(typeof array === 'string' ? array : JSON.stringify(array)),
-    }
+    return { place, fields, array: array === undefined ? undefined : jobArray(String(array)) }
   } catch (error) {
     throw new UsageError(`${place}: ${messageOf(error)}`)
   }
 }
 
-function isEntry(value: unknown): value is Entry {
+export function isEntry(value: unknown): value is Entry {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

@@ -23,6 +23,8 @@ export interface FilterOptions {
   withLabel?: [string, string][]
   label?: [string, string][]
   inProject?: string
+  ofUser?: string
+  mine?: boolean
   filter?: SessionFilter
   since?: string
   before?: string
@@ -57,6 +59,8 @@ export function addFilterOptions(
     .option('--with-label <key=value>', 'with this label; may be repeated', pairs)
     .option('-l, --label <key=value>', 'the same as --with-label', pairs)
     .option('--in-project <project>', 'in this project')
+    .option('--of-user <user>', 'of this user')
+    .option('--mine', 'of the user of the token in use')
     .option('--filter <json>', 'that match this `SessionFilter` of the GraphQL API, too', filterOf)
     .option(times.since, 'created since this time, or a duration ago like 2h', past)
     .option(times.before, 'created before this time', past)
@@ -84,6 +88,7 @@ export function readFilter(options: FilterOptions): SessionFilter | undefined {
     retryCount: options.retryCount,
     maxRetries: options.maxRetries,
     project: options.inProject,
+    user: options.ofUser,
     name: withName?.endsWith('*') ? { startsWith: withName.slice(0, -1) } : withName && { equals: withName },
     label: labels[0],
     createdAt: Object.keys(createdAt).length > 0 ? createdAt : undefined,

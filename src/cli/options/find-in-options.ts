@@ -2,6 +2,7 @@ import type { Client, CreateSessionInput, SessionFilter } from '../../client/nod
 import { type FilterOptions, readFilter } from './filter-options.ts'
 import type { AgentOptions } from './session-options.ts'
 import { findAgent, findAgents, findChain, findSession, findSessions } from '../find.ts'
+import { UsageError } from '../present-error.ts'
 
 /** Creates the filter from options, with the ids of the named objects. @throws NotFoundError, UsageError */
 export async function findFilter(client: Client, options: FilterOptions): Promise<SessionFilter | undefined> {
@@ -11,7 +12,20 @@ export async function findFilter(client: Client, options: FilterOptions): Promis
     chain: chain && (await findChain(client, chain)),
     parent: parent && (await findSession(client, parent)),
     onAgent: onAgent && (await findAgent(client, onAgent)),
+    ofUser: await findUser(client, options),
   })
+}
+
+/** Returns the name of the user whose work is meant; undefined if anybody's is. @throws UsageError */
+export async function findUser(
+  client: Client,
+  { ofUser, mine = false }: { ofUser?: string; mine?: boolean },
+): Promise<string | undefined> {
+  if (!mine) return ofUser
+  if (ofUser !== undefined) throw new UsageError('Give either --mine or --of-user.')
+  const viewer = await client.viewer()
+  if (viewer?.user) return viewer.user.name
+  throw new UsageError(`The token ${viewer?.name ?? ''} has no user, so nothing is yours: --of-user names one.`)
 }
 
 /** Replaces names of agents and sessions in options by ids. @throws NotFoundError, UsageError */

@@ -5,7 +5,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import type { ClusterMode, CreateSessionInput, MountInput, SessionType } from '../../client/node/index.ts'
 import { collect } from '../client-command.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from './policy-options.ts'
-import { arrayNumbers, choice, decimal, future, pair, pairs, seconds, wholeNumber } from './values.ts'
+import { choice, decimal, future, type JobArray, jobArray, pair, pairs, seconds, wholeNumber } from './values.ts'
 import { API_ENUMS } from './api-enums.generated.ts'
 
 export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions {
@@ -31,8 +31,7 @@ export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions
   upload?: string[]
   /** SHA-256 of the archive of these files, once it is uploaded. */
   codeSha256?: string
-  /** Numbers of an array. */
-  array?: number[]
+  array?: JobArray
 }
 
 /** Options that a resubmission may override, too. */
@@ -105,7 +104,7 @@ export function addTemplateOptions(command: Command): Command {
   command
     .optionsGroup('Session:')
     .option('-n, --name <name>', 'name of the session (default: the name of the program)')
-    .option('-p, --project <project>', 'project')
+    .option('-p, --project <project>', 'project (default: the only one of the token, or default)')
   return addMountOption(addUploadOption(addAgentOptions(addSpecOptions(command))))
     .option('--agent-label <key=value>', 'label that an agent must have; may be repeated', pairs)
     .option('--executor-option <key=value>', 'executor option, like partition=gpu; may be repeated', pairs)
@@ -133,9 +132,9 @@ export function addSessionOptions(command: Command): Command {
       'sessions as JSON Lines or YAML, `-` for standard input; options apply to fields that it leaves out',
     )
     .option(
-      '--array <range>',
-      'one session for each number of the range, like 1..100; {i} is replaced by the number',
-      arrayNumbers,
+      '--array <numbers>',
+      'one session for each number, like 1-100, 1,5,9 or 0-90:10; {i} is replaced by it; %4: at most 4 run at a time',
+      jobArray,
     )
   return addPolicyOptions(command)
 }

@@ -27,22 +27,58 @@ export function range(text: string): { min: number | null; max: number | null } 
 }
 
 const ARRAY_MAX = 100_000
+const ARRAY_PART = /^(\d{1,15})(?:(?:-|\.\.)(\d{1,15})(?::(\d{1,15}))?)?$/
 
-/** Parses `1..100`, ends included. @throws InvalidArgumentError */
-export function arrayNumbers(given: string): number[] {
-  const { min, max } = range(given)
-  if (min === null || max === null || max < min) throw new InvalidArgumentError('It is not an array, like 1..100.')
-  if (max - min >= ARRAY_MAX) throw new InvalidArgumentError(`An array has at most ${ARRAY_MAX} sessions.`)
-  return Array.from({ length: max - min + 1 }, (_, at) => min + at)
+/** The numbers of an array, and how many of its sessions run at a time. */
+export interface JobArray {
+  numbers: readonly number[]
+  /** Undefined: as many as find a place. */
+  limit: number | undefined
 }
 
-const UNITS = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 } as const
+/**
+ * Parses the numbers of an array as Slurm does: `1-100` or `1..100`, ends included; lists, `1,5,9`; steps, `1-9:2`; and
+ * a limit of sessions that run at a time, `%4`. A number that is named twice counts once.
+ * @throws InvalidArgumentError
+ */
+export function jobArray(given: string): JobArray {
+  const [, list, limit] = /^([^%]*)(?:%(\d{1,9}))?$/.exec(given.replaceAll(/\s+/g, '')) ?? []
+  const parts = list?.split(',').map((part) => ARRAY_PART.exec(part))
+  if (!parts?.every((part) => part !== null)) {
+    throw new InvalidArgumentError('It is not an array, like 1-100, 1,5,9, 0-90:10 or 1-100%4.')
+  }
+  if (limit !== undefined && Number(limit) === 0) throw new InvalidArgumentError('The limit after % is at least 1.')
+  const numbers = new Set<number>()
+  for (const [part, low, high = low, step = '1'] of parts) {
+    const [from, to, by] = [Number(low), Number(high), Number(step)]
+    if (to < from) throw new InvalidArgumentError(`In ${part}, the last number is less than the first.`)
+    if (by === 0) throw new InvalidArgumentError(`In ${part}, the step is 0.`)
+    for (let number = from; number <= to; number += by) {
+      numbers.add(number)
+      if (numbers.size > ARRAY_MAX) throw new InvalidArgumentError(`An array has at most ${ARRAY_MAX} sessions.`)
+    }
+  }
+  return { numbers: [...numbers], limit: limit === undefined ? undefined : Number(limit) }
+}
 
-/** Parses `90`, `90s`, `1.5m`, `2h` or `1d` to seconds. */
+/** From the longest to the shortest, which is the order in a compound duration. */
+const UNITS = { w: 604_800, d: 86_400, h: 3_600, m: 60, s: 1, ms: 0.001 } as const
+const DURATION = new RegExp(
+  `^${Object.keys(UNITS)
+    .map((unit) => `(?:(\\d+(?:\\.\\d+)?)${unit})?`)
+    .join('')}$`,
+)
+
+/** Parses `90`, `90s`, `1.5m`, `2h`, `1d` or `1h30m` to seconds. */
 export function seconds(text: string): number {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?$/.exec(text)
-  if (!match) throw new InvalidArgumentError('It is not a duration, like 30, 90s, 5m, 2h or 1d.')
-  return Number(match[1]) * UNITS[(match[2] ?? 's') as keyof typeof UNITS]
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text)
+  const [, ...amounts] = DURATION.exec(text) ?? []
+  if (amounts.every((amount) => amount === undefined)) {
+    throw new InvalidArgumentError('It is not a duration, like 30, 90s, 5m, 2h, 1d or 1h30m.')
+  }
+  const sum = Object.values(UNITS).reduce((total, unit, at) => total + Number(amounts[at] ?? 0) * unit, 0)
+  // Sums of binary fractions have a rest: 1.1 + 0.002 is not 1.102.
+  return Number(sum.toFixed(6))
 }
 
 /** A word for null: commander replaces a parsed null by an empty text, so null is set later. */
@@ -68,12 +104,31 @@ export function future(text: string): string {
 }
 
 function moment(text: string, sign: 1 | -1): string {
-  if (/^\d+(\.\d+)?[a-z]+$/.test(text)) return new Date(Date.now() + sign * seconds(text) * 1000).toISOString()
+  if (/^\d/.test(text) && /[a-z]$/.test(text)) return new Date(Date.now() + sign * seconds(text) * 1000).toISOString()
+  const time = /^\d{4}-\d\d-\d\d(?:[T ](?:[01]\d|2[0-3]):\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/i.exec(text)
   const date = new Date(text)
-  if (!/^\d{4}-/.test(text) || Number.isNaN(date.getTime())) {
-    throw new InvalidArgumentError('It is neither a time, like 2026-11-21T12:00:00Z, nor a duration, like 2h.')
+  if (!time || Number.isNaN(date.getTime())) {
+    throw new InvalidArgumentError('It is neither a time, like 2026-11-21T12:00:00Z, nor a duration, like 2h or 1h30m.')
+  }
+  if (!isOnCalendar(text)) throw new InvalidArgumentError('There is no such day in the calendar.')
+  if (text.length > DAY_LENGTH && time[1] === undefined && !isOnClock(text, date)) {
+    throw new InvalidArgumentError('This time does not exist here: the clocks are put forward.')
   }
   return date.toISOString()
+}
+
+const DAY_LENGTH = 'YYYY-MM-DD'.length
+
+/** Whether the month has this day: `Date` takes February 30 for March 2. */
+function isOnCalendar(text: string): boolean {
+  const day = text.slice(0, DAY_LENGTH)
+  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
+}
+
+/** Whether the local clock shows this time on its day. */
+function isOnClock(text: string, date: Date): boolean {
+  const shown = [date.getHours(), date.getMinutes()].map((part) => String(part).padStart(2, '0')).join(':')
+  return text.slice(DAY_LENGTH + 1).startsWith(shown)
 }
 
 /** Parses `name=value`; the value may contain `=`. */

@@ -118,3 +118,16 @@ const SHOWN_LENGTH = '00000000-0000-7000'.length
 export function shortId(id: string, { columns }: Terminal): string {
   return columns === undefined ? id : id.slice(0, SHOWN_LENGTH)
 }
+
+/** Formats where a token has its role: a project, the resource groups of its agents, or everything. */
+export function tokenScope(token: {
+  role: string
+  project: { name: string } | null
+  resourceGroups: readonly string[]
+}): string {
+  const { role, project, resourceGroups } = token
+  if (project !== null) return project.name
+  if (role !== 'AGENT') return 'the whole cluster'
+  if (resourceGroups.length === 0) return 'all resource groups'
+  return `the resource ${resourceGroups.length === 1 ? 'group' : 'groups'} ${resourceGroups.join(', ')}`
+}

@@ -9,6 +9,8 @@ export interface Column<Row> {
   flexible?: true
   /** Whether it is left out only after all columns without this property. */
   kept?: true
+  /** Whether it is left out if no row has a value. */
+  optional?: true
   /**
    * Whether it is an id: a terminal shows only its beginning, long enough to differ from the others. Commands accept
    * the beginning as the id.
@@ -25,9 +27,10 @@ const KEPT_MIN = 20
 /** Formats lines of at most the terminal's width; full lines if there is no terminal. */
 export async function formatTable<Row>(
   rows: readonly Row[],
-  columns: readonly Column<Row>[],
+  given: readonly Column<Row>[],
   terminal: Terminal,
 ): Promise<string> {
+  const columns = given.filter(({ optional, value }) => !optional || rows.some((row) => value(row) != null))
   const whole = rows.map((row) => columns.map(({ value }) => oneLine(String(value(row) ?? '–'))))
   const cells = terminal.columns === undefined ? whole : withShortIds(whole, columns)
   const { width, cut } = await measureFor(cells)

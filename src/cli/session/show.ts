@@ -22,12 +22,20 @@ const SESSION_COLUMNS: readonly Column<SessionSummary>[] = [
   { title: 'OUTCOME', value: outcomeOf, flexible: true, kept: true },
   { title: 'RAN', value: ranFor, align: 'right' },
   { title: 'CREATED', value: ({ createdAt }) => relative(createdAt), align: 'right' },
+  { title: 'USER', value: ({ user }) => user, optional: true, flexible: true },
+  // Most sessions are in the group `default`, which needs no mention.
+  {
+    title: 'GROUP',
+    value: ({ resourceGroup: { name } }) => (name === 'default' ? null : name),
+    optional: true,
+    flexible: true,
+  },
 ]
 
 export function listCommand(): Command {
   const command = describedCommand('list', 'list sessions, newest first', [
     'reprise list --status running,pending',
-    'reprise list --cause oom-killed --since 2h',
+    'reprise list --mine --cause oom-killed --since 2h',
     'reprise list --exit-code 1,137 --reason "No space left"',
     "reprise list --with-name 'nightly*' --limit 500 --json > nightly.json",
   ])
@@ -65,6 +73,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['session', session.sessionId],
       ['name', session.name],
       ['project', session.project.name],
+      ['user', session.user],
       ['attempt', `${retryState.label} (${session.attempt} of the chain${epochOf(session)})`],
       ['status', `${style ? terminal.style(style, status) : status}  ${outcomeOf(session)}`.trimEnd()],
       ['signal', session.exitSignal && `${session.exitSignal.name} (${session.exitSignal.number})`],

@@ -2,6 +2,7 @@ import type { Actor } from '../../store/sql/access/audit.sql.ts'
 import type { Viewer } from '../service-context.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import type { Queryable } from '../../store/database.ts'
+import { readForeignWork } from '../../store/sql/access/tenants.sql.ts'
 import { findOpenAgent } from '../../store/sql/agent/register-agent.sql.ts'
 
 /** The viewer as an actor in the audit log. */
@@ -64,6 +65,42 @@ export function refuseChange(viewer: Viewer): RepriseError | undefined {
   if (mayChange(viewer)) return undefined
   const message = `The token "${viewer.name}" has the role ${viewer.role}, which may not change anything.`
   return new RepriseError('FORBIDDEN', message)
+}
+
+/** Whether the token ends only the work of its user, unless its project allows more. */
+export function endsOnlyOwnWork({ role }: Pick<Viewer, 'role'>): boolean {
+  return role === 'MEMBER'
+}
+
+/**
+ * Finds the sessions or deployments among these that the viewer may not end, because they are the work of others: a
+ * MEMBER ends only the work of its user, or, without a user, work that has no user, unless its project allows more.
+ */
+export async function refuseForeignWork(
+  { db, viewer }: { db: Queryable; viewer: Pick<Viewer, 'role' | 'projectId' | 'userId'> },
+  what: 'session' | 'deployment',
+  ids: readonly string[],
+): Promise<Map<string, RepriseError>> {
+  const { projectId, userId } = viewer
+  if (!endsOnlyOwnWork(viewer) || projectId === null || ids.length === 0) return new Map()
+  const found = await readForeignWork(db, `${what}s`, { ids, projectId, userId })
+  return new Map(
+    found.map(({ id, owner, project }) => {
+      const whose = owner === null ? 'has no user' : `is the work of ${owner}`
+      const message = `${what} ${id} ${whose}, and members of ${project} end only their own work; an administrator can end it, or allow it with \`reprise projects update ${project} --members-end all\``
+      return [id, new RepriseError('FORBIDDEN', message)]
+    }),
+  )
+}
+
+/** @throws RepriseError FORBIDDEN */
+export async function assertMayEnd(
+  context: { db: Queryable; viewer: Pick<Viewer, 'role' | 'projectId' | 'userId'> },
+  what: 'session' | 'deployment',
+  id: string,
+): Promise<void> {
+  const refusal = (await refuseForeignWork(context, what, [id])).get(id)
+  if (refusal) throw refusal
 }
 
 /**

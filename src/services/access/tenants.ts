@@ -2,10 +2,21 @@ import type { ServiceContext, Viewer } from '../service-context.ts'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { RepriseError } from '../../domain/errors.ts'
-import { addDomain, addProject, addUser, setMember } from '../../store/sql/access/tenants.sql.ts'
+import {
+  addDomain,
+  addProject,
+  addUser,
+  deleteUserRow,
+  readOwnProjects,
+  readProjectNames,
+  setMember,
+  updateProjectRow,
+} from '../../store/sql/access/tenants.sql.ts'
 import { actorOf, assertMayAdminister, requireIsolation } from './authorize.ts'
 import { entityName } from '../input/input-fields.ts'
-import { parseInput } from '../input/parse-input.ts'
+import { inputError, parseInput, refuseInput } from '../input/parse-input.ts'
+import { NAME_LENGTH_MAX } from '../../domain/limits.ts'
+import type { Queryable } from '../../store/database.ts'
 
 /** The part of a `where` that restricts a viewer to its project. Every read for a viewer uses it. */
 export function projectScope({ projectId }: Viewer): { projectId?: string } {
@@ -15,6 +26,51 @@ export function projectScope({ projectId }: Viewer): { projectId?: string } {
 /** The same restriction for reads of projects. */
 export function ownProject({ projectId }: Viewer): { id?: string } {
   return projectId === null ? {} : { id: projectId }
+}
+
+/**
+ * Adds the project to inputs that name none: the only one that the token sees or, if it sees all, the only one that its
+ * user is a member of. Without such a project the input keeps its default. Several are an error of the input.
+ */
+export async function fillProjects<Input>(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  inputs: readonly Input[],
+): Promise<(Input | RepriseError)[]> {
+  if (!inputs.some(namesNoProject)) return [...inputs]
+  const [project, ...others] = await readOwnProjects(db, viewer)
+  if (project === undefined) return [...inputs]
+  const message = `must be given: you are a member of ${[project, ...others].join(', ')}`
+  const ambiguous = inputError([{ path: 'project', message }])
+  return inputs.map((input) => {
+    if (!namesNoProject(input)) return input
+    return others.length > 0 ? ambiguous : { ...input, project }
+  })
+}
+
+/** The same for one input. @throws RepriseError VALIDATION_FAILED */
+export async function fillProject<Input>(context: Pick<ServiceContext, 'db' | 'viewer'>, input: Input): Promise<Input> {
+  const [filled] = await fillProjects(context, [input])
+  if (filled instanceof RepriseError) throw filled
+  return filled!
+}
+
+/** Whether it is an object without a project; what is no object at all is refused later. */
+function namesNoProject(input: unknown): boolean {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return false
+  return !('project' in input) || input.project === null || input.project === undefined
+}
+
+const NAMED_PROJECTS = 5
+
+/** Creates the error for a project that the viewer does not see; it names those that the viewer sees. */
+export async function projectNotFound(
+  { db, viewer }: { db: Queryable; viewer: Pick<Viewer, 'projectId'> },
+  name: string,
+): Promise<RepriseError> {
+  const names = await readProjectNames(db, viewer.projectId, NAMED_PROJECTS + 1)
+  const shown = [...names.slice(0, NAMED_PROJECTS), ...(names.length > NAMED_PROJECTS ? ['…'] : [])].join(', ')
+  const message = `no project ${name.slice(0, NAME_LENGTH_MAX)}; ${names.length === 1 ? 'yours is' : 'there are'} ${shown}`
+  return new RepriseError('PROJECT_NOT_FOUND', message)
 }
 
 const named = z.strictObject({ name: entityName })
@@ -29,11 +85,48 @@ export async function createDomain(context: ServiceContext, input: CreateNamedIn
 }
 
 /**
- * Creates a user: a person whose sessions can be limited and who can own tokens.
+ * Creates a user: a person whose sessions can be limited and who can own tokens. A deleted user of this name comes back
+ * without memberships and tokens, and owns the old sessions.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, NAME_TAKEN
  */
 export async function createUser(context: ServiceContext, input: CreateNamedInput): Promise<{ id: string }> {
-  return create(context, 'user', parsed(context, named, input), addUser)
+  const { name } = parsed(context, named, input)
+  const id = await addUser(context.db, { id: uuidv7(), name, actor: actorOf(context.viewer) })
+  if (id !== undefined) return { id }
+  throw new RepriseError('NAME_TAKEN', `there is a user ${name} already`)
+}
+
+/**
+ * Deletes a user: its memberships end and its tokens are revoked, on every server within a few seconds. Its sessions
+ * stay and continue.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, USER_NOT_FOUND
+ */
+export async function deleteUser(context: ServiceContext, input: CreateNamedInput): Promise<{ id: string }> {
+  const { db, viewer } = context
+  const { name } = parsed(context, named, input)
+  return db.transaction(async (tx) => {
+    const id = await deleteUserRow(tx, name, actorOf(viewer))
+    if (id === undefined) throw new RepriseError('USER_NOT_FOUND', `no user ${name}`)
+    if (id === viewer.userId) refuseInput([{ path: 'name', message: 'You cannot delete yourself: use another token' }])
+    return { id }
+  })
+}
+
+const projectChange = named.extend({ membersEndAll: z.boolean() })
+
+/**
+ * Changes whether the members of a project may end the work of others; for the administrators of the project.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND
+ */
+export async function updateProject(
+  { db, viewer }: ServiceContext,
+  input: z.input<typeof projectChange>,
+): Promise<{ id: string }> {
+  assertMayAdminister(viewer, 'PROJECT')
+  const change = parseInput(projectChange, input)
+  const id = await updateProjectRow(db, change, { visibleProjectId: viewer.projectId, actor: actorOf(viewer) })
+  if (id === undefined) throw await projectNotFound({ db, viewer }, change.name)
+  return { id }
 }
 
 /**
@@ -81,7 +174,7 @@ function parsed<Schema extends z.ZodType>(context: ServiceContext, shape: Schema
 
 async function create(
   { db, viewer }: ServiceContext,
-  kind: 'domain' | 'project' | 'user',
+  kind: 'domain' | 'project',
   { name }: { name: string },
   add: typeof addDomain,
 ): Promise<{ id: string }> {

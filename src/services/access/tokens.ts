@@ -18,6 +18,7 @@ import { readNow } from '../../store/sql/server.sql.ts'
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'
 import { findScopeId } from '../../store/sql/retry/retry-defaults.sql.ts'
 import { actorOf, assertMayAdminister, requireIsolation } from './authorize.ts'
+import { fillProject } from './tenants.ts'
 import { refuseInput } from '../input/parse-input.ts'
 import { mayBeName } from '../input/input-fields.ts'
 import { readFile, rm } from 'node:fs/promises'
@@ -113,18 +114,21 @@ interface CreatedToken {
 }
 
 /**
- * Creates a token. Only for administrators; those of one project create tokens for that project only.
+ * Creates a token. Only for administrators; those of one project create tokens for that project only, and need not name
+ * it for a MEMBER or a VIEWER.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, USER_NOT_FOUND, ISOLATION_REQUIRED
  */
 export async function createToken(context: ServiceContext, input: CreateTokenInput): Promise<CreatedToken> {
   const { db, viewer } = context
-  const { name, role, project = null, user = null, resourceGroups = null, expiresAt = null } = input
+  const ofProject = viewer.projectId !== null && needsProject(input.role)
+  const given = ofProject ? await fillProject(context, input) : input
+  const { name, role, project = null, user = null, resourceGroups = null, expiresAt = null } = given
   assertMayAdminister(viewer, project === null ? 'CLUSTER' : 'PROJECT')
-  const issues = issuesOf(input)
+  const issues = issuesOf(given)
   if (expiresAt !== null && expiresAt <= (await readNow(db))) {
     issues.push({ path: 'expiresAt', message: 'Must lie in the future' })
   }
-  issues.push(...(await groupIssues(context, input)))
+  issues.push(...(await groupIssues(context, given)))
   if (issues.length > 0) refuseInput(issues)
   if (role === 'MEMBER') await requireIsolation(db, 'a token of role MEMBER')
   const projectId = project === null ? null : await findProject(context, project)
@@ -256,6 +260,11 @@ async function findUser(
   return user.id
 }
 
+/** Whether tokens of this role have a project. For other roles, a missing project means all. */
+function needsProject(role: Role): boolean {
+  return role === 'MEMBER' || role === 'VIEWER'
+}
+
 function issuesOf({ name, role, project, user }: CreateTokenInput): ValidationIssue[] {
   const issues: ValidationIssue[] = []
   if (name.trim() === '') issues.push({ path: 'name', message: 'Must not be empty' })
@@ -270,7 +279,7 @@ function issuesOf({ name, role, project, user }: CreateTokenInput): ValidationIs
     })
   }
   if (role === 'AGENT' && user != null) issues.push({ path: 'user', message: 'An agent’s token has no user' })
-  if ((role === 'MEMBER' || role === 'VIEWER') && project == null) {
+  if (needsProject(role) && project == null) {
     issues.push({ path: 'project', message: `A project is required: a ${role} sees exactly one` })
   }
   return issues

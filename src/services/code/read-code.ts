@@ -19,9 +19,9 @@ export async function readUploadedCode(
   store: CodeStore,
   input: CodeInput,
 ): Promise<CodeRow> {
-  const key = await codeKeyOf(context, input)
+  const { project, ...key } = await codeKeyOf(context, input)
   const row = await readCode(context.db, key)
-  if (row === null || !(await store.has(key))) throw codeNotFound(key.sha256, input.project)
+  if (row === null || !(await store.has(key))) throw codeNotFound(key.sha256, project)
   return row
 }
 

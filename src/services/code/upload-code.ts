@@ -7,6 +7,7 @@ import { text } from '../input/input-fields.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'
 import { actorOf, assertMayChange } from '../access/authorize.ts'
+import { fillProject, projectNotFound } from '../access/tenants.ts'
 import { type CodeStore, tooLarge } from './code-store.ts'
 
 /** The SHA-256 of an archive. */
@@ -18,20 +19,20 @@ export const codeSha256 = z
 export interface CodeInput {
   sha256: string
   /** The project's name. */
-  project: string
+  project?: string | undefined
 }
 
-const schema = z.strictObject({ sha256: codeSha256, project: text(NAME_LENGTH_MAX) })
+const schema = z.strictObject({ sha256: codeSha256, project: text(NAME_LENGTH_MAX).default('default') })
 
 /** @throws RepriseError VALIDATION_FAILED, PROJECT_NOT_FOUND */
 export async function codeKeyOf(
-  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  context: Pick<ServiceContext, 'db' | 'viewer'>,
   input: CodeInput,
-): Promise<CodeKey> {
-  const { sha256, project } = parseInput(schema, input)
-  const projectId = await findProject(db, project, viewer.projectId)
-  if (projectId === null) throw new RepriseError('PROJECT_NOT_FOUND', `no project ${project}`)
-  return { projectId, sha256 }
+): Promise<CodeKey & { project: string }> {
+  const { sha256, project } = parseInput(schema, await fillProject(context, input))
+  const projectId = await findProject(context.db, project, context.viewer.projectId)
+  if (projectId === null) throw await projectNotFound(context, project)
+  return { projectId, sha256, project }
 }
 
 export function codeNotFound(sha256: string, project: string): RepriseError {
@@ -59,12 +60,12 @@ export async function uploadCode(
   const { db, viewer, log } = context
   assertMayChange(viewer)
   const { bytes, source, ...asked } = input
-  const key = await codeKeyOf(context, asked)
+  const { project, ...key } = await codeKeyOf(context, asked)
   if (bytes !== null && bytes > store.bytesMax) throw tooLarge(store.bytesMax)
   await using received = await store.receive(source, key)
   const uploaded = await db.transaction(async (tx) => {
     const others = await lockCode(tx, key)
-    if (others + received.bytes > store.projectBytesMax) throw full(asked.project, others, store.projectBytesMax)
+    if (others + received.bytes > store.projectBytesMax) throw full(project, others, store.projectBytesMax)
     const created = (await readCode(tx, key)) === null
     await received.keep()
     const { bytes: size, files } = received

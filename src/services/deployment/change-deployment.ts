@@ -9,7 +9,7 @@ import {
   scaleDeploymentRow,
 } from '../../store/sql/deployment/change-deployment.sql.ts'
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'
-import { actorOf, assertMayChange } from '../access/authorize.ts'
+import { actorOf, assertMayChange, assertMayEnd } from '../access/authorize.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { environFault } from '../../domain/session/session-spec.ts'
@@ -167,6 +167,7 @@ export async function destroyDeployment(
     if (status === 'DESTROYED')
       throw new RepriseError('DEPLOYMENT_DESTROYED', `deployment ${id} has already been destroyed`)
     if (status === 'DESTROYING') return undefined
+    await assertMayEnd({ db: tx, viewer }, 'deployment', id)
     await destroyDeploymentRow(tx, { id, actor: viewer.name, reason })
     return { reason }
   })

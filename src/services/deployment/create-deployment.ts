@@ -12,6 +12,7 @@ import {
   type NewDeployment,
 } from '../../store/sql/deployment/change-deployment.sql.ts'
 import { actorOf, assertMayChange } from '../access/authorize.ts'
+import { fillProject, projectNotFound } from '../access/tenants.ts'
 import {
   assertHasVolumes,
   assertServes,
@@ -73,13 +74,14 @@ export async function createDeployment(
 ): Promise<CreatedDeployment> {
   const { db, viewer, wake, log } = context
   assertMayChange(viewer)
+  const given = await fillProject(context, input)
   const asked = parseInput(
     createDeploymentSchema,
-    withoutNulls({ ...input, healthCheck: withoutNulls(input.healthCheck) }),
+    withoutNulls({ ...given, healthCheck: withoutNulls(given.healthCheck) }),
   )
   const { name, project, replicas: wanted, minHealthy, maxSurge, creationId, ...spec } = asked
   const projectId = (await readProjectScopes(db, [project], viewer.projectId)).get(project)?.id
-  if (projectId === undefined) throw new RepriseError('PROJECT_NOT_FOUND', `no project ${project}`)
+  if (projectId === undefined) throw await projectNotFound(context, project)
   await assertServes(db, spec.resourceGroup)
   const id = uuidv7()
   const secrets = sealEnviron(context.secrets, spec.secretEnviron)

@@ -19,8 +19,12 @@ export function refuseInput(issues: readonly ValidationIssue[]): never {
 
 /** Builds an error from issues whose messages describe the value at their path. */
 export function inputError(issues: readonly ValidationIssue[]): RepriseError {
-  const faults = issues.map(({ path, message }) => `${path || 'input'}: ${message}`)
-  return new RepriseError('VALIDATION_FAILED', faults.join('; '), issues)
+  return new RepriseError('VALIDATION_FAILED', listIssues(issues), issues)
+}
+
+/** The message of an error that consists of these issues. */
+export function listIssues(issues: readonly ValidationIssue[]): string {
+  return issues.map(({ path, message }) => `${path || 'input'}: ${message}`).join('; ')
 }
 
 /** Builds an error whose message is a complete sentence. */
@@ -28,8 +32,12 @@ export function argumentError(path: string, message: string): RepriseError {
   return new RepriseError('VALIDATION_FAILED', message, [{ path, message }])
 }
 
+/** An unknown field is an issue at its own path. */
 export function issuesOf({ issues }: z.ZodError): ValidationIssue[] {
-  return issues.map(({ path, message }) => ({ path: path.join('.'), message }))
+  return issues.flatMap((issue) => {
+    if (issue.code !== 'unrecognized_keys') return [{ path: issue.path.join('.'), message: issue.message }]
+    return issue.keys.map((key) => ({ path: [...issue.path, key].join('.'), message: 'Unknown field' }))
+  })
 }
 
 /** Moves issues below `name` in the input. */

@@ -49,7 +49,9 @@ export async function readSessionActions(
   const forbidden = refuseChange(viewer)
   if (forbidden) return verdicts(targets, () => forbidden.message)
   const refusals = new Map<SessionAction, Map<string, TargetRefusal>>()
-  for (const action of SESSION_ACTIONS) refusals.set(action, await readRefusals(db, targets, { action, taken: null }))
+  for (const action of SESSION_ACTIONS) {
+    refusals.set(action, await readRefusals({ db, viewer }, targets, { action, taken: null }))
+  }
   return verdicts(targets, ({ id }, action) => refusals.get(action)!.get(id)?.message)
 }
 

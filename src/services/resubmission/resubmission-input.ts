@@ -78,7 +78,7 @@ export interface BulkRequest extends Omit<ParsedResubmission, 'overrides'> {
   overrides: ResubmissionOverrides | TerminationOptions
 }
 
-const overrides = z
+export const overridesSchema = z
   .strictObject({
     resourceSlots: slotAmounts.optional(),
     batchTimeout: batchTimeout.nullable().optional(),
@@ -117,7 +117,7 @@ const bulkSchema = z.strictObject({
 
 const schema = z.strictObject({
   ...selection,
-  overrides: overrides.prefault({}),
+  overrides: overridesSchema.prefault({}),
   includeSucceeded: z.boolean().nullish(),
   includeDependents: z.boolean().nullish(),
 })

@@ -20,7 +20,8 @@ import {
 } from '../../store/sql/resubmission/open-resubmission.sql.ts'
 import type { TerminationOptions } from '../../store/sql/resubmission/open-resubmission.sql.ts'
 import { readGroupScopes } from '../../store/sql/session/creation-scope.sql.ts'
-import { actorOf, assertMayChange } from '../access/authorize.ts'
+import { settleItems } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
+import { actorOf, assertMayChange, refuseForeignWork } from '../access/authorize.ts'
 import { listChainTails } from '../../store/sql/chain/list-chains.sql.ts'
 import { projectScope } from '../access/tenants.ts'
 import { refuseInput } from '../input/parse-input.ts'
@@ -127,7 +128,8 @@ async function open(context: ResubmitContext, record: NewResubmission): Promise<
   const { log, sync } = context
   return context.db.transaction(async (tx) => {
     if (!(await openResubmission(tx, record))) return 'known'
-    const left = record.sessionIds.length - record.repeated.length
+    const refused = await refuseForeign(tx, context, record)
+    const left = record.sessionIds.length - record.repeated.length - refused
     if (left === 0 || left > RESUBMIT_BATCH_SESSIONS_MAX) return 'later'
     const held = {
       ...record,
@@ -136,6 +138,28 @@ async function open(context: ResubmitContext, record: NewResubmission): Promise<
     }
     return runBatch(tx, { log, sync, fenceMarginMs: LEASE.fenceMarginMs }, held)
   })
+}
+
+/**
+ * Refuses at once the sessions of others that the viewer may not end: batches that run in the background do not know
+ * the viewer. Returns how many.
+ */
+async function refuseForeign(
+  tx: Queryable,
+  { viewer }: ResubmitContext,
+  { id, action, sessionIds, repeated }: NewResubmission,
+): Promise<number> {
+  if (action !== 'TERMINATE' && action !== 'CANCEL_RETRY') return 0
+  const foreign = await refuseForeignWork({ db: tx, viewer }, 'session', sessionIds)
+  const counted = new Set(repeated)
+  const items = sessionIds.flatMap((sessionId, position) => {
+    const refusal = counted.has(position) ? undefined : foreign.get(sessionId)
+    if (!refusal) return []
+    const { code, message } = refusal
+    return [{ position, projectId: viewer.projectId, childSessionId: null, code, message }]
+  })
+  if (items.length > 0) await settleItems(tx, id, items)
+  return items.length
 }
 
 function answerKnown(clientKey: string, hash: string, known: { id: string; requestHash: string }) {

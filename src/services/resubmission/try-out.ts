@@ -14,7 +14,8 @@ import {
 } from '../../domain/resubmission.ts'
 import { readFailedChains } from '../../store/sql/resubmission/read-resubmission.sql.ts'
 import { type LockedTarget, readTargets } from '../../store/sql/session/terminate-session.sql.ts'
-import type { ServiceContext } from '../service-context.ts'
+import { refuseForeignWork } from '../access/authorize.ts'
+import type { ServiceContext, Viewer } from '../service-context.ts'
 import type { BulkRequest } from './resubmission-input.ts'
 import type { SessionAction } from '../../domain/session/session-spec.ts'
 import { isTerminal } from '../../domain/session/lifecycle.ts'
@@ -77,7 +78,7 @@ export async function tryOut(
       locked: null,
     })
     const found = sessionIds.flatMap((id) => targets.get(id) ?? [])
-    const refused = await readRefusals(db, found, { action, overrides: given, includeSucceeded, taken })
+    const refused = await readRefusals({ db, viewer }, found, { action, overrides: given, includeSucceeded, taken })
     for (const id of sessionIds) {
       const target = targets.get(id)
       const refusal = target ? refused.get(id) : notFound(id)
@@ -131,13 +132,21 @@ const NO_LOG = { error() {} }
 
 /** Explains which of these sessions would be refused, by the rules of the mutations; the others are missing. */
 export async function readRefusals(
-  db: Queryable,
+  { db, viewer }: { db: Queryable; viewer: Viewer },
   targets: readonly LockedTarget[],
   wanted: Wanted,
 ): Promise<Map<string, TargetRefusal>> {
   if (wanted.action === 'RESUBMIT') return refuseResubmissions(db, targets, wanted)
-  if (wanted.action === 'TERMINATE') return refuseTerminations(db, targets)
-  return refusalsOf(targets, ({ id, retryPhase }) => refusePendingRetry(id, retryPhase))
+  const refused =
+    wanted.action === 'TERMINATE'
+      ? await refuseTerminations(db, targets)
+      : refusalsOf(targets, ({ id, retryPhase }) => refusePendingRetry(id, retryPhase))
+  if (wanted.action === 'RETRY_NOW') return refused
+  const ids = targets.map(({ id }) => id)
+  for (const [id, { code, message }] of await refuseForeignWork({ db, viewer }, 'session', ids)) {
+    refused.set(id, { code, message })
+  }
+  return refused
 }
 
 /** Splits ids into parts that one statement can read. */

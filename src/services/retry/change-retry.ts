@@ -9,7 +9,7 @@ import {
 } from '../../store/sql/retry/change-retry.sql.ts'
 import { requireSessionId } from '../session/read-sessions.ts'
 import type { ServiceContext } from '../service-context.ts'
-import { actorOf, assertMayChange } from '../access/authorize.ts'
+import { actorOf, assertMayChange, assertMayEnd } from '../access/authorize.ts'
 import { overridePolicy } from '../../domain/resubmission.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/stored-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
@@ -45,10 +45,12 @@ export function refusePendingRetry(sessionId: string, phase: RetryPhase | null):
  */
 export async function cancelRetry(context: ServiceContext, input: PendingRetryInput): Promise<{ sessionId: string }> {
   assertMayChange(context.viewer)
+  const target = retryTarget(context, input)
+  await assertMayEnd(context, 'session', input.sessionId)
   requireChanged(
     input,
     await cancelPendingRetry(context.db, {
-      ...retryTarget(context, input),
+      ...target,
       reason: retryCancelledBy(context.viewer.name),
     }),
   )
@@ -97,7 +99,10 @@ export async function updateRetry(context: ServiceContext, input: UpdateRetryInp
     const pending = phase === 'SCHEDULED' || phase === 'HELD'
     requireChanged(input, phase === undefined ? undefined : { sessionId, phase, changed: pending })
     const made = await decideAnew(context, tx, sessionId, given)
-    if (made.phase !== 'SCHEDULED') await wakeDependents(tx, [made.chainId])
+    if (made.phase !== 'SCHEDULED') {
+      await assertMayEnd({ db: tx, viewer }, 'session', sessionId)
+      await wakeDependents(tx, [made.chainId])
+    }
     return made
   })
   if (decision.phase === 'EXHAUSTED') metrics.retries.exhausted.inc({ cause: decision.cause! })

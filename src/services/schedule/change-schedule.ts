@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto'
 import { v7 as uuidv7, validate } from 'uuid'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
-import { REASON_LENGTH_MAX, SCHEDULES_PER_PROJECT_MAX } from '../../domain/limits.ts'
+import { CREATION_ID_LENGTH_MAX, REASON_LENGTH_MAX, SCHEDULES_PER_PROJECT_MAX } from '../../domain/limits.ts'
 import type { Queryable } from '../../store/database.ts'
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'
 import {
@@ -8,15 +9,28 @@ import {
   insertSchedule,
   type LockedSchedule,
   lockSchedule,
+  type KnownSchedule,
   lockScheduleNames,
   pauseScheduleRow,
+  readByCreationId,
+  readScheduleNames,
   resumeScheduleRow,
+  type ScheduleCreation,
   type ScheduleOwner,
   type ScheduleSettings,
   updateScheduleRow,
 } from '../../store/sql/schedule/schedules.sql.ts'
 import { actorOf, assertMayChange } from '../access/authorize.ts'
-import { argumentError, parseInput, refuseInput, withoutNulls } from '../input/parse-input.ts'
+import { text } from '../input/input-fields.ts'
+import {
+  argumentError,
+  canonicalJson,
+  issuesOf as issuesOfSchema,
+  issuesUnder,
+  parseInput,
+  refuseInput,
+  withoutNulls,
+} from '../input/parse-input.ts'
 import type { ServiceContext, Viewer } from '../service-context.ts'
 import type { CreateSessionInput } from '../session/create-session-input.ts'
 import { nextRunAfter } from './make-runs.ts'
@@ -27,28 +41,45 @@ import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
 export interface CreateScheduleInput extends ScheduleSettingsInput {
   session: CreateSessionInput
   paused?: boolean | null
+  /** Idempotency key, unique in the project. */
+  creationId?: string | null
 }
+
+export interface CreatedSchedule {
+  scheduleId: string
+  /** False if the creation id was known: the result is the existing schedule, created with the same input. */
+  created: boolean
+}
+
+/** The creation id of the input of `createSchedule`. */
+export const scheduleCreationId = text(CREATION_ID_LENGTH_MAX)
 
 /**
  * Creates a schedule. Each of its runs creates the session that `createSession` would create from `session`; the
- * session's project is the schedule's.
+ * session's project is the schedule's. A repeated creation id returns the schedule as it is now.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND, NAME_TAKEN,
- * QUOTA_EXCEEDED
+ * CREATION_ID_REUSED, QUOTA_EXCEEDED
  */
 export async function createSchedule(
   context: ServiceContext,
-  { session, paused, ...given }: CreateScheduleInput,
-): Promise<{ scheduleId: string }> {
+  { session, paused, creationId = null, ...given }: CreateScheduleInput,
+): Promise<CreatedSchedule> {
   const { db, viewer, wake, log } = context
   assertMayChange(viewer)
   const parsed = parseScheduleSettings(given)
   const issues = 'issues' in parsed ? [...parsed.issues] : []
   if (paused != null && typeof paused !== 'boolean') issues.push({ path: 'paused', message: 'must be true or false' })
-  const { projectId, ...template } = await parseTemplate(context, session, issues)
+  const key = scheduleCreationId.nullable().safeParse(creationId)
+  if (key.error) issues.push(...issuesUnder('creationId', issuesOfSchema(key.error)))
+  const { projectId, sessionDigest, ...template } = await parseTemplate(context, session, issues)
   if (!('settings' in parsed)) return refuseInput(issues)
   const { settings } = parsed
   const id = uuidv7()
-  await db.transaction(async (tx) => {
+  const creation = creationId === null ? null : { id: creationId, digest: digestOf(settings, paused, sessionDigest) }
+  const known = await db.transaction(async (tx) => {
+    await lockScheduleNames(tx, projectId)
+    const earlier = creation && (await readByCreationId(tx, projectId, creation.id))
+    if (earlier) return sameSchedule(earlier, creation)
     const { count, now } = await takeName(tx, projectId, settings.name)
     if (count >= SCHEDULES_PER_PROJECT_MAX) {
       const message = `the project already has ${SCHEDULES_PER_PROJECT_MAX} schedules, and that is the limit`
@@ -66,13 +97,29 @@ export async function createSchedule(
       anchorAt: now,
       next,
       pausedBy,
+      creation,
     })
     const details = { scheduleId: id, ...settings }
     await recordAudit(tx, { actor: actorOf(viewer), action: 'schedule.create', projectId, details })
+    return null
   })
+  if (known) return known
   wake.wake('run-schedules')
   log.debug({ scheduleId: id, name: settings.name }, 'created a schedule')
-  return { scheduleId: id }
+  return { scheduleId: id, created: true }
+}
+
+/** @throws RepriseError CREATION_ID_REUSED */
+function sameSchedule(known: KnownSchedule, { id, digest }: ScheduleCreation): CreatedSchedule {
+  if (known.creationDigest === digest) return { scheduleId: known.id, created: false }
+  const message = `the creation id ${id} belongs to schedule ${known.id}, which was created with another input`
+  throw new RepriseError('CREATION_ID_REUSED', message)
+}
+
+/** A digest of the input. The schedule may be changed later, so its row cannot be compared. */
+function digestOf(settings: ScheduleSettings, paused: boolean | null | undefined, sessionDigest: string): string {
+  const asked = canonicalJson({ ...settings, paused: paused === true, session: sessionDigest })
+  return createHash('sha256').update(asked).digest('base64url')
 }
 
 /** Missing and null fields stay as they are. `cron` replaces `every`, and the other way round. */
@@ -212,7 +259,8 @@ export async function deleteSchedule(context: ServiceContext, { scheduleId }: Sc
 
 /** @throws RepriseError NAME_TAKEN */
 async function takeName(tx: Queryable, projectId: string, name: string): Promise<{ count: number; now: Date }> {
-  const { taken, ...rest } = await lockScheduleNames(tx, projectId, name)
+  await lockScheduleNames(tx, projectId)
+  const { taken, ...rest } = await readScheduleNames(tx, projectId, name)
   if (taken) throw new RepriseError('NAME_TAKEN', `there is a schedule ${name} in its project already`)
   return rest
 }

@@ -12,8 +12,9 @@ import { cronFault, SCHEDULE_OVERLAPS, timeZoneOf } from '../../domain/schedule.
 import type { ScheduleSettings, ScheduleTemplate } from '../../store/sql/schedule/schedules.sql.ts'
 import { inputError, issuesOf, issuesUnder, refuseInput, withoutNulls } from '../input/parse-input.ts'
 import { text } from '../input/input-fields.ts'
+import { fillProject } from '../access/tenants.ts'
 import type { ServiceContext } from '../service-context.ts'
-import { type CreateSessionInput, parseCreateSession } from '../session/create-session-input.ts'
+import { type CreateSessionInput, inputDigest, parseCreateSession } from '../session/create-session-input.ts'
 import { planFirstAttempt, readPlanScope } from '../session/plan-attempt.ts'
 import { besideOtherFaults } from '../session/session-fields.ts'
 
@@ -76,8 +77,8 @@ export async function parseTemplate(
   context: ServiceContext,
   session: CreateSessionInput,
   otherIssues: readonly ValidationIssue[] = [],
-): Promise<ScheduleTemplate & { projectId: string }> {
-  const given = withoutNulls(session)
+): Promise<ScheduleTemplate & { projectId: string; sessionDigest: string }> {
+  const given = withoutNulls(await fillProject(context, session))
   const parsed = parseCreateSession(given)
   const issues = 'issues' in parsed ? parsed.issues : []
   const own = NOT_OF_RUNS.filter((field) => given?.[field] !== undefined && !isEmptyList(given[field]))
@@ -88,7 +89,8 @@ export async function parseTemplate(
   const planned = planFirstAttempt(parsed.value, scope, context)
   if (planned instanceof RepriseError) throw underSession(planned)
   const { secretEnviron: _, ...template } = given
-  return { projectId: planned.projectId, template, secretEnviron: planned.secretEnviron }
+  const { projectId, secretEnviron } = planned
+  return { projectId, template, secretEnviron, sessionDigest: inputDigest(parsed.value, secretEnviron) }
 }
 
 function isEmptyList(value: unknown): boolean {

@@ -29,7 +29,7 @@ import {
 } from './session-fields.ts'
 import { codeSha256 } from '../code/upload-code.ts'
 import { text } from '../input/input-fields.ts'
-import { canonicalJson, withoutNulls } from '../input/parse-input.ts'
+import { canonicalJson, issuesOf, withoutNulls } from '../input/parse-input.ts'
 
 /** A session as a client gives it. Everything but name and command has a default; null counts as missing. */
 export type CreateSessionInput = Pick<Written, 'name' | 'command'> & {
@@ -95,7 +95,7 @@ function checkConcurrency(
 export function parseCreateSession(input: unknown): { value: ParsedCreateSession } | { issues: ValidationIssue[] } {
   const parsed = createSessionSchema.safeParse(withoutNulls(input))
   if (parsed.success) return { value: withLimit(parsed.data) }
-  return { issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })) }
+  return { issues: issuesOf(parsed.error) }
 }
 
 /** The limit of a concurrency key is 1 unless the client gives one. */

@@ -4,6 +4,7 @@ import { currentSpan } from '../../observability/trace.ts'
 import { type KnownSession, readByCreationId } from '../../store/sql/session/creation-scope.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import { actorOf, assertMayChange } from '../access/authorize.ts'
+import { fillProjects } from '../access/tenants.ts'
 import { type CreateSessionInput, parseCreateSession, type ParsedCreateSession } from './create-session-input.ts'
 import { planFirstAttempt, readPlanScope } from './plan-attempt.ts'
 import { mapInTurns } from '../next-turn.ts'
@@ -44,7 +45,7 @@ export async function createSessions(
   if (inputs.length > CREATE_SESSIONS_MAX) {
     throw argumentError('sessions', `at most ${CREATE_SESSIONS_MAX} sessions in one call`)
   }
-  const parsed = await mapInTurns(inputs, parse)
+  const parsed = await mapInTurns(await fillProjects(context, inputs), parse)
   const values = accepted(parsed)
   const scope = await readPlanScope(context, values)
   const planned = await mapInTurns(parsed, (value) =>
@@ -91,7 +92,8 @@ function accepted<T>(values: readonly (T | RepriseError)[]): T[] {
   return values.filter((value): value is T => !(value instanceof RepriseError))
 }
 
-function parse(input: CreateSessionInput): ParsedCreateSession | RepriseError {
+function parse(input: CreateSessionInput | RepriseError): ParsedCreateSession | RepriseError {
+  if (input instanceof RepriseError) return input
   const parsed = parseCreateSession(input)
   if ('value' in parsed) return parsed.value
   return inputError(parsed.issues)

@@ -22,6 +22,7 @@ import {
 import { useCode } from '../../store/sql/code.sql.ts'
 import { codeNotFound } from '../code/upload-code.ts'
 import { inputDigest, type ParsedCreateSession } from './create-session-input.ts'
+import { projectNotFound } from '../access/tenants.ts'
 import type { ServiceContext, Viewer } from '../service-context.ts'
 import { inputError } from '../input/parse-input.ts'
 import type { SealedVariable } from '../../domain/session/kernel-environment.ts'
@@ -34,6 +35,8 @@ interface PlanScope {
   chains: Map<string, string>
   /** Uploaded code, as `<project's name>/<SHA-256>`. */
   codes: Set<string>
+  /** Errors for projects that do not exist or that the viewer does not see, by name. */
+  missing: Map<string, RepriseError>
 }
 
 export async function readPlanScope(
@@ -61,7 +64,11 @@ export async function readPlanScope(
       viewer.projectId,
     ),
   ])
-  return { projects, groups, chains, codes }
+  const unknown = distinct(values, ({ project }) => (projects.has(project) ? [] : [project]))
+  const missing = await Promise.all(
+    unknown.map(async (name) => [name, await projectNotFound({ db, viewer }, name)] as const),
+  )
+  return { projects, groups, chains, codes, missing: new Map(missing) }
 }
 
 function distinct(values: readonly ParsedCreateSession[], of: (value: ParsedCreateSession) => string[]): string[] {
@@ -75,7 +82,7 @@ export function planFirstAttempt(
   { viewer, secrets }: Pick<ServiceContext, 'viewer' | 'secrets'>,
 ): NewSession | RepriseError {
   const project = scope.projects.get(value.project)
-  if (!project) return new RepriseError('PROJECT_NOT_FOUND', `no project ${value.project}`)
+  if (!project) return scope.missing.get(value.project)!
   const group = scope.groups.get(value.resourceGroup)
   if (!group) return new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${value.resourceGroup}`)
   const issues = groupIssues(value, group)

@@ -18,6 +18,8 @@ export interface SessionFilterInput {
   statusReason?: TextFilterInput | null
   retryPhase?: RetryPhase[] | null
   project?: string | null
+  /** The name of its user. */
+  user?: string | null
   /** The beginning of the id, at least 8 hexadecimal digits. */
   idPrefix?: string | null
   chainId?: string | null
@@ -91,6 +93,7 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
     ...oneOf('exitCode', filter.exitCode),
     ...given('statusReason', textConditions(filter.statusReason, 'filter.statusReason')),
     ...(project != null && { project: { name: project } }),
+    ...(filter.user != null && { user: { name: filter.user } }),
     ...(filter.idPrefix != null && { id: idsBeginningWith(filter.idPrefix, 'filter.idPrefix') }),
     ...(chainId != null && { chainId }),
     ...(parentSessionId != null && { parentSessionId }),

@@ -3,7 +3,7 @@ import { REASON_LENGTH_MAX } from '../../domain/limits.ts'
 import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
 import { isTerminal, type SessionStatus } from '../../domain/session/lifecycle.ts'
 import { terminateSessionRow } from '../../store/sql/session/terminate-session.sql.ts'
-import { actorOf, assertMayChange } from '../access/authorize.ts'
+import { actorOf, assertMayChange, assertMayEnd } from '../access/authorize.ts'
 import { endAttempts } from '../retry/decide-session.ts'
 import { retryCancelledBy } from '../../domain/retry/explain.ts'
 import type { Actor } from '../../store/sql/access/audit.sql.ts'
@@ -41,6 +41,7 @@ export async function terminateSession(
     const message = `must be at most ${REASON_LENGTH_MAX} characters, and ${STORABLE_TEXT}`
     refuseInput([{ path: 'reason', message }])
   }
+  await assertMayEnd(context, 'session', id)
   const order = {
     actor: actorOf(viewer),
     force: input.force ?? false,

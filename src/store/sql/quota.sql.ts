@@ -148,7 +148,7 @@ export async function readQuotas(db: Queryable, keys: readonly QuotaKey[]): Prom
 
 const FIND_SQL = `
 WITH named AS (
-  SELECT 'USER'::quota_scope AS scope, id AS scope_id FROM users WHERE $3 = 'USER' AND name = $4
+  SELECT 'USER'::quota_scope AS scope, id AS scope_id FROM users WHERE $3 = 'USER' AND name = $4 AND deleted_at IS NULL
   UNION ALL SELECT 'PROJECT', id FROM projects WHERE $3 = 'PROJECT' AND name = $4
   UNION ALL SELECT 'DOMAIN', id FROM domains WHERE $3 = 'DOMAIN' AND name = $4
 )

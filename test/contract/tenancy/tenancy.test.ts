@@ -42,6 +42,7 @@ const COMMON: Values = {
   since: '2026-01-01T00:00:00Z',
   Int: 1,
   Float: 1,
+  Boolean: true,
   settings: {},
   policy: {},
 }

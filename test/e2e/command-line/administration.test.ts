@@ -169,6 +169,150 @@ test('tokens are created, used, kept by login and revoked', async () => {
   expect(await viewer('profiles', 'remove', 'lab')).toMatchObject({ status: 0 })
 })
 
+test('what follows -- is the program, and schedules show their next times', async () => {
+  const sessionOf = async (name: string) => JSON.parse((await reprise('schedules', 'info', name, '--json')).stdout)
+  const made = await reprise('schedules', 'create', '--cron', '0 3 1 * *', '--', 'rsync', '-a', 'here', 'there')
+  expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[0-9a-f-]{36}\n$/) })
+  expect(made.stderr.match(/^ {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/gm)).toHaveLength(5)
+  expect(await sessionOf('rsync')).toMatchObject({
+    session: { name: 'rsync', command: ['rsync', '-a', 'here', 'there'] },
+  })
+
+  const named = ['schedules', 'create', 'hourly', '--every', '1h30m', '--creation-id', 'hourly-1', '--', 'rsync', '-a']
+  const [first, again] = [await reprise(...named), await reprise(...named)]
+  expect([first.status, again.status, again.stdout]).toEqual([0, 0, first.stdout])
+  expect(await sessionOf('hourly')).toMatchObject({
+    every: 5_400,
+    session: { name: 'hourly', command: ['rsync', '-a'] },
+  })
+  await reprise('schedules', 'update', 'hourly', '--', 'tar', '-c')
+  expect(await sessionOf('hourly')).toMatchObject({ session: { name: 'hourly', command: ['tar', '-c'] } })
+
+  for (const [words, message] of [
+    ['schedules create nightly --every 1h', 'Give the command after --'],
+    ['schedules update --every 1h -- tar -c', 'Give the name of the schedule before --'],
+    ['deployments create -- tar -c', 'Give the name of the deployment before --'],
+    ['deployments update -- tar -c', 'Give the name of the deployment before --'],
+    ['exec -- tar -c', 'Give the session before --'],
+  ] as const) {
+    const { status, stderr } = await reprise(...words.split(' '))
+    expect([words, status, stderr]).toEqual([words, 2, expect.stringContaining(message)])
+  }
+})
+
+test('the limit of an array is a concurrency key that its sessions share', async () => {
+  const array = ['create', '--array', '1,3-7:2%2', '-n', 'part-{i}', '--creation-id', 'parts', '--', 'true', '{i}']
+  const [first, again] = [await reprise(...array), await reprise(...array)]
+  expect([first.stderr, again.stderr]).toEqual(['4 sessions created\n', '0 sessions created, 4 already existed\n'])
+  const { rows } = await server.db.query(
+    `SELECT name, command[2] AS given, concurrency_key AS key, concurrency_limit AS most FROM sessions
+     WHERE name LIKE 'part-%' ORDER BY id`,
+  )
+  expect(rows).toEqual([1, 3, 5, 7].map((i) => ({ name: `part-${i}`, given: `${i}`, key: 'parts-1', most: 2 })))
+  const twice = await reprise(
+    'create',
+    '--array',
+    '1-2%1',
+    '--concurrency-key',
+    'k',
+    '--concurrency-limit',
+    '3',
+    '--',
+    'a',
+  )
+  expect([twice.status, twice.stderr]).toEqual([2, expect.stringContaining('not both')])
+  const { status, stderr } = await reprise('create', '--starts-at', '2027-02-30', '--', 'true')
+  expect([status, stderr]).toEqual([2, expect.stringContaining('no such day')])
+})
+
+test('a member of one project needs no --project', async () => {
+  await reprise('projects', 'create', 'lab')
+  const { stdout } = await reprise('tokens', 'create', 'ada', '--role', 'member', '-p', 'lab')
+  const member = commandLine({ ...environment, REPRISE_TOKEN: stdout.trim() })
+  await writeFile(join(directory, 'work.sh'), 'true\n')
+  const uploaded = ['--upload', join(directory, 'work.sh'), '--', 'sh', 'work.sh']
+  expect((await member('create', '-n', 'in-lab', ...uploaded)).status).toBe(0)
+  expect((await member('create', '-n', 'in-lab', '--array', '1-2', '--', 'true')).status).toBe(0)
+  expect((await member('schedules', 'create', 'in-lab', '--every', '1h', ...uploaded)).status).toBe(0)
+  expect((await member('deployments', 'create', 'in-lab', '--', 'true')).status).toBe(0)
+  const { rows } = await server.db.query(
+    `SELECT count(*) AS things FROM (SELECT project_id, name FROM sessions UNION ALL SELECT project_id, name FROM schedules
+       UNION ALL SELECT project_id, name FROM deployments) AS things JOIN projects p ON p.id = project_id
+     WHERE things.name = 'in-lab' AND p.name = 'lab'`,
+  )
+  expect(rows).toEqual([{ things: 5 }])
+  const wrong = await member('create', '-p', 'default', '--', 'true')
+  expect([wrong.status, wrong.stderr]).toEqual([3, expect.stringContaining('no project default; yours is lab')])
+})
+
+test('users, members and tokens come from a file, once', async () => {
+  const path = join(directory, 'team.yaml')
+  await reprise('projects', 'create', 'atlas')
+  await writeFile(
+    path,
+    `- user: nina
+  projects: {atlas: member}
+  tokens: [{name: nina-laptop}, {name: nina-ci, role: viewer, expires: 90d}]
+- user: omar
+  projects: {atlas: viewer, nowhere: member}
+`,
+  )
+  const first = await reprise('users', 'import', path)
+  expect(first.stdout).toMatch(/^nina\tnina-laptop\trpr_\S{43}\nnina\tnina-ci\trpr_\S{43}\n$/)
+  expect(first.stderr).toContain('nina: created, MEMBER of atlas\n')
+  expect([first.status, first.stderr]).toEqual([3, expect.stringContaining(`${path}:2 omar: no project nowhere`)])
+  const again = await reprise('users', 'import', path)
+  expect([again.stdout, again.stderr]).toEqual([
+    '',
+    expect.stringContaining('nina: already existed, MEMBER of atlas\nnina: has a token nina-laptop of atlas already\n'),
+  ])
+  expect((await reprise('users')).stdout).toMatch(/^nina +atlas \(MEMBER\) /m)
+
+  const nina = commandLine({ ...environment, REPRISE_TOKEN: first.stdout.split(/[\t\n]/)[2]! })
+  await nina('create', '-n', 'of-nina', '--', 'true')
+  await reprise('create', '-n', 'of-nobody', '-p', 'atlas', '--', 'true')
+  const names = async (...args: string[]) =>
+    JSON.parse((await nina(...args, '--json')).stdout).map(({ name }: { name: string }) => name)
+  expect(await names('list')).toEqual(['of-nobody', 'of-nina'])
+  expect(await names('list', '--mine')).toEqual(['of-nina'])
+  expect(await names('chains', '--mine')).toEqual(['of-nina'])
+  expect((await nina('list')).stdout).toMatch(/^\S+ +of-nina .* nina$/m)
+  const mine = await reprise('list', '--mine')
+  expect([mine.status, mine.stderr]).toEqual([2, expect.stringContaining('has no user')])
+  const foreign = await nina('cancel', 'of-nobody')
+  expect([foreign.status, foreign.stderr]).toEqual([4, expect.stringContaining('--members-end all')])
+  expect((await reprise('projects', 'update', 'atlas', '--members-end', 'all')).stdout).toBe(
+    'atlas: members end all work\n',
+  )
+  expect((await nina('cancel', 'of-nobody')).status).toBe(0)
+
+  for (const [text, message] of [
+    ['- user: x\n  project: atlas\n', 'there is no field project, but user, projects and tokens'],
+    ['- user: x\n  projects: {atlas: boss}\n', 'Allowed values are'],
+    ['- user: x\n  tokens: [{name: t}]\n', 'the token t needs a project'],
+  ] as const) {
+    await writeFile(path, text)
+    const { status, stderr } = await reprise('users', 'import', path)
+    expect([status, stderr]).toEqual([2, expect.stringContaining(message)])
+  }
+})
+
+test('users are deleted, and tokens say whose they are', async () => {
+  await reprise('users', 'create', 'pia')
+  await reprise('projects', 'grant', 'default', 'pia', 'member')
+  const made = await reprise('tokens', 'create', 'desk', '--role', 'member', '-p', 'default', '--user', 'pia')
+  expect(made.stderr).toMatch(/, MEMBER of default for pia; shown once:\n$/)
+  const agent = await reprise('tokens', 'create', 'node', '--role', 'agent', '--resource-group', 'default')
+  expect(agent.stderr).toMatch(/, AGENT of the resource group default; shown once:\n$/)
+  const lines = (await reprise('tokens')).stdout
+  expect(lines).toMatch(/ desk +MEMBER +default +pia /)
+  expect(lines).toMatch(/ node +AGENT +group default +– /)
+  expect(await reprise('users', 'delete', 'pia')).toMatchObject({ status: 0, stdout: 'pia: deleted\n' })
+  expect((await reprise('users')).stdout).not.toContain('pia')
+  expect((await reprise('tokens', 'list', '--all')).stdout).toMatch(/ desk .* revoked$/m)
+  expect(await reprise('users', 'delete', 'pia')).toMatchObject({ status: 3 })
+})
+
 test('webhooks are created, tested, rotated, disabled and replayed', async () => {
   const url = 'https://hooks.example.com/reprise'
   const made = JSON.parse((await reprise('webhooks', 'create', url, '--event', 'session.retry_*', '--json')).stdout)

@@ -30,6 +30,7 @@ const FILES: Readonly<Record<string, string>> = {
     "require('node:http').createServer((_request, response) => response.end('fine')).listen(process.env.PORT)\n",
   'policy.json': '{ "maxRetries": 2 }\n',
   'jobs.yaml': '- array: 1..3\n  name: step-{i}\n  command: echo {i}\n',
+  'team.yaml': '- user: ada\n  projects: {research: member}\n  tokens: [{name: ada-laptop}]\n',
   cursor: `${btoa('0:0').replaceAll('=', '')}\n`,
   'etc/token': '',
   '.config/fish/completions/other.fish': '',
@@ -104,6 +105,8 @@ async function webhook(): Promise<string> {
 const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = {
   'reprise history': () => session({ command: ['true'] }),
   'reprise projects revoke': () => client.setProjectMember({ project: 'research', user: 'ada', role: 'MEMBER' }),
+  'reprise tokens create': () => client.setProjectMember({ project: 'research', user: 'ada', role: 'MEMBER' }),
+  'reprise users delete': () => client.createUser('grace').catch(() => {}),
   'reprise groups delete': () => client.createResourceGroup({ name: 'tpu' }).catch(() => {}),
   'reprise info': () => session({ command: ['true'] }),
   'reprise wait': () => Promise.all(['nightly', 'report'].map((name) => session({ name, command: ['true'] }))),
@@ -135,6 +138,8 @@ const ENDS_WITH: Readonly<Record<string, number>> = {
   'reprise resubmissions abort': 5,
   'reprise agents remove': 5,
   'reprise logs --cause oom-killed --all-attempts': 3,
+  // The token of this test has no user.
+  'reprise list --mine --cause oom-killed --since 2h': 2,
   // The shell finds no program in what it reads.
   'reprise exec nightly -- sh': 127,
 }

@@ -195,3 +195,193 @@ test('a form of another origin is refused', async () => {
   })
   expect(response.status).toBe(401)
 })
+
+describe('members of a project', () => {
+  let ada: string
+  let bob: string
+  let nobody: string
+  let admin: string
+  let projectId: string
+
+  async function mutate(name: string, input: object, fields: string, token: string) {
+    const type = `${name[0]!.toUpperCase()}${name.slice(1)}`
+    const dryRun = name.endsWith('s') ? '... on DryRun { count refusals { code count } }' : ''
+    const text = `mutation ($input: ${type}Input!) { ${name}(input: $input) { __typename ... on ${type}Payload { ${fields} }
+      ${dryRun} ... on Error { code message } } }`
+    const { data, errors } = await server.query(text, { input }, token)
+    expect(errors).toBeUndefined()
+    return data[name]
+  }
+  const FORBIDDEN = { code: 'FORBIDDEN', message: expect.stringContaining('is the work of ada') }
+  const create = async (token: string) =>
+    (await mutate('createSession', { name: 'w', command: ['true'] }, 'session { sessionId }', token)).session
+      .sessionId as string
+  const terminate = (sessionId: string, token: string) =>
+    mutate('terminateSession', { sessionId }, 'session { status }', token)
+  /** A failed session of Ada that waits for its retry. */
+  const waiting = async () => {
+    const { id } = await server.factory.session({ projectId, status: 'ERROR', retryPolicy: { maxRetries: 1 } })
+    await server.db.query(`UPDATE sessions SET user_id = (SELECT id FROM users WHERE name = 'ada') WHERE id = $1`, [id])
+    return id
+  }
+
+  /** Makes a token of a user, in the project unless another one is given. */
+  const make = (input: object) =>
+    mutate('createToken', { name: 't', project: 'shared', ...input }, 'secret', server.adminToken)
+  /** A token is looked up again after 3 s. */
+  const SOON = { timeout: 120_000, interval: 300 }
+
+  beforeAll(async () => {
+    projectId = await server.factory.project('shared')
+    const made: string[] = []
+    for (const user of ['ada', 'bob']) {
+      await mutate('createUser', { name: user }, 'user { name }', server.adminToken)
+      const membership = { project: 'shared', user, role: 'MEMBER' }
+      await mutate('setProjectMember', membership, 'project { name }', server.adminToken)
+      const input = { name: user, role: 'MEMBER', project: 'shared', user }
+      made.push((await mutate('createToken', input, 'secret', server.adminToken)).secret)
+    }
+    ;[ada, bob] = made as [string, string]
+    nobody = await server.factory.token({ role: 'MEMBER', projectId })
+    admin = await server.factory.token({ role: 'ADMIN', projectId })
+  })
+
+  test('end only their own work', async () => {
+    const [hers, his, ownerless] = [await create(ada), await create(bob), await create(nobody)]
+    expect(await terminate(hers, bob)).toMatchObject(FORBIDDEN)
+    expect(await terminate(hers, nobody)).toMatchObject(FORBIDDEN)
+    expect(await terminate(ownerless, bob)).toMatchObject({
+      code: 'FORBIDDEN',
+      message: expect.stringContaining('has no user'),
+    })
+    const text = 'query ($id: UUID!) { session(id: $id) { actions { action reason } } }'
+    const reasons = async (token: string) => {
+      const { data } = await server.query(text, { id: hers }, token)
+      return data.session.actions.find(({ action }: { action: string }) => action === 'TERMINATE').reason
+    }
+    expect([await reasons(ada), await reasons(bob)]).toEqual([null, FORBIDDEN.message])
+    for (const [id, token] of [
+      [hers, ada],
+      [his, admin],
+      [ownerless, nobody],
+    ] as const) {
+      expect(await terminate(id, token)).toMatchObject({ session: { status: 'CANCELLED' } })
+    }
+  })
+
+  test('end neither the retries nor the deployments of others', async () => {
+    const sessionId = await waiting()
+    expect(await mutate('cancelRetry', { sessionId }, '__typename', bob)).toMatchObject(FORBIDDEN)
+    expect(await terminate(sessionId, bob)).toMatchObject(FORBIDDEN)
+    const update = (maxRetries: number) =>
+      mutate('updateRetry', { sessionId, policy: { maxRetries } }, 'session { retryState { phase } }', bob)
+    expect(await update(0)).toMatchObject(FORBIDDEN)
+    expect(await update(3)).toMatchObject({ session: { retryState: { phase: 'SCHEDULED' } } })
+    expect(await mutate('cancelRetry', { sessionId }, '__typename', ada)).toMatchObject({
+      __typename: 'CancelRetryPayload',
+    })
+
+    const input = { name: 'hers', command: ['true'] }
+    const { deployment } = await mutate('createDeployment', input, 'deployment { deploymentId }', ada)
+    expect(await mutate('destroyDeployment', deployment, '__typename', bob)).toMatchObject(FORBIDDEN)
+    expect(await mutate('destroyDeployment', deployment, '__typename', ada)).toMatchObject({
+      __typename: 'DestroyDeploymentPayload',
+    })
+  })
+
+  test('end of many sessions only their own, and a dry run says so', async () => {
+    const [hers, his] = [await create(ada), await create(bob)]
+    const sessionIds = [hers, his, hers]
+    const fields = 'resubmission { state done refusedCount } refused { sessionId code } sessions { sessionId }'
+    expect(await mutate('terminateSessions', { sessionIds, dryRun: true }, fields, bob)).toMatchObject({
+      count: 1,
+      refusals: [{ code: 'FORBIDDEN', count: 1 }],
+    })
+    const done = await mutate('terminateSessions', { sessionIds }, fields, bob)
+    expect(done).toMatchObject({
+      resubmission: { state: 'COMPLETED', done: 1, refusedCount: 2 },
+      sessions: [{ sessionId: his }],
+    })
+    expect(done.refused).toContainEqual({ sessionId: hers, code: 'FORBIDDEN' })
+    const only = await mutate('terminateSessions', { sessionIds: [hers] }, fields, bob)
+    expect(only).toMatchObject({ resubmission: { state: 'COMPLETED', done: 0, refusedCount: 1 } })
+
+    const retries = { sessionIds: [await waiting()] }
+    expect(await mutate('cancelRetries', retries, fields, bob)).toMatchObject({
+      resubmission: { done: 0, refusedCount: 1 },
+    })
+    expect(await mutate('cancelRetries', retries, fields, ada)).toMatchObject({
+      resubmission: { done: 1, refusedCount: 0 },
+    })
+    expect(await terminate(hers, ada)).toMatchObject({ session: { status: 'CANCELLED' } })
+  })
+
+  test('end the work of others where an administrator of the project allows it', async () => {
+    const hers = await create(ada)
+    const allow = (token: string, membersEndAll = true) =>
+      mutate('updateProject', { name: 'shared', membersEndAll }, 'project { membersEndAll }', token)
+    expect(await allow(bob)).toMatchObject({ code: 'FORBIDDEN' })
+    const stranger = await server.factory.token({ role: 'ADMIN', projectId: await server.factory.project() })
+    expect(await allow(stranger)).toMatchObject({ code: 'PROJECT_NOT_FOUND' })
+    expect(await allow(admin)).toMatchObject({ project: { membersEndAll: true } })
+    expect(await terminate(hers, bob)).toMatchObject({ session: { status: 'CANCELLED' } })
+    await allow(admin, false)
+  })
+
+  test('the tokens of a deleted user are not valid, and one who comes back has none and no membership', async () => {
+    await mutate('createUser', { name: 'otto' }, '__typename', server.adminToken)
+    await mutate(
+      'setProjectMember',
+      { project: 'shared', user: 'otto', role: 'ADMIN' },
+      '__typename',
+      server.adminToken,
+    )
+    const limited = await make({ user: 'otto', role: 'MEMBER' })
+    const unlimited = await make({ user: 'otto', role: 'ADMIN', project: null })
+    const sessionId = await create(limited.secret)
+    expect(await mutate('deleteUser', { name: 'otto' }, '__typename', unlimited.secret)).toMatchObject({
+      code: 'VALIDATION_FAILED',
+    })
+    expect(await mutate('deleteUser', { name: 'otto' }, '__typename', limited.secret)).toMatchObject({
+      code: 'FORBIDDEN',
+    })
+    expect(await mutate('deleteUser', { name: 'otto' }, 'userId deletedId', server.adminToken)).toMatchObject({
+      userId: expect.any(String),
+    })
+    for (const { secret } of [limited, unlimited]) {
+      await expect
+        .poll(async () => (await server.query('{ sessions { totalCount } }', {}, secret)).status, SOON)
+        .toBe(401)
+    }
+    expect(await mutate('deleteUser', { name: 'otto' }, '__typename', server.adminToken)).toMatchObject({
+      code: 'USER_NOT_FOUND',
+    })
+    expect(await make({ user: 'otto', role: 'MEMBER' })).toMatchObject({ code: 'USER_NOT_FOUND' })
+    const membership = { project: 'shared', user: 'otto', role: 'MEMBER' }
+    expect(await mutate('setProjectMember', membership, '__typename', server.adminToken)).toMatchObject({
+      code: 'USER_NOT_FOUND',
+    })
+    const users = async () =>
+      (
+        await server.query('{ users(first: 100) { edges { node { name memberships { role } } } } }')
+      ).data.users.edges.map(({ node }: { node: { name: string } }) => node)
+    expect((await users()).map(({ name }: { name: string }) => name)).not.toContain('otto')
+    const kept = await server.query('query ($id: UUID!) { session(id: $id) { status user } }', {
+      id: sessionId,
+    })
+    expect(kept.data.session).toEqual({ status: 'PENDING', user: 'otto' })
+
+    await mutate('createUser', { name: 'otto' }, '__typename', server.adminToken)
+    expect(await users()).toContainEqual({ name: 'otto', memberships: [] })
+    expect((await server.query('{ sessions { totalCount } }', {}, limited.secret)).status).toBe(401)
+  })
+
+  test('a token that is made for a user while the user is deleted is not valid', async () => {
+    await mutate('createUser', { name: 'ghost' }, '__typename', server.adminToken)
+    const { secret } = await make({ user: 'ghost', role: 'ADMIN', project: null })
+    await mutate('deleteUser', { name: 'ghost' }, '__typename', server.adminToken)
+    // As if it had been written just after.
+    await server.db.query(`UPDATE api_tokens SET revoked_at = NULL WHERE prefix = $1`, [secret.slice(0, 10)])
+    expect((await server.query('{ sessions { totalCount } }', {}, secret)).status).toBe(401)
+  })
+})

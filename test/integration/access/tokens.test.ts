@@ -368,4 +368,16 @@ describe('tokens of users', () => {
     const { status } = await server.query('{ sessions { totalCount } }', {}, secret)
     expect(status).toBe(401)
   })
+
+  test('the administrator of a project makes tokens for it without naming it', async () => {
+    await mutate('createProject', { name: 'acoustics' })
+    const admin = await mutate('createToken', { name: 'a', role: 'ADMIN', project: 'acoustics' }, 'secret')
+    const own = 'token { project { name } }'
+    expect(await mutate('createToken', { name: 'b', role: 'MEMBER' }, own, admin.secret)).toMatchObject({
+      token: { project: { name: 'acoustics' } },
+    })
+    expect(await mutate('createToken', { name: 'b', role: 'MEMBER' }, own)).toMatchObject({
+      issues: [{ path: 'project' }],
+    })
+  })
 })

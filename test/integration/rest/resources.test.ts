@@ -1,4 +1,4 @@
-/** Resources of the REST API besides sessions: chains, decisions, kernels, logs, agents, and resubmissions. */
+/** Resources of the REST API besides sessions (chains, decisions, kernels, logs, agents, resubmissions), and errors. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openEventSource } from '../../support/servers/event-source.ts'
@@ -288,5 +288,67 @@ describe('resubmissions', () => {
       const seen = (await ask('GET', '/v2/resubmissions', { token })).body.items
       expect(seen.map((each: { id: string }) => each.id)).toEqual([body.id])
     })
+  })
+})
+
+describe('errors', () => {
+  const ask = (method: string, path: string, body?: object) => askRest(server, method, path, { ...(body && { body }) })
+  const ID = '00000000-0000-7000-8000-00000000000a'
+
+  /** The names of all fields of a value, at all depths. */
+  function keysOf(value: unknown): string[] {
+    if (typeof value !== 'object' || value === null) return []
+    const own = Array.isArray(value) ? [] : Object.keys(value)
+    return [...own, ...Object.values(value).flatMap(keysOf)]
+  }
+
+  const ERRORS: [method: string, path: string, body: object | undefined, paths: string[]][] = [
+    [
+      'POST',
+      '/v2/sessions',
+      {
+        name: 'x',
+        command: ['true'],
+        batch_timeout: -1,
+        commandLine: 'true',
+        concurrency_limit: 2,
+        retry_policy: { max_retries: -1, rules: [{ match: { exit_codes: ['x'] }, action: 'FAIL', ifCode: 1 }] },
+      },
+      ['batch_timeout', 'command_line', 'retry_policy.max_retries', 'retry_policy.rules.0.if_code'],
+    ],
+    ['POST', '/v2/sessions', { name: 'x', command: ['true'], concurrency_limit: 2 }, ['concurrency_limit']],
+    ['POST', '/v2/resubmissions', {}, ['session_ids']],
+    [
+      'POST',
+      '/v2/resubmissions',
+      { session_ids: [ID], overrides: { allow_agents: [ID], avoid_agents: [ID] } },
+      ['overrides.avoid_agents.0'],
+    ],
+    ['POST', '/v2/schedules', { name: 'x', cron: '* * * * *', timeZone: 'Mars', session: {} }, ['time_zone']],
+    ['POST', '/v2/deployments', { name: 'x', command: ['a'], min_healthy: 9, replicas: 1 }, ['min_healthy']],
+    [
+      'POST',
+      '/v2/deployments',
+      { name: 'x', command: ['a'], port_variable: 'P', environ: [{ name: 'P', value: '' }] },
+      ['environ.0.name'],
+    ],
+    ['GET', '/v2/sessions?cursor=nonsense', undefined, ['cursor']],
+    ['GET', '/v2/sessions?id_prefix=x', undefined, ['id_prefix']],
+    ['GET', '/v2/sessions/x', undefined, ['id']],
+    ['GET', '/v2/nowhere', undefined, []],
+    ['PUT', '/v2/sessions', undefined, []],
+  ]
+  test.each(ERRORS)('errors are in snake_case: %s %s %j', async (method, path, input, paths) => {
+    const { status, body } = await ask(method, path, input)
+    expect(status).toBeGreaterThanOrEqual(400)
+    expect(keysOf(body).filter((key) => !/^[a-z_]+$/.test(key))).toEqual([])
+    expect(body.issues.map((issue: { path: string }) => issue.path)).toEqual(expect.arrayContaining(paths))
+    const texts = [body.detail, ...body.issues.flatMap((issue: object) => Object.values(issue))]
+    expect(texts.filter((text) => /\b[a-z]+[A-Z]/.test(text))).toEqual([])
+  })
+
+  test('a word of an error that is a value stays as the client wrote it', async () => {
+    const { body } = await ask('POST', '/v2/sessions', { name: 'x', command: ['a'], project: 'myProject' })
+    expect(body.detail).toContain('myProject')
   })
 })

@@ -244,13 +244,51 @@ describe('who may', () => {
     const projectId = await otherProject()
     const foreign = await given.server.create()
     const member = as({ role: 'MEMBER', projectId })
-    await expect(createSession(member, WORK)).rejects.toMatchObject({ code: 'PROJECT_NOT_FOUND' })
+    await expect(createSession(member, { ...WORK, project: 'default' })).rejects.toMatchObject({
+      code: 'PROJECT_NOT_FOUND',
+      message: 'no project default; yours is other',
+    })
     const depending = createSession(member, { ...WORK, project: 'other', dependsOn: [foreign] })
     await expect(depending).rejects.toMatchObject({ code: 'DEPENDENCY_NOT_FOUND' })
     const { sessionId } = await createSession(member, { ...WORK, project: 'other' })
     expect(await given.sql('SELECT project_id FROM sessions WHERE id = $1', [sessionId])).toEqual([
       { project_id: projectId },
     ])
+  })
+
+  it('an input without a project is for the only project of its token or user', async () => {
+    const projectId = await otherProject()
+    const [ada, bob] = [randomUUID(), randomUUID()]
+    await given.sql(`INSERT INTO users (id, name) VALUES ($1, 'ada'), ($2, 'bob')`, [ada, bob])
+    await given.sql(`INSERT INTO project_members VALUES ($1, $3, 'MEMBER'), ($2, $3, 'VIEWER'), ($1, $4, 'ADMIN')`, [
+      projectId,
+      DEFAULT_PROJECT_ID,
+      ada,
+      bob,
+    ])
+    const projectOf = async (context: ServiceContext) => {
+      const { sessionId } = await createSession(context, WORK)
+      return (await given.sql('SELECT project_id FROM sessions WHERE id = $1', [sessionId]))[0]!['project_id']
+    }
+    expect(await projectOf(as({ role: 'MEMBER', projectId, userId: ada }))).toBe(projectId)
+    expect(await projectOf(as({ role: 'ADMIN', projectId: null, userId: bob }))).toBe(projectId)
+    expect(await projectOf(as({ role: 'ADMIN', projectId: null, userId: null }))).toBe(DEFAULT_PROJECT_ID)
+
+    const several = as({ role: 'ADMIN', projectId: null, userId: ada })
+    const results = await createSessions(several, [WORK, { ...WORK, project: 'other' }])
+    expect(results).toMatchObject([
+      { code: 'VALIDATION_FAILED', message: 'project: must be given: you are a member of default, other' },
+      { created: true },
+    ])
+  })
+
+  it('a creation id is the same with the project and without it', async () => {
+    const member = as({ role: 'MEMBER', projectId: await otherProject() })
+    const first = await createSession(member, { ...WORK, creationId: 'own' })
+    expect(await createSession(member, { ...WORK, creationId: 'own', project: 'other' })).toEqual({
+      sessionId: first.sessionId,
+      created: false,
+    })
   })
 
   it('is in the audit log with the created sessions', async () => {

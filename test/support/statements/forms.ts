@@ -26,6 +26,7 @@ import {
 import { lockQuotas, readLimits } from '../../../src/store/sql/quota.sql.ts'
 import { readEventWindow } from '../../../src/store/sql/event/read-event-page.sql.ts'
 import { type AuditConditions, countAudit, readAuditPage } from '../../../src/store/sql/access/audit.sql.ts'
+import { readForeignWork } from '../../../src/store/sql/access/tenants.sql.ts'
 import {
   countResubmissionItems,
   itemList,
@@ -217,6 +218,11 @@ const ENDED: KernelChange = {
 export const FORMS: readonly Run[] = [
   ...chains(),
   ...audit(),
+  ...(['sessions', 'deployments'] as const).map(
+    (table): Run =>
+      (db) =>
+        readForeignWork(db, table, { ids: [ID], projectId: ID, userId: null }),
+  ),
   ...events(),
   ...statistics(),
   ...sessions(),

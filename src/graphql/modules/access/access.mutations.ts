@@ -3,8 +3,10 @@ import {
   createDomain,
   createProject,
   createUser,
+  deleteUser,
   removeProjectMember,
   setProjectMember,
+  updateProject,
 } from '../../../services/access/tenants.ts'
 import { createToken, revokeToken } from '../../../services/access/tokens.ts'
 import { builder } from '../../builder.ts'
@@ -85,6 +87,25 @@ mutation({
   run: createProject,
 })
 
+const UpdateProjectInput = builder.inputType('UpdateProjectInput', {
+  description: 'A change of a project.',
+  fields: (t) => ({
+    name: t.string({ required: true, description: 'Name of the project.' }),
+    membersEndAll: t.boolean({ required: true, description: 'Whether members may end the work of others.' }),
+  }),
+})
+
+mutation({
+  name: 'updateProject',
+  description: 'Changes a project; for its administrators.',
+  input: UpdateProjectInput,
+  inputDescription: 'The project, and the change.',
+  payload: projectPayload('UpdateProjectPayload'),
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The project',
+  run: updateProject,
+})
+
 mutation({
   name: 'setProjectMember',
   description: "Makes a user a member of a project, or changes the user's role in it; for administrators.",
@@ -148,6 +169,34 @@ mutation({
   errors: [ValidationError, ConflictError, ForbiddenError],
   result: 'The user',
   run: createUser,
+})
+
+const DeleteUserInput = builder.inputType('DeleteUserInput', {
+  description: 'A user to delete.',
+  fields: (t) => ({ name: t.string({ required: true, description: 'Name of the user.' }) }),
+})
+
+const DeleteUserPayload = builder.objectRef<{ id: string }>('DeleteUserPayload').implement({
+  description: 'A deleted user.',
+  fields: (t) => ({
+    userId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
+    deletedId: t.id({
+      description: 'Its global id, for caches.',
+      resolve: ({ id }) => encodeGlobalID('User', id),
+    }),
+  }),
+})
+
+mutation({
+  name: 'deleteUser',
+  description:
+    'Deletes a user; for administrators. Its memberships end and its tokens are revoked, within seconds; its sessions stay and continue. A new user of the same name gets its sessions, but no membership and no token.',
+  input: DeleteUserInput,
+  inputDescription: 'The user to delete.',
+  payload: DeleteUserPayload,
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The deleted user',
+  run: deleteUser,
 })
 
 const CreateTokenInput = builder.inputType('CreateTokenInput', {

@@ -65,7 +65,7 @@ builder.queryField('users', (t) =>
       resolve: (_root, args, context, info) => {
         const { prisma } = context.services
         const { projectId } = context.viewer
-        const visible = projectId === null ? {} : { members: { some: { projectId } } }
+        const visible = { deletedAt: null, ...(projectId !== null && { members: { some: { projectId } } }) }
         const query = edgeQuery({ context, info, typeName: 'User', order: BY_NAME })
         return keysetPage({
           args,

@@ -40,6 +40,10 @@ export const ProjectNode = builder.prismaNode('Project', {
       select: { domain: { select: { name: true } } },
       resolve: ({ domain }) => domain.name,
     }),
+    membersEndAll: t.exposeBoolean('membersEndAll', {
+      description:
+        'Whether members may end the work of others: terminate sessions, cancel retries, destroy deployments. If false, only their own.',
+    }),
     quota: t.field({
       type: QuotaType,
       description: 'Its limits, and their present use.',

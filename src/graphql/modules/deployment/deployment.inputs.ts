@@ -31,7 +31,7 @@ export const CreateDeploymentInput = builder.inputType('CreateDeploymentInput', 
   description: 'The program to serve, the number of replicas, and the health check. Durations are in seconds.',
   fields: (t) => ({
     name: t.string({ required: true, description: 'Lower-case letters, digits and -, unique in the project.' }),
-    project: t.string({ defaultValue: 'default', description: 'Name of the project.' }),
+    project: t.string({ description: 'Name of the project. Missing: the only project of the token, or `default`.' }),
     resourceGroup: t.string({ defaultValue: 'default', description: 'Name of the resource group for its routes.' }),
     image: t.string({
       description:

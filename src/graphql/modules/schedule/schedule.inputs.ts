@@ -32,6 +32,7 @@ export const CreateScheduleInput = builder.inputType('CreateScheduleInput', {
       defaultValue: false,
       description: 'True: creates it paused, so that it makes no runs until it is resumed.',
     }),
+    creationId: t.string({ description: 'Idempotency key chosen by the client, unique in the project.' }),
     session: t.field({ type: CreateSessionInput, required: true, description: SESSION }),
   }),
 })

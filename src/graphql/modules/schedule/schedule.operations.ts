@@ -103,13 +103,21 @@ function schedulePayload<Extra extends object = object>(name: string, descriptio
 const SETTING_ERRORS = [ValidationError, NotFoundError, ConflictError, ForbiddenError]
 const CHANGE_ERRORS = [ValidationError, NotFoundError, ForbiddenError]
 
+const CreateSchedulePayload = schedulePayload<{ created: boolean }>(
+  'CreateSchedulePayload',
+  'The schedule that was created or already existed.',
+)
+builder.objectField(CreateSchedulePayload, 'created', (t) =>
+  t.exposeBoolean('created', { description: 'False if a schedule with this `creationId` already existed.' }),
+)
+
 mutation({
   name: 'createSchedule',
   description:
-    'Creates a schedule. Its `session` is checked as `createSession` does. Its runs have the rights of the token that creates the schedule.',
+    'Creates a schedule. Idempotent with a `creationId`: the same id with the same input returns the same schedule, and with another input CREATION_ID_REUSED. Its `session` is checked as `createSession` does. Its runs have the rights of the token that creates the schedule.',
   input: CreateScheduleInput,
   inputDescription: 'The schedule to create.',
-  payload: schedulePayload('CreateSchedulePayload', 'The schedule that was created.'),
+  payload: CreateSchedulePayload,
   errors: [QuotaExceededError, ...SETTING_ERRORS],
   result: 'The schedule',
   run: (context, input) => createSchedule(context, input as Create),

@@ -24,7 +24,7 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
   fields: (t) => ({
     name: t.string({ required: true, description: 'Its name; not necessarily unique.' }),
     sessionType: t.field({ type: SessionTypeEnum, defaultValue: 'BATCH', description: 'Its type.' }),
-    project: t.string({ defaultValue: 'default', description: 'Name of the project.' }),
+    project: t.string({ description: 'Name of the project. Missing: the only project of the token, or `default`.' }),
     resourceGroup: t.string({ defaultValue: 'default', description: 'Name of the resource group to run in.' }),
     image: t.string({
       description:

@@ -35,6 +35,7 @@ export const SessionFilter = ref.implement({
     result: t.field({ type: [SessionResultEnum], description: 'With one of these results.' }),
     sessionType: t.field({ type: [SessionTypeEnum], description: 'Of one of these types.' }),
     project: t.string({ description: 'In the project of this name.' }),
+    user: t.string({ description: 'Of the user of this name.' }),
     idPrefix: t.string({ description: ID_PREFIX_WORDS }),
     chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
     parentSessionId: t.field({ type: 'UUID', description: 'The attempt that follows the session with this id.' }),

@@ -15,9 +15,15 @@ WITH added AS (
 )
 SELECT id FROM added`
 
+/** A deleted user of this name comes back, as the owner of its sessions, but without memberships and valid tokens. */
 const USER_SQL = `
 WITH added AS (
-  INSERT INTO users (id, name) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING id
+  INSERT INTO users (id, name) VALUES ($1, $2)
+  ON CONFLICT (name) DO UPDATE SET deleted_at = NULL WHERE users.deleted_at IS NOT NULL RETURNING id
+), memberships AS (
+  DELETE FROM project_members m USING added a WHERE m.user_id = a.id
+), tokens AS (
+  UPDATE api_tokens t SET revoked_at = reprise_now() FROM added a WHERE t.user_id = a.id AND t.revoked_at IS NULL
 ), audit AS (
   INSERT INTO audit_log (${ACTOR_COLUMNS}, action, details)
   SELECT ${actorValues('$3')}, 'user.create', jsonb_build_object('userId', id, 'name', $2::text) FROM added
@@ -35,9 +41,76 @@ export async function addDomain(db: Queryable, { id, name, actor }: NewName): Pr
   return (await db.query(DOMAIN_SQL, [id, name, JSON.stringify(actor)])).rows.length > 0
 }
 
-/** Returns false if the name is taken. */
-export async function addUser(db: Queryable, { id, name, actor }: NewName): Promise<boolean> {
-  return (await db.query(USER_SQL, [id, name, JSON.stringify(actor)])).rows.length > 0
+/** Returns the user's id, which is not the given one if a deleted user comes back; undefined if the name is taken. */
+export async function addUser(db: Queryable, { id, name, actor }: NewName): Promise<string | undefined> {
+  return (await db.query<{ id: string }>(USER_SQL, [id, name, JSON.stringify(actor)])).rows[0]?.id
+}
+
+const DELETE_USER_SQL = `
+WITH deleted AS (
+  UPDATE users SET deleted_at = reprise_now() WHERE name = $1 AND deleted_at IS NULL RETURNING id
+), memberships AS (
+  DELETE FROM project_members m USING deleted d WHERE m.user_id = d.id
+), tokens AS (
+  UPDATE api_tokens t SET revoked_at = reprise_now() FROM deleted d WHERE t.user_id = d.id AND t.revoked_at IS NULL
+  RETURNING t.id
+), audit AS (
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, details)
+  SELECT ${actorValues('$2')}, 'user.delete',
+    jsonb_build_object('userId', id, 'name', $1::text, 'tokens', (SELECT count(*) FROM tokens)) FROM deleted
+)
+SELECT id FROM deleted`
+
+/**
+ * Deletes a user with its memberships, and revokes its tokens. A token or a membership that is added at the same time
+ * has no effect: tokens of a deleted user are not valid. Returns undefined if there is no such user.
+ */
+export async function deleteUserRow(db: Queryable, name: string, actor: Actor): Promise<string | undefined> {
+  return (await db.query<{ id: string }>(DELETE_USER_SQL, [name, JSON.stringify(actor)])).rows[0]?.id
+}
+
+const UPDATE_PROJECT_SQL = `
+WITH before AS (
+  SELECT id, members_end_all FROM projects WHERE name = $1 AND ($3::uuid IS NULL OR id = $3) FOR NO KEY UPDATE
+), written AS (
+  UPDATE projects p SET members_end_all = $2 FROM before b WHERE p.id = b.id
+), audit AS (
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
+  SELECT ${actorValues('$4')}, 'project.update', id,
+    jsonb_build_object('membersEndAll', jsonb_build_object('before', members_end_all, 'after', $2::boolean))
+  FROM before WHERE members_end_all <> $2
+)
+SELECT id FROM before`
+
+/** Returns the project's id; undefined if the viewer sees no such project. */
+export async function updateProjectRow(
+  db: Queryable,
+  { name, membersEndAll }: { name: string; membersEndAll: boolean },
+  { visibleProjectId, actor }: { visibleProjectId: string | null; actor: Actor },
+): Promise<string | undefined> {
+  const values = [name, membersEndAll, visibleProjectId, JSON.stringify(actor)]
+  return (await db.query<{ id: string }>(UPDATE_PROJECT_SQL, values)).rows[0]?.id
+}
+
+const foreignSql = (table: 'sessions' | 'deployments') => `
+SELECT s.id, u.name AS owner, p.name AS project
+FROM ${table} s JOIN projects p ON p.id = s.project_id LEFT JOIN users u ON u.id = s.user_id
+WHERE s.id = ANY($1::uuid[]) AND s.project_id = $2 AND s.user_id IS DISTINCT FROM $3 AND NOT p.members_end_all`
+
+export interface ForeignWork {
+  id: string
+  /** The name of its user; null if it has none. */
+  owner: string | null
+  project: string
+}
+
+/** Reads which of these sessions or deployments of a project are not of this user, where members end only their own. */
+export async function readForeignWork(
+  db: Queryable,
+  table: 'sessions' | 'deployments',
+  { ids, projectId, userId }: { ids: readonly string[]; projectId: string; userId: string | null },
+): Promise<ForeignWork[]> {
+  return (await db.query<ForeignWork>(foreignSql(table), [ids, projectId, userId])).rows
 }
 
 const PROJECT_SQL = `
@@ -64,10 +137,38 @@ export async function addProject(
   return rows[0]!
 }
 
+const VISIBLE_PROJECTS_SQL = 'SELECT name FROM projects WHERE $1::uuid IS NULL OR id = $1 ORDER BY name LIMIT $2'
+
+/** Names of projects that a viewer sees, at most `limit`. */
+export async function readProjectNames(
+  db: Queryable,
+  visibleProjectId: string | null,
+  limit: number,
+): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(VISIBLE_PROJECTS_SQL, [visibleProjectId, limit])
+  return rows.map(({ name }) => name)
+}
+
+/** Index: projects(id), project_members(project_id, user_id). */
+const OWN_PROJECTS_SQL = `
+SELECT name FROM projects p
+WHERE p.id = $1 OR $1::uuid IS NULL AND p.id IN (SELECT project_id FROM project_members WHERE user_id = $2)
+ORDER BY name`
+
+/** Names of the only project that a token sees or, if it sees all, of those that its user is a member of. */
+export async function readOwnProjects(
+  db: Queryable,
+  { projectId, userId }: { projectId: string | null; userId: string | null },
+): Promise<string[]> {
+  if (projectId === null && userId === null) return []
+  const { rows } = await db.query<{ name: string }>(OWN_PROJECTS_SQL, [projectId, userId])
+  return rows.map(({ name }) => name)
+}
+
 /** A null role removes the member. */
 const MEMBER_SQL = `
 WITH found AS (
-  SELECT (SELECT id FROM projects WHERE name = $1) AS project_id, (SELECT id FROM users WHERE name = $2) AS user_id
+  SELECT (SELECT id FROM projects WHERE name = $1) AS project_id, (SELECT id FROM users WHERE name = $2 AND deleted_at IS NULL) AS user_id
 ), there AS (
   SELECT m.role FROM project_members m JOIN found USING (project_id, user_id)
 ), written AS (

@@ -40,7 +40,7 @@ export interface TokenRow {
 
 /**
  * The role of a valid token, and the conditions of validity. A browser's token is valid while its parent is, and while
- * it is used. A token of a user in a project is valid while the user is a member, with the weaker of the two roles: the
+ * it is used. A token of a deleted user is not valid. A token of a user in a project is valid while the user is a member, with the weaker of the two roles: the
  * enum type orders roles from strongest to weakest. Index: project_members(project_id, user_id).
  */
 export const ROLE = 'greatest(t.role, m.role)'
@@ -49,7 +49,8 @@ export const TOKENS = `api_tokens t LEFT JOIN project_members m ON m.project_id 
 export const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > reprise_now())
   AND (t.parent_id IS NULL OR (t.last_used_at > reprise_now() - interval '12 hours'
     AND p.revoked_at IS NULL AND (p.expires_at IS NULL OR p.expires_at > reprise_now())))
-  AND (t.project_id IS NULL OR t.user_id IS NULL OR m.role IS NOT NULL)`
+  AND (t.project_id IS NULL OR t.user_id IS NULL OR m.role IS NOT NULL)
+  AND NOT EXISTS (SELECT FROM users u WHERE u.id = t.user_id AND u.deleted_at IS NOT NULL)`
 
 const COLUMNS = `t.id, t.name, ${ROLE} AS role, t.project_id AS "projectId", t.user_id AS "userId",
   t.resource_groups AS "resourceGroups", t.parent_id AS "sessionOf",
@@ -140,7 +141,7 @@ interface TokenUser {
 const FIND_TOKEN_USER_SQL = `
 SELECT u.id, m.role
 FROM users u LEFT JOIN project_members m ON m.user_id = u.id AND m.project_id = $2
-WHERE u.name = $1`
+WHERE u.name = $1 AND u.deleted_at IS NULL`
 
 export async function findTokenUser(
   db: Queryable,

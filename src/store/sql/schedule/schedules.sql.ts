@@ -57,6 +57,14 @@ interface NewSchedule extends ScheduleSettings, ScheduleTemplate, ScheduleOwner 
   next: NextRun
   /** The name of the person who created it paused; null if it starts at once. */
   pausedBy: string | null
+  /** Null if the client chose no creation id. */
+  creation: ScheduleCreation | null
+}
+
+/** The client's idempotency key, and the digest of the input with which it came. */
+export interface ScheduleCreation {
+  id: string
+  digest: string
 }
 
 /** Serialises transactions that count a project's schedules or change their names. */
@@ -64,31 +72,49 @@ const LOCK_NAMES_SQL = `SELECT pg_advisory_xact_lock(hashtextextended('schedules
 const NAMES_SQL = `
 SELECT count(*) AS count, count(*) FILTER (WHERE name = $2) > 0 AS taken, reprise_now() AS now FROM schedules WHERE project_id = $1`
 
-/**
- * Counts schedules and checks a name; both results stay true until the transaction ends. Index: schedules(project_id,
- * name).
- */
-export async function lockScheduleNames(
+/** What is read of a project's schedules, their names and creation ids, stays true until the transaction ends. */
+export async function lockScheduleNames(tx: Queryable, projectId: string): Promise<void> {
+  await tx.query(LOCK_NAMES_SQL, [projectId])
+}
+
+/** Counts schedules and checks a name. Index: schedules(project_id, name). */
+export async function readScheduleNames(
   tx: Queryable,
   projectId: string,
   name: string,
 ): Promise<{ count: number; taken: boolean; now: Date }> {
-  await tx.query(LOCK_NAMES_SQL, [projectId])
   return (await tx.query<{ count: number; taken: boolean; now: Date }>(NAMES_SQL, [projectId, name])).rows[0]!
+}
+
+export interface KnownSchedule {
+  id: string
+  creationDigest: string
+}
+
+const KNOWN_SQL = `SELECT id, creation_digest AS "creationDigest" FROM schedules WHERE project_id = $1 AND creation_id = $2`
+
+/** Returns undefined if there is none with this creation id. Index: schedules(project_id, creation_id). */
+export async function readByCreationId(
+  tx: Queryable,
+  projectId: string,
+  creationId: string,
+): Promise<KnownSchedule | undefined> {
+  return (await tx.query<KnownSchedule>(KNOWN_SQL, [projectId, creationId])).rows[0]
 }
 
 const INSERT_SQL = `
 INSERT INTO schedules (id, project_id, name, cron, every, time_zone, anchor_at, overlap, catch_up, jitter, template,
-  secret_environ, token_id, user_id, owner, planned_at, due_at, paused_at, paused_by, created_by)
+  secret_environ, token_id, user_id, owner, planned_at, due_at, paused_at, paused_by, created_by, creation_id, creation_digest)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-  CASE WHEN $18::text IS NOT NULL THEN reprise_now() END, $18, $15)`
+  CASE WHEN $18::text IS NOT NULL THEN reprise_now() END, $18, $15, $19, $20)`
 
 export async function insertSchedule(tx: Queryable, schedule: NewSchedule): Promise<void> {
   const { id, projectId, name, cron, every, timeZone, anchorAt, overlap, catchUp, jitter, next, ...rest } = schedule
-  const { template, secretEnviron, tokenId, userId, owner, pausedBy } = rest
+  const { template, secretEnviron, tokenId, userId, owner, pausedBy, creation } = rest
   const values = [id, projectId, name, cron, every, timeZone, anchorAt, overlap, catchUp, jitter]
   const stored = [JSON.stringify(template), JSON.stringify(secretEnviron)]
-  await tx.query(INSERT_SQL, [...values, ...stored, tokenId, userId, owner, next.plannedAt, next.dueAt, pausedBy])
+  const first = [next.plannedAt, next.dueAt, pausedBy, creation?.id ?? null, creation?.digest ?? null]
+  await tx.query(INSERT_SQL, [...values, ...stored, tokenId, userId, owner, ...first])
 }
 
 const LOCK_SQL = `
