@@ -72,6 +72,7 @@ export const SessionResource = z
     result: z.enum(['UNDEFINED', 'SUCCESS', 'FAILURE']),
     status_reason: z.string().nullable(),
     pending_reason: z.string().nullable(),
+    impossible: z.boolean().openapi({ description: 'Whether it waits in vain: no agent and no quota could take it.' }),
     exit_code: z.int().nullable(),
     exit_signal: z
       .object({ name: z.string().openapi({ example: 'SIGKILL' }), number: z.int() })
@@ -105,6 +106,7 @@ export const SessionResource = z
     cluster_size: z.int(),
     cluster_mode: z.enum(['SINGLE_NODE', 'MULTI_NODE']),
     batch_timeout: z.number().nullable(),
+    max_pending: z.number().nullable().openapi({ description: 'Seconds that it may wait in PENDING.' }),
     starts_at: time().nullable(),
     priority: z.int(),
     labels: labels(),
@@ -177,6 +179,7 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     result: record.result,
     status_reason: record.statusReason,
     pending_reason: record.pendingReason,
+    impossible: record.impossible,
     exit_code: record.exitCode,
     exit_signal: exitSignalOf(record.exitCode),
     usage: record.usage && toUsage(record.usage),
@@ -197,6 +200,7 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     cluster_size: record.clusterSize,
     cluster_mode: record.clusterMode,
     batch_timeout: record.batchTimeout,
+    max_pending: record.maxPending,
     starts_at: toTime(record.startsAt),
     priority: record.priority,
     labels: toLabels(record.labels),

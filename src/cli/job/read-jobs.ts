@@ -32,6 +32,7 @@ const FIELDS: Readonly<Record<keyof CreateSessionInput, Parse>> = {
   mounts: mountList,
   resourceSlots: (value) => entries(value, 'slot', 'amount'),
   batchTimeout: (value) => (typeof value === 'string' ? seconds(value) : value),
+  maxPending: (value) => (typeof value === 'string' ? seconds(value) : value),
   startsAt: (value) => future(String(value instanceof Date ? value.toISOString() : value)),
   priority: asItIs,
   resourceGroup: text,

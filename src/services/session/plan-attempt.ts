@@ -107,6 +107,7 @@ export function planFirstAttempt(
     secretEnviron,
     kernelIds: Array.from({ length: clusterSize }, () => uuidv7()),
     batchTimeout: spec.batchTimeout ?? null,
+    maxPending: spec.maxPending ?? null,
     concurrencyKey: spec.concurrencyKey ?? null,
     concurrencyLimit: spec.concurrencyLimit ?? null,
     startsAt: startsAt?.toISOString() ?? null,

@@ -45,6 +45,10 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
     clusterSize: t.int({ defaultValue: 1, description: 'Number of kernels.' }),
     clusterMode: t.field({ type: ClusterModeEnum, description: 'How its kernels are distributed over agents.' }),
     batchTimeout: t.float({ description: 'Batch timeout: seconds that user code may run.' }),
+    maxPending: t.float({
+      description:
+        'Seconds that each attempt may wait in PENDING. After that it has failed with SCHEDULER_TIMEOUT (`waited-too-long`). Time before `startsAt`, and before its dependencies have succeeded, does not count.',
+    }),
     startsAt: t.field({ type: 'DateTime', description: 'Earliest start time.' }),
     priority: t.int({ defaultValue: 10, description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
     labels: t.field({ type: [LabelInput], description: 'Labels of your choice.' }),

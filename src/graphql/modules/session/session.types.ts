@@ -119,9 +119,18 @@ export const SessionNode = builder.prismaNode('Session', {
     }),
     pendingReason: t.string({
       nullable: true,
-      description: 'Why it is waiting, in words with the present numbers; null if it is not waiting.',
+      description:
+        'Why it is waiting, in words with the present numbers; null if it is not waiting. It begins with "impossible: " if `impossible` is true.',
       select: { status: true },
-      resolve: ({ id, status }, _args, { loaders }) => (status === 'PENDING' ? loaders.pendingReasons.load(id) : null),
+      resolve: async ({ id, status }, _args, { loaders }) =>
+        status === 'PENDING' ? ((await loaders.pendingReasons.load(id))?.text ?? null) : null,
+    }),
+    impossible: t.boolean({
+      description:
+        'Whether it waits in vain: none of the agents of its resource group, even if nothing ran there, and no quota as it is set could take it.',
+      select: { status: true },
+      resolve: async ({ id, status }, _args, { loaders }) =>
+        status === 'PENDING' && (await loaders.pendingReasons.load(id))?.impossible === true,
     }),
     exitCode: t.exposeInt('exitCode', {
       nullable: true,
@@ -221,6 +230,10 @@ export const SessionNode = builder.prismaNode('Session', {
     batchTimeout: t.exposeFloat('batchTimeout', {
       nullable: true,
       description: 'Batch timeout: seconds that user code may run.',
+    }),
+    maxPending: t.exposeFloat('maxPending', {
+      nullable: true,
+      description: 'Seconds that it may wait in PENDING; null for as long as its resource group allows.',
     }),
     startsAt: t.expose('startsAt', { type: 'DateTime', nullable: true, description: 'Earliest start time.' }),
     priority: t.exposeInt('priority', { description: 'Priority, 0 to 100; higher ones are scheduled first.' }),

@@ -49,6 +49,8 @@ export const SESSION_COLUMNS = {
   clusterMode: spec('cluster_mode', sql<ClusterMode>('cluster_mode'), 'SINGLE_NODE'),
   clusterSize: spec('cluster_size', sql<number>('int')),
   batchTimeout: spec('batch_timeout', sql<number | null>('float8'), null),
+  /** Seconds. */
+  maxPending: inherited('max_pending', sql<number | null>('float8'), null),
   /** ISO 8601. */
   startsAt: own('starts_at', sql<string | null>('timestamptz'), null),
   priority: spec('priority', sql<number>('smallint')),
