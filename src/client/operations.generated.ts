@@ -590,7 +590,7 @@ export type RetryEventsSubscriptionVariables = Exact<{
 }>;
 
 
-export type RetryEventsSubscription = { retryEvents: { cursor: string, type: Types.RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: Types.FailureCause | null, delaySeconds: number | null, scheduledAt: string | null, childSessionId: string | null, reason: string | null } };
+export type RetryEventsSubscription = { retryEvents: { cursor: string, type: Types.RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: Types.FailureCause | null, delaySeconds: number | null, scheduledAt: string | null, childSessionId: string | null, reason: string | null, session: { attempt: number } } };
 
 export type EventFieldsFragment = { cursor: string, type: Types.SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: Types.SessionStatus | null, toStatus: Types.SessionStatus | null, reason: string | null, chainEnd: { epoch: number, attempts: number, cause: Types.FailureCause | null, runningSeconds: number, waitingSeconds: number } | null };
 
@@ -632,7 +632,7 @@ export type FailureFragment =
   | Failure_ValidationError_Fragment
 ;
 
-export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
+export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
 
 export type UsageFragment = { peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null, source: Types.UsageSource };
 
@@ -645,14 +645,14 @@ export type AttemptFragment = (
   & SessionSummaryFragment
 );
 
-export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, checkpoint: Types.CheckpointWish, checkpointWait: number, pinImage: boolean, rules: Array<RuleFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> };
+export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, checkpoint: Types.CheckpointWish, checkpointWait: number, pinImage: boolean, oomIsFailure: boolean, rules: Array<RuleFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> };
 
-export type PartialPolicyFragment = { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, rules: Array<RuleFragment> | null };
+export type PartialPolicyFragment = { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, oomIsFailure: boolean | null, rules: Array<RuleFragment> | null };
 
 export type RuleFragment = { action: Types.RetryRuleAction, avoid: Types.RetryAvoidance | null, exclude: Types.RetryExclusion | null, delay: number | null, match: { causes: Array<Types.FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
 export type SessionDetailFragment = (
-  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, imageDigest: string | null, requiredImageDigest: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
+  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, imageDigest: string | null, requiredImageDigest: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, maxPending: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
   & AttemptFragment
 );
 
@@ -1091,7 +1091,10 @@ export type SessionsQueryVariables = Exact<{
 }>;
 
 
-export type SessionsQuery = { sessions: { totalCount?: number, totalCountIsExact?: boolean, pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: SessionSummaryFragment }> } };
+export type SessionsQuery = { sessions: { totalCount?: number, totalCountIsExact?: boolean, pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: (
+        { usage: UsageFragment | null }
+        & SessionSummaryFragment
+      ) }> } };
 
 export type SessionHistoryQueryVariables = Exact<{
   id: string;
@@ -1756,6 +1759,7 @@ export const SessionSummaryFragmentDoc = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -1891,6 +1895,7 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -2017,6 +2022,7 @@ export const PolicyFragmentDoc = new TypedDocumentString(`
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -2077,6 +2083,7 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   clusterMode
   clusterSize
   batchTimeout
+  maxPending
   startsAt
   childSession {
     sessionId
@@ -2097,6 +2104,7 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -2227,6 +2235,7 @@ fragment Policy on RetryPolicy {
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -2305,6 +2314,7 @@ export const PartialPolicyFragmentDoc = new TypedDocumentString(`
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -2356,6 +2366,7 @@ export const DefaultsFragmentDoc = new TypedDocumentString(`
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -3239,6 +3250,7 @@ export const ChainDocument = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -3840,6 +3852,9 @@ export const RetryEventsDocument = new TypedDocumentString(`
     type
     occurredAt
     sessionId
+    session {
+      attempt
+    }
     chainId
     attempt
     maxAttempts
@@ -3960,6 +3975,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -4181,6 +4197,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -4282,6 +4299,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -4383,6 +4401,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -4498,6 +4517,7 @@ export const AirflowPolicyPreviewDocument = new TypedDocumentString(`
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -4597,6 +4617,7 @@ export const RetryDefaultsDocument = new TypedDocumentString(`
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -4670,6 +4691,7 @@ fragment PartialPolicy on PartialRetryPolicy {
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -5429,6 +5451,7 @@ export const SessionDocument = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -5559,6 +5582,7 @@ fragment Policy on RetryPolicy {
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -5618,6 +5642,7 @@ fragment SessionDetail on Session {
   clusterMode
   clusterSize
   batchTimeout
+  maxPending
   startsAt
   childSession {
     sessionId
@@ -5642,6 +5667,9 @@ export const SessionsDocument = new TypedDocumentString(`
       cursor
       node {
         ...SessionSummary
+        usage {
+          ...Usage
+        }
       }
     }
   }
@@ -5655,6 +5683,7 @@ export const SessionsDocument = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -5689,6 +5718,12 @@ export const SessionsDocument = new TypedDocumentString(`
     scheduledAt
     delaySeconds
   }
+}
+fragment Usage on Usage {
+  peakMemoryBytes
+  cpuSeconds
+  wallSeconds
+  source
 }`) as unknown as TypedDocumentString<SessionsQuery, SessionsQueryVariables>;
 export const SessionHistoryDocument = new TypedDocumentString(`
     query SessionHistory($id: UUID!, $first: Int, $after: String) {
@@ -5749,6 +5784,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -5823,6 +5859,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -5890,6 +5927,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -5957,6 +5995,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -6024,6 +6063,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -6091,6 +6131,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
