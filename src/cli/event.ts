@@ -112,14 +112,14 @@ export function watchCommand(): Command {
 }
 
 function retryLine(event: RetryEvent, { terminal }: Output, name: string | undefined): string {
-  const { type, attempt, maxAttempts, reason, childSessionId } = event
+  const { type, session, reason, childSessionId } = event
   const style = statusStyle(type.replace('RETRY_', ''))
   const parts = [
     terminal.style('dim', timeOfDay(event.occurredAt)),
     shortId(event.sessionId, terminal),
     name,
     style ? terminal.style(style, type) : type,
-    `attempt ${attempt} of ${maxAttempts}`,
+    `attempt ${session.attempt}`,
     reason,
     childSessionId && `→ ${shortId(childSessionId, terminal)}`,
   ]

@@ -640,7 +640,7 @@ export type RetryEventsSubscriptionVariables = Exact<{
 }>;
 
 
-export type RetryEventsSubscription = { retryEvents: { cursor: string, type: Types.RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: Types.FailureCause | null, delaySeconds: number | null, scheduledAt: string | null, childSessionId: string | null, reason: string | null } };
+export type RetryEventsSubscription = { retryEvents: { cursor: string, type: Types.RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: Types.FailureCause | null, delaySeconds: number | null, scheduledAt: string | null, childSessionId: string | null, reason: string | null, session: { attempt: number } } };
 
 export type EventFieldsFragment = { cursor: string, type: Types.SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: Types.SessionStatus | null, toStatus: Types.SessionStatus | null, reason: string | null, chainEnd: { epoch: number, attempts: number, cause: Types.FailureCause | null, runningSeconds: number, waitingSeconds: number } | null };
 
@@ -682,7 +682,7 @@ export type FailureFragment =
   | Failure_ValidationError_Fragment
 ;
 
-export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
+export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
 
 export type UsageFragment = { peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null, source: Types.UsageSource };
 
@@ -695,14 +695,14 @@ export type AttemptFragment = (
   & SessionSummaryFragment
 );
 
-export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, checkpoint: Types.CheckpointWish, checkpointWait: number, pinImage: boolean, rules: Array<RuleFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> };
+export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, checkpoint: Types.CheckpointWish, checkpointWait: number, pinImage: boolean, oomIsFailure: boolean, rules: Array<RuleFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> };
 
-export type PartialPolicyFragment = { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, rules: Array<RuleFragment> | null };
+export type PartialPolicyFragment = { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, oomIsFailure: boolean | null, rules: Array<RuleFragment> | null };
 
 export type RuleFragment = { action: Types.RetryRuleAction, avoid: Types.RetryAvoidance | null, exclude: Types.RetryExclusion | null, delay: number | null, match: { causes: Array<Types.FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
 export type SessionDetailFragment = (
-  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, imageDigest: string | null, requiredImageDigest: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, stopGrace: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
+  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, imageDigest: string | null, requiredImageDigest: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, stopGrace: number | null, maxPending: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
   & AttemptFragment
 );
 
@@ -1141,7 +1141,10 @@ export type SessionsQueryVariables = Exact<{
 }>;
 
 
-export type SessionsQuery = { sessions: { totalCount?: number, totalCountIsExact?: boolean, pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: SessionSummaryFragment }> } };
+export type SessionsQuery = { sessions: { totalCount?: number, totalCountIsExact?: boolean, pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: (
+        { usage: UsageFragment | null }
+        & SessionSummaryFragment
+      ) }> } };
 
 export type SessionHistoryQueryVariables = Exact<{
   id: string;
@@ -1833,6 +1836,7 @@ export const SessionSummaryFragmentDoc = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -1969,6 +1973,7 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -2096,6 +2101,7 @@ export const PolicyFragmentDoc = new TypedDocumentString(`
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -2157,6 +2163,7 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   clusterSize
   batchTimeout
   stopGrace
+  maxPending
   startsAt
   childSession {
     sessionId
@@ -2177,6 +2184,7 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -2308,6 +2316,7 @@ fragment Policy on RetryPolicy {
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -2386,6 +2395,7 @@ export const PartialPolicyFragmentDoc = new TypedDocumentString(`
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -2437,6 +2447,7 @@ export const DefaultsFragmentDoc = new TypedDocumentString(`
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -3381,6 +3392,7 @@ export const ChainDocument = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -3563,6 +3575,7 @@ export const ChainEndsDocument = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -4049,6 +4062,9 @@ export const RetryEventsDocument = new TypedDocumentString(`
     type
     occurredAt
     sessionId
+    session {
+      attempt
+    }
     chainId
     attempt
     maxAttempts
@@ -4169,6 +4185,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -4394,6 +4411,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -4496,6 +4514,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -4598,6 +4617,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -4714,6 +4734,7 @@ export const AirflowPolicyPreviewDocument = new TypedDocumentString(`
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -4813,6 +4834,7 @@ export const RetryDefaultsDocument = new TypedDocumentString(`
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -4886,6 +4908,7 @@ fragment PartialPolicy on PartialRetryPolicy {
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -5645,6 +5668,7 @@ export const SessionDocument = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -5776,6 +5800,7 @@ fragment Policy on RetryPolicy {
   checkpoint
   checkpointWait
   pinImage
+  oomIsFailure
   rules {
     ...Rule
   }
@@ -5836,6 +5861,7 @@ fragment SessionDetail on Session {
   clusterSize
   batchTimeout
   stopGrace
+  maxPending
   startsAt
   childSession {
     sessionId
@@ -5860,6 +5886,9 @@ export const SessionsDocument = new TypedDocumentString(`
       cursor
       node {
         ...SessionSummary
+        usage {
+          ...Usage
+        }
       }
     }
   }
@@ -5873,6 +5902,7 @@ export const SessionsDocument = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -5908,6 +5938,12 @@ export const SessionsDocument = new TypedDocumentString(`
     scheduledAt
     delaySeconds
   }
+}
+fragment Usage on Usage {
+  peakMemoryBytes
+  cpuSeconds
+  wallSeconds
+  source
 }`) as unknown as TypedDocumentString<SessionsQuery, SessionsQueryVariables>;
 export const SessionHistoryDocument = new TypedDocumentString(`
     query SessionHistory($id: UUID!, $first: Int, $after: String) {
@@ -5968,6 +6004,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -6043,6 +6080,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -6111,6 +6149,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -6179,6 +6218,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -6247,6 +6287,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason
@@ -6315,6 +6356,7 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  impossible
   exitCode
   failureCause
   failureReason

@@ -397,6 +397,8 @@ export type CreateSessionInput = {
   image?: string | null | undefined;
   /** Labels of your choice. */
   labels?: Array<LabelInput> | null | undefined;
+  /** Seconds that each attempt may wait in PENDING. After that it has failed with SCHEDULER_TIMEOUT (`waited-too-long`). Time before `startsAt`, and before its dependencies have succeeded, does not count. */
+  maxPending?: number | null | undefined;
   /** Volumes that its kernels mount. It runs on agents that have all of them for its project. Retries and resubmissions keep them. */
   mounts?: Array<MountInput> | null | undefined;
   /** Its name; not necessarily unique. */
@@ -1055,6 +1057,8 @@ export type RetryPolicyInput = {
   maxRetryDelay?: number | null | undefined;
   /** 0 to 100: limit on retries that do not use up `maxRetries`. */
   maxUncountedRetries?: number | null | undefined;
+  /** False: a program that exits with 0 has succeeded, even if the lack of memory killed one of its processes. Failures with another exit code keep the cause OOM_KILLED. */
+  oomIsFailure?: boolean | null | undefined;
   /** True: a retry runs exactly the image of the attempt before, even if its tag now refers to another. */
   pinImage?: boolean | null | undefined;
   /** A predefined policy for the fields that are missing here. The session stores the fields, not the name of the preset. */
@@ -1644,10 +1648,12 @@ export type UpdateResourceGroupInput = {
   terminateTimeout?: number | null | undefined;
 };
 
-/** A change of the policy of a waiting retry. */
+/** A change of a waiting retry: of its policy, its resources, or both. */
 export type UpdateRetryInput = {
   /** Its fields replace those of the session's policy; missing fields stay as they are. */
-  policy: RetryPolicyInput;
+  policy?: RetryPolicyInput | null | undefined;
+  /** Slots that the retry gets instead of those that it would have, as do the attempts after it; the amount 0 removes a slot. Other slots stay as they are. */
+  resourceSlots?: Array<ResourceSlotInput> | null | undefined;
   /** Id of the session that failed. */
   sessionId: string;
 };

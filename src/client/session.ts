@@ -20,6 +20,7 @@ import {
 } from './operations.generated.ts'
 import type {
   CreateSessionInput,
+  ResourceSlotInput,
   RetryPolicyInput,
   SessionFilter,
   SessionOrder,
@@ -160,15 +161,16 @@ export function sessionOperations(connection: Connection) {
     },
 
     /**
-     * Changes the policy of a chain whose retry is scheduled or held; the server decides that retry again.
+     * Changes the policy of a chain whose retry is scheduled or held, or the slots of that retry; the server decides
+     * that retry again.
      * @throws ValidationError, NotFoundError, InvalidStateError, ForbiddenError
      */
     async updateRetry(
       sessionId: string,
-      policy: RetryPolicyInput,
-      options?: CallOptions,
+      policy: RetryPolicyInput | undefined,
+      { resourceSlots, ...options }: CallOptions & { resourceSlots?: ResourceSlotInput[] | undefined } = {},
     ): Promise<SessionSummaryFragment> {
-      const data = await request(UpdateRetryDocument, { input: { sessionId, policy } }, options)
+      const data = await request(UpdateRetryDocument, { input: { sessionId, policy, resourceSlots } }, options)
       return payloadOf(data.updateRetry).session
     },
 

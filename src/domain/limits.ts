@@ -388,6 +388,8 @@ export const AGENTS_NAMED_MAX = 1_000
 export const REASON_LENGTH_MAX = 1_000
 /** A year. */
 export const BATCH_TIMEOUT_SECONDS_MAX = 31_536_000
+/** A year. */
+export const MAX_PENDING_SECONDS_MAX = 31_536_000
 
 /** Sessions in a limit of a quota: the most that the column holds. */
 export const QUOTA_SESSIONS_MAX = 2_147_483_647

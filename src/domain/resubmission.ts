@@ -216,7 +216,8 @@ export function partition<Each>(list: readonly Each[], wanted: (each: Each) => b
   return [yes, no]
 }
 
-function mergeSlots(before: Record<string, string>, given: Record<string, string> = {}): Record<string, string> {
+/** Each given slot replaces its value; 0 removes the slot. */
+export function mergeSlots(before: Record<string, string>, given: Record<string, string> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries({ ...before, ...given }).filter(([slot]) => given[slot] !== '0'))
 }
 

@@ -57,12 +57,15 @@ const updateRoute = createRoute({
   method: 'patch',
   path: '/v2/sessions/{id}/retry',
   operationId: 'updateRetry',
-  summary: 'Change the policy of a scheduled or held retry',
+  summary: 'Change the policy or the resources of a scheduled or held retry',
   description: 'The retry is decided again, with delays from now on. The new decision may also be not to retry.',
   tags: ['sessions'],
   request: {
     params: SessionIdParameter,
-    body: jsonBody(RETRY_UPDATE, { policy: { max_retries: 5, retry_delay: 10 } }),
+    body: jsonBody(RETRY_UPDATE, {
+      policy: { max_retries: 5, retry_delay: 10 },
+      resource_slots: [{ slot: 'mem', amount: '4g' }],
+    }),
   },
   responses: {
     200: SESSION,

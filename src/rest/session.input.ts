@@ -12,10 +12,21 @@ export const SESSION_INPUT = component('SessionInput', sessionInputSchema())
 
 export const RETRY_UPDATE = component('RetryUpdate', {
   type: 'object',
-  properties: { policy: partialPolicy() },
-  required: ['policy'],
+  properties: {
+    policy: partialPolicy(),
+    resource_slots: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { slot: { type: 'string' }, amount: { type: ['string', 'number'] } },
+        required: ['slot', 'amount'],
+        additionalProperties: false,
+      },
+      description: 'Slots that the retry gets instead of those that it would have; the amount 0 removes a slot.',
+    },
+  },
   additionalProperties: false,
-  description: "Fields that replace those of the session's policy; the others stay as they are.",
+  description: "Fields that replace those of the session's policy, and slots; the others stay as they are.",
 })
 
 /** Query parameters that filter sessions. */

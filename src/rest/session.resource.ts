@@ -72,6 +72,7 @@ export const SessionResource = z
     result: z.enum(['UNDEFINED', 'SUCCESS', 'FAILURE']),
     status_reason: z.string().nullable(),
     pending_reason: z.string().nullable(),
+    impossible: z.boolean().openapi({ description: 'Whether it waits in vain: no agent and no quota could take it.' }),
     exit_code: z.int().nullable(),
     exit_signal: z
       .object({ name: z.string().openapi({ example: 'SIGKILL' }), number: z.int() })
@@ -106,6 +107,7 @@ export const SessionResource = z
     cluster_mode: z.enum(['SINGLE_NODE', 'MULTI_NODE']),
     batch_timeout: z.number().nullable(),
     stop_grace: z.number().nullable(),
+    max_pending: z.number().nullable().openapi({ description: 'Seconds that it may wait in PENDING.' }),
     starts_at: time().nullable(),
     priority: z.int(),
     labels: labels(),
@@ -178,6 +180,7 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     result: record.result,
     status_reason: record.statusReason,
     pending_reason: record.pendingReason,
+    impossible: record.impossible,
     exit_code: record.exitCode,
     exit_signal: exitSignalOf(record.exitCode),
     usage: record.usage && toUsage(record.usage),
@@ -199,6 +202,7 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     cluster_mode: record.clusterMode,
     batch_timeout: record.batchTimeout,
     stop_grace: record.stopGrace,
+    max_pending: record.maxPending,
     starts_at: toTime(record.startsAt),
     priority: record.priority,
     labels: toLabels(record.labels),

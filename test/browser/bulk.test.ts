@@ -102,7 +102,7 @@ describeOwnUi('an action on many chains', 'bulk-page', (ui) => {
     await page.getByRole('dialog', { name: /3.chains retried now/ }).waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
     await rowOf(page, 'waiting-one')
-      .filter({ hasText: /2 of 4/ })
+      .filter({ hasText: /retry 1 of 3/ })
       .waitFor()
     // The selection is gone with what it was for, and the focus is not lost.
     expect(await page.getByText('that match are selected').count()).toBe(0)

@@ -93,7 +93,7 @@ describe('readme tour', async () => {
         await type(rest[1]!.text),
         await type(rest[2]!.text),
       ]
-      expect(looked).toMatch(/attempt 3 of 4[^]*└─ 3 .*succeeded[^]*\nattempt 1 of 4\n$/)
+      expect(looked).toMatch(/attempt +3 · retry 2 of 3[^]*└─ 3 .*succeeded[^]*\nattempt 1 of 4\n$/)
       expect(resubmitted).toMatch(/ended with 1\n[^]*1 chain resubmitted[^]*└─ 2 .*succeeded/)
       expect(checked).toMatch(/\n +5 +8 m .*█[^]*no problems\n$/)
 
@@ -113,7 +113,7 @@ describe('readme tour', async () => {
 
       const looking = await typeAll('docs/troubleshooting.md')
       expect(looking).toMatch(/no problems\n\{"status":"ready"/)
-      expect(looking).toMatch(/attempt 3 of 4/)
+      expect(looking).toMatch(/attempt +3 · retry 2 of 3/)
 
       const shown = await typeAll('docs/command-line.md')
       expect(shown).toMatch(/\nended with 64\n[^]*"name": ?"bulk"[^]*picky/)

@@ -1,8 +1,15 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { describe, expect, test, vi } from 'vitest'
-import { addPolicyOptions, parseRule, type PolicyOptions, readPolicy } from '../../src/cli/options/policy-options.ts'
+import {
+  addPolicyOptions,
+  parseRule,
+  type PolicyOptions,
+  readPolicy,
+  RETRIABLE_CAUSES,
+} from '../../src/cli/options/policy-options.ts'
 import { addSessionOptions, sessionInput, type SessionOptions } from '../../src/cli/options/session-options.ts'
 import { future, jobArray, oneOf, pair, past, seconds, wholeNumber } from '../../src/cli/options/values.ts'
+import { ELIGIBLE_CAUSES } from '../../src/domain/session/failure.ts'
 
 describe('options of the retry policy', () => {
   function policyOf(...words: string[]) {
@@ -25,10 +32,19 @@ describe('options of the retry policy', () => {
       ['--uncounted-pre-start --max-uncounted-retries 3', { countPreStartFailures: false, maxUncountedRetries: 3 }],
       ['--ignore-verdicts', { trustVerdicts: false }],
       ['--follow-tag', { pinImage: false }],
+      ['--ignore-oom', { oomIsFailure: false }],
       ['--checkpoint require --checkpoint-wait 2h', { checkpoint: 'REQUIRE', checkpointWait: 7200 }],
       ['--preset cms-exit-codes', { preset: 'CMS_EXIT_CODES' }],
     ])('%s', (words, policy) => {
       expect(policyOf(...words.split(' '))).toEqual(policy)
+    })
+
+    test('--retry-on offers the causes that can be retried', () => {
+      expect(RETRIABLE_CAUSES).toEqual(ELIGIBLE_CAUSES)
+      const refused = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+      const command = addPolicyOptions(new Command('create').exitOverride())
+      expect(() => command.parse(['--retry-on', 'user-cancelled'], { from: 'user' })).toThrow(/Allowed.*oom-killed/)
+      refused.mockRestore()
     })
 
     test('rules are taken in their order', () => {

@@ -6,6 +6,7 @@ import { SHELLS } from '../../src/cli/completion/completion.ts'
 import { commandTree } from '../../src/cli/completion/tree.ts'
 import { duration, instant, relative, slotList, slotUse, timeOfDay } from '../../src/cli/output/format.ts'
 import { type Column, formatTable, isPlain, PLAIN_MEASURE, unicodeMeasure } from '../../src/cli/output/table.ts'
+import { attemptWords, ranFor } from '../../src/cli/session/session-text.ts'
 import { safeText } from '../../src/cli/output/terminal.ts'
 import { addClientCommands } from '../../src/cli/program.ts'
 import { checkProperty } from '../support/seeds.ts'
@@ -136,6 +137,32 @@ describe('output', () => {
     expect(relative('2026-11-21T12:01:20Z', now)).toBe('in 1 m 20 s')
     expect(relative('2026-11-21T12:00:00.400Z', now)).toBe('now')
     expect(relative(null, now)).toBe('–')
+  })
+
+  test.each([
+    [1, 0, 0, 'attempt 1'],
+    [1, 0, 1, 'attempt 1 · up to 1 retry'],
+    [1, 0, 2, 'attempt 1 · up to 2 retries'],
+    [3, 1, 2, 'attempt 3 · retry 1 of 2'],
+    // Resubmitted.
+    [6, 0, 2, 'attempt 6 · up to 2 retries'],
+    [7, 1, 2, 'attempt 7 · retry 1 of 2'],
+  ])('attempt %i with %i of %i retries used: %s', (attempt, retryCount, maxRetries, words) => {
+    expect(attemptWords({ attempt, retryCount, maxRetries })).toBe(words)
+  })
+
+  describe('how long an attempt ran', () => {
+    const [startedAt, terminatedAt] = ['2026-11-21T12:00:00Z', '2026-11-21T12:00:58Z']
+    const usage = { peakMemoryBytes: null, cpuSeconds: null, wallSeconds: 3, source: 'PROCESSES' as const }
+
+    test.each([
+      ['as measured, though its end was known late', { startedAt, terminatedAt, usage }, '3 s'],
+      ['without a measurement', { startedAt, terminatedAt, usage: { ...usage, wallSeconds: null } }, 'at most 58 s'],
+      ['without usage', { startedAt, terminatedAt, usage: null }, 'at most 58 s'],
+      ['not at all', { startedAt: null, terminatedAt, usage: null }, '–'],
+    ])('%s', (_, attempt, words) => {
+      expect(ranFor(attempt)).toBe(words)
+    })
   })
 
   describe('times have their zone', () => {

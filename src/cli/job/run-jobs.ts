@@ -1,5 +1,5 @@
 import { ApiError, type Client, type SessionSummary } from '../../client/node/index.ts'
-import { chunks, type ClientContext } from '../client-command.ts'
+import { chunks, type ClientContext, takeAll } from '../client-command.ts'
 import { exitStatus } from '../exit-codes.ts'
 import { INTERRUPT_REASON, onInterrupt, type OnInterrupt } from '../session/cancel.ts'
 import type { PlannedSession } from './plan-jobs.ts'
@@ -26,7 +26,12 @@ export async function runJobs(
   try {
     const made = await creating
     printCreated(out, made)
-    const { succeeded, failed } = await followJobs(context, { sessions: made.sessions, after, signal: stopped.signal })
+    const { succeeded, failed } = await followJobs(context, {
+      sessions: made.sessions,
+      known: made.known,
+      after,
+      signal: stopped.signal,
+    })
     out.note(`${succeeded} succeeded${failed > 0 ? `, ${failed} failed` : ''}`)
     if (interrupt.interrupted) return exitStatus('INTERRUPTED')
     return failed > 0 ? exitStatus('FAILED') : made.status
@@ -49,10 +54,16 @@ async function endAll(client: Client, sessions: readonly SessionSummary[]): Prom
 /** Sessions per call: few enough that the progress bar moves, and enough that the calls are cheap. */
 const BATCH = 250
 
+interface KnownJob {
+  /** Position in the file, for messages. */
+  place: string
+  session: SessionSummary
+}
+
 interface CreatedJobs {
   sessions: SessionSummary[]
-  /** Sessions that already existed. */
-  known: SessionSummary[]
+  /** Jobs whose sessions already existed. */
+  known: KnownJob[]
   refused: number
   /** Number of sessions that were not requested because of Ctrl-C. */
   left: number
@@ -90,7 +101,7 @@ export async function createJobs(
         }
         known.sessions.set(input.name, Promise.resolve(result.session.sessionId))
         made.sessions.push(result.session)
-        if (!result.created) made.known.push(result.session)
+        if (!result.created) made.known.push({ place, session: result.session })
       }
       made.left -= batch.length
       bar.update(planned.length - made.left, planned.length, made.refused > 0 ? `${made.refused} refused` : '')
@@ -106,7 +117,7 @@ const IDS_SHOWN_MAX = 20
 
 /** Prints the ids on standard output, and their number. */
 export function printCreated(out: Output, { sessions, known, refused, left }: CreatedJobs): void {
-  const old = new Set(known)
+  const old = new Set(known.map(({ session }) => session))
   if (out.json || !out.terminal.interactive || sessions.length <= IDS_SHOWN_MAX) {
     for (const session of sessions) {
       out.item({ type: 'created', created: !old.has(session), ...session }, () => session.sessionId)
@@ -120,6 +131,19 @@ export function printCreated(out: Output, { sessions, known, refused, left }: Cr
     ...(left > 0 ? [`${left} not requested`] : []),
   ]
   out.note(counts.join(', '))
+  warnOfVain(out, sessions)
+}
+
+/** Warns of sessions that no agent could ever run, with the reason of the first. */
+export function warnOfVain(out: Output, sessions: readonly SessionSummary[]): void {
+  const inVain = sessions.filter(({ impossible }) => impossible)
+  const [first] = inVain
+  if (first === undefined) return
+  const who = sessions.length === 1 ? 'it' : `${inVain.length} of them, such as ${first.name} ${first.sessionId},`
+  const why = first.pendingReason?.replace(/^impossible: /, '')
+  out.note(`warning: ${who} cannot start: ${why}`)
+  const waits = inVain.length === 1 ? 'It waits' : 'They wait'
+  out.note(`${waits} until that changes. \`--max-pending\` limits the waiting, \`reprise cancel\` ends it.`)
 }
 
 function batchesOf(planned: readonly PlannedSession[]): PlannedSession[][] {
@@ -143,19 +167,28 @@ interface FollowedJobs {
 
 interface FollowOptions {
   sessions: readonly SessionSummary[]
+  /** Jobs whose sessions already existed, and may have ended. */
+  known: readonly KnownJob[]
   /** Cursor of the events from before their creation. */
   after: string
   signal: AbortSignal
 }
 
+const ENDED: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED'])
+
 /** Waits until all their chains have ended. Failures are printed as they happen. */
 async function followJobs(
-  { client, out }: ClientContext,
-  { sessions, after, signal }: FollowOptions,
+  context: ClientContext,
+  { sessions, known, after, signal }: FollowOptions,
 ): Promise<FollowedJobs> {
+  const { client, out } = context
   const jobs = new Map(sessions.map((session) => [session.chainId, session]))
   const counts = { succeeded: 0, failed: 0 }
   const bar = progressBar('running')
+  // Their outcome is printed with their line.
+  const reported = new Set(
+    (await reportKnown(context, known)).filter(({ state }) => ENDED.has(state)).map(({ chainId }) => chainId),
+  )
   const show = () => {
     const done = counts.succeeded + counts.failed
     bar.update(done, jobs.size, counts.failed > 0 ? `${counts.failed} failed` : '')
@@ -167,7 +200,7 @@ async function followJobs(
       if (state === 'SUCCEEDED') counts.succeeded++
       else counts.failed++
       if (out.json) out.item({ type: 'ended', name, sessionId, chainId, state }, () => '')
-      else if (state !== 'SUCCEEDED') {
+      else if (state !== 'SUCCEEDED' && !reported.has(chainId)) {
         bar.end()
         const why = `${attempts > 1 ? ` after ${attempts} attempts` : ''}${reason ? `: ${reason}` : ''}`
         out.note(`${name} ${sessionId}: ${state.toLowerCase()}${why}`)
@@ -178,4 +211,36 @@ async function followJobs(
   } finally {
     bar.end()
   }
+}
+
+/**
+ * Prints what has become of each job whose session already existed, with its place in the file, in the order of the
+ * file.
+ */
+export async function reportKnown(
+  { client, out, signal }: ClientContext,
+  known: readonly KnownJob[],
+): Promise<readonly KnownChain[]> {
+  const chains = new Map<string, KnownChain>()
+  for (const ids of chunks([...new Set(known.map(({ session }) => session.chainId))])) {
+    for (const chain of await takeAll(client.chains({ filter: { ids } }, { signal }))) chains.set(chain.chainId, chain)
+  }
+  for (const { place, session } of known) {
+    const { name, sessionId, chainId } = session
+    const chain = chains.get(chainId)
+    if (!chain) continue
+    const { state, attempts, cause } = chain
+    if (out.json) out.item({ type: 'known', place, name, sessionId, chainId, state, attempts, cause }, () => '')
+    else out.note(`${place} ${name} ${sessionId}: already existed, ${outcomeWords(chain)}`)
+  }
+  return [...chains.values()]
+}
+
+type KnownChain = ReturnType<Client['chains']> extends AsyncIterable<infer Chain> ? Chain : never
+
+function outcomeWords({ state, attempts, cause, outlook }: KnownChain): string {
+  const words = state === 'LIVE' ? 'not yet ended' : state.toLowerCase().replaceAll('_', ' ')
+  const after = ENDED.has(state) && attempts > 1 ? ` after ${attempts} attempts` : ''
+  const why = state === 'SUCCEEDED' || state === 'LIVE' ? null : (outlook.reason ?? cause)
+  return `${words}${after}${why === null ? '' : `: ${why}`}`
 }

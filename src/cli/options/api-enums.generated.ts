@@ -64,6 +64,7 @@ export const SESSION_INPUT_FIELDS = {
   clusterSize: 'Int',
   clusterMode: 'ClusterMode',
   batchTimeout: 'Float',
+  maxPending: 'Float',
   stopGrace: 'Float',
   startsAt: 'DateTime',
   priority: 'Int',

@@ -1,9 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { RetryPolicyInput, RetryRuleInput } from '../../client/node/index.ts'
+import type { FailureCause, RetryPolicyInput, RetryRuleInput } from '../../client/node/index.ts'
 import { UsageError } from '../present-error.ts'
 import { choice, choices, decimal, nullForNone, oneOf, orNone, pair, seconds, wholeNumber } from './values.ts'
 import { API_ENUMS } from './api-enums.generated.ts'
+
+const NEVER_RETRIED: readonly FailureCause[] = ['USER_CANCELLED', 'VALIDATION_ERROR', 'QUOTA_EXCEEDED']
+
+export const RETRIABLE_CAUSES: readonly FailureCause[] = API_ENUMS.FailureCause.filter(
+  (cause) => !NEVER_RETRIED.includes(cause),
+)
 
 /** Options of a retry policy: the file, and the values of the options below under their names. */
 export interface PolicyOptions {
@@ -20,7 +26,7 @@ function optionsByField(): Readonly<Record<Exclude<keyof RetryPolicyInput, 'emit
     maxRetryDelay: valued('--max-retry-delay <duration>', 'longest delay; `none` means 24 h', orNone(seconds)),
     jitter: choice('--jitter <kind>', 'how delays are randomized', API_ENUMS.RetryJitter),
     jitterRatio: valued('--jitter-ratio <share>', 'maximum jitter as a share of the delay, 0 to 1', decimal),
-    eligibleCauses: choices('--retry-on <causes>', 'causes to retry, separated by commas', API_ENUMS.FailureCause),
+    eligibleCauses: choices('--retry-on <causes>', 'causes to retry, separated by commas', RETRIABLE_CAUSES),
     maxElapsed: valued(
       '--max-elapsed <duration>',
       'no retry starts later than this after the first attempt; `none`: no limit',
@@ -39,6 +45,10 @@ function optionsByField(): Readonly<Record<Exclude<keyof RetryPolicyInput, 'emit
       seconds,
     ),
     pinImage: switchOff('--follow-tag', 'retries run the image that the tag refers to at their time'),
+    oomIsFailure: switchOff(
+      '--ignore-oom',
+      'work that exits with 0 has succeeded, even if the lack of memory killed a part of it',
+    ),
     preset: choice('--preset <name>', 'predefined policy to start from', API_ENUMS.RetryPolicyPreset),
     rules: valued('--rule <rule>', 'a rule, see below; may be repeated', (text, earlier?: RetryRuleInput[]) => [
       ...(earlier ?? []),

@@ -19,6 +19,7 @@ export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions
   agentLabel?: [string, string][]
   executorOption?: [string, string][]
   mount?: MountInput[]
+  maxPending?: number
   startsAt?: string
   stopGrace?: number
   /** Ids or names of sessions; `sessionInput` expects ids. */
@@ -34,14 +35,17 @@ export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions
   array?: JobArray
 }
 
-/** Options that a resubmission may override, too. */
-export interface SpecOptions {
-  env?: [string, string][]
-  secret?: [string, string][]
-  secretFile?: [string, string][]
+export interface SlotOptions {
   slot?: [string, string][]
   cpu?: string
   mem?: string
+}
+
+/** Options that a resubmission may override, too. */
+export interface SpecOptions extends SlotOptions {
+  env?: [string, string][]
+  secret?: [string, string][]
+  secretFile?: [string, string][]
   timeout?: number
   priority?: number
   resourceGroup?: string
@@ -71,7 +75,7 @@ export function addSpecOptions(command: Command): Command {
 
 /** Adds options for the environment of its processes, and for the place where they run. */
 export function addPlaceOptions(command: Command): Command {
-  return command
+  command
     .option('-e, --env <name=value>', 'environment variable; NAME alone copies its value from here', variable)
     .option('--secret <name>', 'secret variable, with its value from here; may be repeated', secret)
     .option(
@@ -79,11 +83,16 @@ export function addPlaceOptions(command: Command): Command {
       'secret variable with its value from a file, or - for standard input',
       secretFile,
     )
+  return addSlotOptions(command)
+    .option('--priority <n>', 'priority, 0 to 100; higher ones are scheduled first', wholeNumber)
+    .option('--resource-group <group>', 'resource group to run in')
+}
+
+export function addSlotOptions(command: Command): Command {
+  return command
     .option('--slot <slot=amount>', 'resource slot, like cuda.device=1', pairs)
     .option('--cpu <amount>', 'the same as --slot cpu=…', amount)
     .option('--mem <amount>', 'the same as --slot mem=…; like 512m or 1.5 GiB', amount)
-    .option('--priority <n>', 'priority, 0 to 100; higher ones are scheduled first', wholeNumber)
-    .option('--resource-group <group>', 'resource group to run in')
 }
 
 /** Description of `--image`. The executor of the agents decides what an image is. */
@@ -114,6 +123,7 @@ export function addTemplateOptions(command: Command): Command {
     .addOption(choice('--cluster-mode <mode>', 'how the kernels are distributed over agents', API_ENUMS.ClusterMode))
     .addOption(choice('--type <type>', 'kind of session; only batch sessions are retried', API_ENUMS.SessionType))
     .option('--stop-grace <duration>', 'time between asking its processes to stop and killing them, like 5m', seconds)
+    .option('--max-pending <duration>', 'how long it may wait for resources before it has failed', seconds)
     .option('--concurrency-key <key>', 'sessions with this key run one at a time')
     .option('--concurrency-limit <n>', 'maximum number of sessions with that key at a time (default: 1)', wholeNumber)
 }
@@ -158,6 +168,7 @@ export function sessionInput(options: SessionOptions, command: readonly string[]
     resourceSlots: slotsOf(options),
     batchTimeout: timeout,
     stopGrace: options.stopGrace,
+    maxPending: options.maxPending,
     priority: options.priority,
     resourceGroup: options.resourceGroup,
     ...agentLists(options),
@@ -203,7 +214,7 @@ export function secretsOf({ secret: here = [], secretFile: files = [] }: SpecOpt
   return all.length === 0 ? undefined : named(all)
 }
 
-export function slotsOf({ slot = [], cpu, mem }: SpecOptions) {
+export function slotsOf({ slot = [], cpu, mem }: SlotOptions) {
   const all = [...slot, ...(cpu === undefined ? [] : [['cpu', cpu]]), ...(mem === undefined ? [] : [['mem', mem]])]
   return all.length === 0 ? undefined : all.map(([name, value]) => ({ slot: name!, amount: value! }))
 }

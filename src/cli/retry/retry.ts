@@ -10,6 +10,7 @@ import {
   printDryRun,
   readSelection,
 } from '../many-sessions.ts'
+import { addSlotOptions, type SlotOptions, slotsOf } from '../options/session-options.ts'
 import { UsageError } from '../present-error.ts'
 import { findNewestAttempt, SESSION_ARGUMENT } from '../find.ts'
 
@@ -36,15 +37,24 @@ function now(): Command {
 function update(): Command {
   const command = describedCommand(
     'update',
-    'change the policy of a waiting retry, which is then decided again; applies to later retries, too',
-    ['reprise retry update nightly --retries 8 --retry-delay 5m', 'reprise retry update nightly --policy policy.json'],
+    'change the policy or the resources of a waiting retry, which is then decided again; applies to later retries, too',
+    [
+      'reprise retry update nightly --retries 8 --retry-delay 5m',
+      'reprise retry update nightly --mem 16g',
+      'reprise retry update nightly --policy policy.json',
+    ],
   ).argument('<session>', SESSION_ARGUMENT)
-  return act<PolicyOptions>(addPolicyOptions(command), async ({ client, out }, options, [text]) => {
-    const policy = readPolicy(options)
-    if (!policy) throw new UsageError('Give something to change, like --retries 8.')
-    const session = await client.updateRetry(await findNewestAttempt(client, text!), policy)
-    out.show(session, () => `${session.name} ${session.sessionId}: ${session.retryState.reason}`)
-  })
+  return act<PolicyOptions & SlotOptions>(
+    addPolicyOptions(addSlotOptions(command)),
+    async (context, options, [text]) => {
+      const { client, out } = context
+      const policy = readPolicy(options)
+      const resourceSlots = slotsOf(options)
+      if (!policy && !resourceSlots) throw new UsageError('Give something to change, like --retries 8 or --mem 16g.')
+      const session = await client.updateRetry(await findNewestAttempt(client, text!), policy, { resourceSlots })
+      out.show(session, () => `${session.name} ${session.sessionId}: ${session.retryState.reason}`)
+    },
+  )
 }
 
 function cancel(): Command {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Attempt, type AttemptLog, type Client, hasEnded } from '../../client/node/index.ts'
-import { isOver, outcomeOf, whyRetried } from './session-text.ts'
+import { attemptWords, isOver, outcomeOf, whyRetried } from './session-text.ts'
 import type { Output } from '../output/output.ts'
 import { instant, relative } from '../output/format.ts'
 import process from 'node:process'
@@ -11,7 +11,7 @@ interface ChainFollower {
    * Called when an attempt begins. `last`: the number of the chain's last attempt, once the chain has ended; null while
    * there may be others.
    */
-  onAttempt(attempt: Attempt, last: number | null): void
+  onAttempt(attempt: Attempt): void
   /** Called if nothing runs yet: within a second, and when the reason changes. */
   onWait(reason: string): void
   onLog(chunk: AttemptLog): void
@@ -53,7 +53,7 @@ export async function followChain(
     for (const attempt of attempts) {
       if (attempt.attempt > shown) {
         shown = attempt.attempt
-        follower.onAttempt(attempt, hasEnded(attempts) ? attempts.at(-1)!.attempt : null)
+        follower.onAttempt(attempt)
         const begun = new AbortController()
         const pollMs = POLL_INTERVAL_MS * (1 + others)
         const waited = followWaits(
@@ -135,11 +135,11 @@ export function attemptNotes(out: Output, label?: string): ChainFollower {
   })
   const named = label === undefined ? '' : `${label} · `
   return {
-    onAttempt(attempt, last) {
+    onAttempt(attempt) {
       kernels = attempt.kernels.length
       const { sessionId } = attempt
       if (out.json) return out.item({ type: 'attempt', ...attempt }, () => '')
-      const head = `── ${named}${placeOf(attempt, last)} · session ${sessionId} `
+      const head = `── ${named}${attemptWords(attempt)} · session ${sessionId} `
       out.note(out.notes.style('bold', head.padEnd(Math.min(out.notes.columns ?? WIDTH, WIDTH), '─')))
     },
     onWait(reason) {
@@ -153,12 +153,6 @@ export function attemptNotes(out: Output, label?: string): ChainFollower {
       out.note(out.notes.style(attempt.result === 'SUCCESS' ? 'green' : 'yellow', endOf(attempt, named)))
     },
   }
-}
-
-/** Formats `attempt 2 of 3` for a chain that has ended, `attempt 2 of at most 4` for one that may continue. */
-function placeOf({ attempt, retryState: { maxAttempts, label } }: Attempt, last: number | null): string {
-  if (last !== null) return `attempt ${attempt} of ${last}`
-  return attempt < maxAttempts ? label.replace(' of ', ' of at most ') : label
 }
 
 function endOf(attempt: Attempt, named: string): string {

@@ -8,7 +8,7 @@ import { attemptNotes, followChain } from './follow-chain.ts'
 import { workStatus } from './session-text.ts'
 import { endChain, INTERRUPT_REASON, onInterrupt, type OnInterrupt } from './cancel.ts'
 import { planJobs } from '../job/plan-jobs.ts'
-import { createJobs, printCreated, runJobs } from '../job/run-jobs.ts'
+import { createJobs, printCreated, reportKnown, runJobs, warnOfVain } from '../job/run-jobs.ts'
 import { withUpload } from '../upload.ts'
 import { findNamed } from '../options/find-in-options.ts'
 
@@ -47,6 +47,7 @@ export function runCommand(): Command {
       const { sessionId } = session
       if (out.json) out.item({ type: 'created', created, ...session }, () => '')
       else out.note(`session ${sessionId}${created ? '' : ' already existed'}`)
+      warnOfVain(out, [session])
       const stopped = new AbortController()
       const interrupt = onInterrupt(what, {
         out,
@@ -88,11 +89,13 @@ export function createCommand(): Command {
       if (planned) {
         const made = await createJobs(context, planned)
         printCreated(out, made)
+        await reportKnown(context, made.known)
         return made.left > 0 ? exitStatus('INTERRUPTED') : made.status
       }
       const input = sessionInput(await findNamed(client, options), args) as CreateSessionInput
       const { session, created } = await client.createSession(input, { signal })
       if (!created) out.note('it already existed')
+      warnOfVain(out, [session])
       out.show({ created, session }, () => session.sessionId)
       return 0
     },

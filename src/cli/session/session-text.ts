@@ -37,12 +37,32 @@ export function phaseWord({ retryState: { phase } }: Pick<SessionSummary, 'retry
   return phase === 'UNDECIDED' ? null : phase
 }
 
-/** Formats how long it ran, or has been running. */
-export function ranFor({ startedAt, terminatedAt }: Pick<SessionSummary, 'startedAt' | 'terminatedAt'>): string {
+/**
+ * Names an attempt by its position in the chain, and the retries of its budget: `attempt 6 · retry 1 of 2`, or `attempt
+ * 1 · up to 2 retries` before the first of them.
+ */
+export function attemptWords({
+  attempt,
+  retryCount,
+  maxRetries,
+}: Pick<SessionSummary, 'attempt' | 'retryCount' | 'maxRetries'>): string {
+  if (retryCount > 0) return `attempt ${attempt} · retry ${retryCount} of ${maxRetries}`
+  if (maxRetries === 0) return `attempt ${attempt}`
+  return `attempt ${attempt} · up to ${maxRetries} ${maxRetries === 1 ? 'retry' : 'retries'}`
+}
+
+type Ran = Pick<SessionSummary, 'startedAt' | 'terminatedAt'> & { usage: { wallSeconds: number | null } | null }
+
+/**
+ * Formats how long it ran, as its agent measured it, or has been running. Without a measurement the server only knows
+ * when it learned of the end, which may be late after an outage.
+ */
+export function ranFor({ startedAt, terminatedAt, usage }: Ran): string {
   if (!startedAt) return '–'
+  if (terminatedAt && usage?.wallSeconds != null) return duration(usage.wallSeconds)
   // The server's clock may be ahead of this machine's.
   const milliseconds = (terminatedAt ? Date.parse(terminatedAt) : Date.now()) - Date.parse(startedAt)
-  return duration(Math.max(0, milliseconds) / 1000)
+  return `${terminatedAt ? 'at most ' : ''}${duration(Math.max(0, milliseconds) / 1000)}`
 }
 
 /** Explains why it was, will be or is not retried, as stored by the server. */

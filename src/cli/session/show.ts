@@ -6,18 +6,29 @@ import { addFilterOptions, type FilterOptions } from '../options/filter-options.
 import { wholeNumber } from '../options/values.ts'
 import { statusStyle, type Terminal } from '../output/terminal.ts'
 import { type Column, formatFields } from '../output/table.ts'
-import { binaryBytes, instant, mountText, relative, slotList } from '../output/format.ts'
-import { isOver, outcomeOf, phaseWord, ranFor, statusWord, formatUsage, whyRetried } from './session-text.ts'
+import { binaryBytes, duration, instant, mountText, relative, slotList } from '../output/format.ts'
+import {
+  attemptWords,
+  isOver,
+  outcomeOf,
+  phaseWord,
+  ranFor,
+  statusWord,
+  formatUsage,
+  whyRetried,
+} from './session-text.ts'
 import { drawChain } from '../chain.ts'
 import { findSession, SESSION_ARGUMENT } from '../find.ts'
 
 const LIMIT = 50
 
-const SESSION_COLUMNS: readonly Column<SessionSummary>[] = [
+type ListedSession = SessionSummary & Pick<Session, 'usage'>
+
+const SESSION_COLUMNS: readonly Column<ListedSession>[] = [
   { title: 'SESSION', value: ({ sessionId }) => sessionId, id: true },
   { title: 'NAME', value: ({ name }) => name, flexible: true },
   { title: 'STATUS', value: statusWord, style: (row) => statusStyle(statusWord(row)), kept: true },
-  { title: 'ATTEMPT', value: ({ retryState }) => retryState.label.replace('attempt ', ''), flexible: true },
+  { title: 'ATTEMPT', value: (row) => attemptWords(row).replace('attempt ', ''), flexible: true },
   { title: 'RETRY', value: phaseWord, style: (row) => statusStyle(row.retryState.phase) },
   { title: 'OUTCOME', value: outcomeOf, flexible: true, kept: true },
   { title: 'RAN', value: ranFor, align: 'right' },
@@ -74,7 +85,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['name', session.name],
       ['project', session.project.name],
       ['user', session.user],
-      ['attempt', `${retryState.label} (${session.attempt} of the chain${epochOf(session)})`],
+      ['attempt', `${attemptWords(session).replace('attempt ', '')}${epochOf(session)}`],
       ['status', `${style ? terminal.style(style, status) : status}  ${outcomeOf(session)}`.trimEnd()],
       ['signal', session.exitSignal && `${session.exitSignal.name} (${session.exitSignal.number})`],
       ['reason', isOver(session) ? session.statusReason : session.pendingReason],
@@ -96,6 +107,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['volumes', list(session.mounts.map(mountText))],
       ['code', session.codeSha256],
       ['key', keyOf(session)],
+      ['waits', session.maxPending === null ? null : `at most ${duration(session.maxPending)}`],
       ['kernels', list(session.kernels.map((kernel) => kernelOf(kernel)))],
       ['created', `${instant(session.createdAt)} (${relative(session.createdAt)})`],
       ['ran', session.startedAt ? ranFor(session) : null],

@@ -17,6 +17,8 @@ export interface RecordedKernel {
   exitCode: number | null
   /** Null until its agent reports it. */
   inTime: boolean | null
+  /** False if its session's policy ignores the lack of memory once the program exits with 0. Missing means true. */
+  oomIsFailure?: boolean
   /** The agent's last note; see KernelProgress. */
   note: string | null
   waits: boolean
@@ -247,8 +249,18 @@ function exited(kernel: RecordedKernel, report: ObservedKernel, change: KernelCh
   // The program ended after the batch timeout. How it ended does not matter: the server would have stopped it at the
   // timeout if it had reached the agent.
   if (report.inTime === false) return { ...ends, to: 'ERROR', error: TIMED_OUT }
-  if (report.exitCode === 0 && !report.oomKilled && report.error === null) return { ...ends, to: 'TERMINATED' }
+  if (isSuccess(report, kernel)) return { ...ends, to: 'TERMINATED' }
   return { ...ends, to: 'ERROR', error: withVerdict(report.error ?? exitError(report), report.verdict ?? null) }
+}
+
+/** Whether an agent reports that a process was killed for its use of memory, and that the program exited with 0. */
+export function survivedOom({ status, exitCode, oomKilled, error }: ObservedKernel): boolean {
+  return status === 'EXITED' && exitCode === 0 && oomKilled && (error === null || error.name === 'oom-killed')
+}
+
+function isSuccess(report: ObservedKernel, { oomIsFailure = true }: RecordedKernel): boolean {
+  if (survivedOom(report)) return !oomIsFailure
+  return report.exitCode === 0 && !report.oomKilled && report.error === null
 }
 
 const MAY_HAVE_RUN: readonly KernelStatus[] = ['CREATING', 'RUNNING', 'TERMINATING']

@@ -38,10 +38,12 @@ export function describeDelay({ baseMs, jitterMs, delayMs, ceilingMs, drawn }: D
 
 /** Returns text such as `mem 2 GiB → 2.6 GiB, timeout 60 s → 78 s`; empty if nothing grew. */
 export function describeGrowth(before: Growable, after: Growable): string {
-  const changes = Object.entries(after.resourceSlots)
-    .map(([slot, amount]) => ({ slot, from: before.resourceSlots[slot]!, to: amount }))
+  const slots = [...new Set([...Object.keys(before.resourceSlots), ...Object.keys(after.resourceSlots)])]
+  const amount = (slot: string, of: string | undefined) => (of === undefined ? 'none' : describeAmount(slot, of))
+  const changes = slots
+    .map((slot) => ({ slot, from: before.resourceSlots[slot], to: after.resourceSlots[slot] }))
     .filter(({ from, to }) => from !== to)
-    .map(({ slot, from, to }) => `${slot} ${describeAmount(slot, from)} → ${describeAmount(slot, to)}`)
+    .map(({ slot, from, to }) => `${slot} ${amount(slot, from)} → ${amount(slot, to)}`)
   if (after.batchTimeout !== before.batchTimeout) {
     changes.push(`timeout ${before.batchTimeout} s → ${after.batchTimeout} s`)
   }

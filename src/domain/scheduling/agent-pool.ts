@@ -12,6 +12,8 @@ import { createHeap } from './sequence.ts'
 /** An agent as the placement sees it; its free amounts shrink as sessions are placed. */
 export interface AgentCapacity {
   id: string
+  /** For people; read only to explain why a session waits. */
+  name?: string | undefined
   labels: Readonly<Record<string, string>>
   volumes: readonly OfferedVolume[]
   /** Whether ports of its kernels are reachable. */
@@ -34,6 +36,7 @@ export interface AgentCapacity {
 /** Creates an agent's capacity. `free` is used without copying. */
 export function agentCapacity({
   id,
+  name,
   labels,
   capacity,
   perKernel = null,
@@ -41,8 +44,8 @@ export function agentCapacity({
   ports = true,
   free,
 }: Pick<AgentCapacity, 'id' | 'labels' | 'capacity' | 'free'> &
-  Partial<Pick<AgentCapacity, 'perKernel' | 'volumes' | 'ports'>>): AgentCapacity {
-  return { id, labels, volumes, ports, capacity, perKernel, free, reserved: new Map(), version: 0 }
+  Partial<Pick<AgentCapacity, 'name' | 'perKernel' | 'volumes' | 'ports'>>): AgentCapacity {
+  return { id, name, labels, volumes, ports, capacity, perKernel, free, reserved: new Map(), version: 0 }
 }
 
 /** Whether the agent may run the session, regardless of free capacity. */

@@ -1,5 +1,5 @@
 import { HEAD_OF_LINE_SKIPS_MAX, QUEUE_POSITION_MAX } from '../limits.ts'
-import { explainKey, firstQuotaShortage, type HeldKey, type QuotaUse } from './quota-use.ts'
+import { explainKey, firstQuotaShortage, type HeldKey, type QuotaShortage, type QuotaUse } from './quota-use.ts'
 import { type AgentCapacity, freeOf, holds, mostOf, suits } from './agent-pool.ts'
 import type { Sequencer } from './sequence.ts'
 import {
@@ -32,8 +32,12 @@ export interface PendingFacts {
   /** The last error of this session; null for none. */
   lastError: string | null
   request: ResourceRequest
+  /** The same without the restriction to agents with its checkpoint, which holds only for a time. */
+  lastingRequest: ResourceRequest
   /** The agents that accept work, without the capacity that is reserved for overdue sessions before this one. */
   agents: readonly AgentCapacity[]
+  /** The agents that accept no work now, but may do so again. */
+  otherAgents: readonly AgentCapacity[]
   /** The number of agents of its group that accept no work, by status. */
   absent: Readonly<Record<string, number>>
   quotas: readonly QuotaUse[]
@@ -45,15 +49,49 @@ export interface PendingFacts {
 
 export const CAPACITY_IS_RESERVED = `the capacity that it needs is reserved for a session that ${HEAD_OF_LINE_SKIPS_MAX} others were started before`
 
-/** Explains why the session still waits, with numbers: the first reason that applies. */
-export function explainPending(facts: PendingFacts): string {
-  return (
+export interface PendingReason {
+  text: string
+  /** No agent that is known, and no quota as it is set, could ever take the session. */
+  impossible: boolean
+}
+
+/**
+ * Explains why the session still waits, with numbers: that it waits in vain, or else the first reason that applies.
+ */
+export function explainPending(facts: PendingFacts): PendingReason {
+  const never = facts.dependencies.failed === null ? whyImpossible(facts) : undefined
+  if (never !== undefined) return { text: `impossible: ${never}`, impossible: true }
+  const text =
     beforeLine(facts) ??
     facts.drained ??
     noCapacity(facts) ??
-    overQuota(facts) ??
+    overQuota(facts)?.long ??
     (isReserved(facts) ? CAPACITY_IS_RESERVED : positionInQueue(facts))
-  )
+  return { text, impossible: false }
+}
+
+function whyImpossible(facts: PendingFacts): string | undefined {
+  const { lastingRequest: request, agents, otherAgents, group } = facts
+  const known = [...agents, ...otherAgents]
+  const shortage = explainShortage(request, known, group)
+  if (shortage?.never === true) return shortage.long + nearestAgent(request, known)
+  const quota = overQuota(facts)
+  return quota?.never === true ? quota.long : undefined
+}
+
+/** Names the agent that lacks the least for one kernel, or for all that must share a machine. */
+function nearestAgent(request: ResourceRequest, known: readonly AgentCapacity[]): string {
+  const { demand } = unitOf(request)
+  const lackOf = (agent: AgentCapacity) =>
+    Math.max(...[...demand].map(([slot, needed]) => 1 - Number(mostOf(agent, slot)) / Number(needed)))
+  const lacking = known
+    .filter((agent) => suits(request, agent))
+    .map((agent) => ({ agent, lack: lackOf(agent) }))
+    .toSorted((a, b) => a.lack - b.lack || (a.agent.id < b.agent.id ? -1 : 1))
+  const [nearest] = lacking
+  if (nearest === undefined || !(nearest.lack > 0)) return ''
+  const has = [...demand.keys()].map((slot) => amount(slot, mostOf(nearest.agent, slot))).join(', ')
+  return `; the nearest is ${nearest.agent.name ?? nearest.agent.id} with ${has}`
 }
 
 /**
@@ -63,6 +101,8 @@ export function explainPending(facts: PendingFacts): string {
 interface Shortage {
   /** Whether the agents could not take the session even if nothing ran on them. */
   forGood: boolean
+  /** Whether that is because of the resources of these agents, and not because it may not go to them. */
+  never?: boolean
   short: string
   long: string
 }
@@ -98,7 +138,7 @@ export function explainShortage(
   const ever =
     tooSmall(unit, suitable, mostOf) ??
     (roomy.length === 0 ? { slot: undefined, most: 0n } : shortOf(unit, roomy, capacityOf))
-  if (ever) return always(explainImpossible(unit, ever, group, suitable))
+  if (ever) return { ...always(explainImpossible(unit, ever, group, suitable)), never: true }
   const now = shortOf(unit, roomy, freeOf)
   return now && { forGood: false, ...explainLack(unit, now, group) }
 }
@@ -132,8 +172,8 @@ function noCapacity({ request, agents, group, absent }: PendingFacts): string | 
   return `${shortage.long} (${others.length > 0 ? others.join(', ') : 'it has none'})`
 }
 
-function overQuota({ quotas, request }: PendingFacts): string | undefined {
-  return firstQuotaShortage(quotas, totalOf(request))?.long
+function overQuota({ quotas, request }: PendingFacts): QuotaShortage | undefined {
+  return firstQuotaShortage(quotas, totalOf(request))
 }
 
 function isReserved({ request, agents }: PendingFacts): boolean {

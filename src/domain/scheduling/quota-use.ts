@@ -13,16 +13,23 @@ export interface QuotaUse {
   running: number
 }
 
-/** Finds the first quota with a shortage and explains it. */
-export function firstQuotaShortage(
-  quotas: readonly QuotaUse[],
-  demand: Quantities,
-): { short: string; long: string } | undefined {
+/** See Shortage. */
+export interface QuotaShortage {
+  short: string
+  long: string
+  /** The demand alone is more than the quota allows. */
+  never: boolean
+}
+
+/** Finds the first quota with a shortage, and explains it. One that never allows the demand comes first. */
+export function firstQuotaShortage(quotas: readonly QuotaUse[], demand: Quantities): QuotaShortage | undefined {
+  let first: QuotaShortage | undefined
   for (const quota of quotas) {
     const shortage = quotaShortage(quota, demand)
-    if (shortage) return shortage
+    if (shortage?.never === true) return shortage
+    first ??= shortage
   }
-  return undefined
+  return first
 }
 
 export function takeQuota(quota: QuotaUse, demand: Quantities): void {
@@ -103,18 +110,22 @@ export function explainKey({ key, held, limit, holders, before }: HeldKey): stri
 }
 
 /** Explains why a session with this total demand has to wait for the quota, with numbers; undefined if it does not. */
-function quotaShortage(quota: QuotaUse, demand: Quantities): { short: string; long: string } | undefined {
-  if (quota.maxRunning !== null && quota.running >= quota.maxRunning) {
-    const short = `the quota of ${quota.name} allows ${quota.maxRunning} running sessions`
-    return { short, long: `${short}, ${quota.running} run` }
-  }
+function quotaShortage(quota: QuotaUse, demand: Quantities): QuotaShortage | undefined {
+  const slots = slotShortage(quota, demand)
+  if (slots?.never === true || quota.maxRunning === null || quota.running < quota.maxRunning) return slots
+  const short = `the quota of ${quota.name} allows ${quota.maxRunning} running sessions`
+  return { short, long: `${short}, ${quota.running} run`, never: false }
+}
+
+function slotShortage(quota: QuotaUse, demand: Quantities): QuotaShortage | undefined {
   for (const [slot, limit] of quota.slots) {
     const asks = demand.get(slot) ?? 0n
     const used = quota.usedSlots.get(slot) ?? 0n
     if (asks === 0n || used + asks <= limit) continue
     const amount = (quantity: Quantity) => describeAmount(slot, formatQuantity(quantity))
     const short = `the quota of ${quota.name} allows ${slot} ${amount(limit)} in all, it asks for ${amount(asks)}`
-    return { short, long: asks > limit ? `${short}: more than it ever allows` : `${short}, ${amount(used)} is in use` }
+    const never = asks > limit
+    return { short, long: never ? `${short}: more than it ever allows` : `${short}, ${amount(used)} is in use`, never }
   }
   return undefined
 }

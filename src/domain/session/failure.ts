@@ -27,6 +27,7 @@ export const CAUSE_OF_FAILURE = {
   preempted: 'AGENT_TRANSIENT',
   'cancelled-outside': 'AGENT_TRANSIENT',
   'scheduler-timeout': 'SCHEDULER_TIMEOUT',
+  'waited-too-long': 'SCHEDULER_TIMEOUT',
   'image-pull-failed': 'IMAGE_PULL_FAILURE',
   'image-not-found': 'IMAGE_PULL_FAILURE',
   'image-unauthorised': 'IMAGE_PULL_FAILURE',

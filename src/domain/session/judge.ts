@@ -35,6 +35,8 @@ export interface Judged {
    * reason of that scheduler.
    */
   queuedTooLong?: { reason: string | null; timeoutMs: number } | null
+  /** Its own limit in seconds if it has waited for longer in PENDING; null or missing if not. */
+  waitedTooLong?: number | null
   /** The recorded reason for waiting; null if none was recorded. */
   pendingReason: string | null
   kernels: readonly {
@@ -82,6 +84,7 @@ export function judge(
     return needRetry(handler, session, tries, outcome.error)
   }
   if (session.queuedTooLong) return end(session, 'EXPIRED', queueTimeout(session.queuedTooLong))
+  if (session.waitedTooLong != null) return leave(handler, session, 'EXPIRED', waitedTooLong(session))
   if (session.expired) return leave(handler, session, 'EXPIRED', timeoutOf(session.status))
   if (outcome?.kind === 'skipped') return skipped(session, outcome)
   return undefined
@@ -205,6 +208,11 @@ function fencePauseMs(session: Judged): number | null {
 
 function timeoutOf(status: SessionStatus): FailureError {
   return { name: 'scheduler-timeout', message: `longer in ${status} than its resource group allows` }
+}
+
+function waitedTooLong({ waitedTooLong: seconds, pendingReason }: Judged): FailureError {
+  const words = `waited for longer than the ${seconds} s that it may wait (maxPending)`
+  return { name: 'waited-too-long', message: pendingReason === null ? words : `${words}: ${pendingReason}` }
 }
 
 /**

@@ -49,6 +49,7 @@ import type { Role, ServiceContext } from '../../services/service-context.ts'
 import {
   countSchedulingHistory,
   explainPendingSessions,
+  type PendingReason,
   type HistoryRow,
   readSchedulingHistory,
 } from '../../services/session/explain-pending.ts'
@@ -64,7 +65,7 @@ export interface Loaders extends DeploymentLoaders, AgentLoaders {
   now: Promise<Date>
   sessions: SessionLoader
   /** Reasons why sessions wait; null for a session that does not wait. */
-  pendingReasons: DataLoader<string, string | null>
+  pendingReasons: DataLoader<string, PendingReason | null>
   startNotes: DataLoader<string, string | null>
   /** Keyed by session; empty if the viewer does not see it. */
   sessionActions: DataLoader<string, ActionVerdict[]>

@@ -1,12 +1,22 @@
 import type { ObservedStatus, SyncRequest } from '../../domain/agent/protocol.ts'
-import { type KernelChange, reconcile, type Reconciliation } from '../../domain/agent/reconcile.ts'
+import {
+  type KernelChange,
+  reconcile,
+  type Reconciliation,
+  type RecordedKernel,
+  survivedOom,
+} from '../../domain/agent/reconcile.ts'
 import type { KernelStatus } from '../../domain/session/lifecycle.ts'
 import type { WakeTopic } from '../../domain/wake.ts'
 import type { ServiceContext } from '../service-context.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { type KernelImage, readImageDigests, recordImageDigests } from '../../store/sql/agent/image-digests.sql.ts'
 import type { Queryable } from '../../store/database.ts'
-import { applyKernelChanges, readRecordedKernels } from '../../store/sql/agent/sync-agent.sql.ts'
+import {
+  applyKernelChanges,
+  readKernelsIgnoringOom,
+  readRecordedKernels,
+} from '../../store/sql/agent/sync-agent.sql.ts'
 
 /** The most comparisons of one report, if others change kernels between comparison and write. */
 const ROUNDS_MAX = 3
@@ -31,7 +41,7 @@ export async function applyReport(
   const digests = await settleDigests(db, sync)
   for (let round = 1; ; round++) {
     const booked = await readRecordedKernels(db, sync.agentId, observedIds)
-    const result = reconcile(sync.agentId, booked, sync.observed, digests)
+    const result = reconcile(sync.agentId, await withOomPolicy(db, booked, sync.observed), sync.observed, digests)
     if (result.changes.length === 0 && result.stale.length === 0) return { result, topics: [...topics] }
     const applied = await applyKernelChanges(db, sync, result)
     if (!applied) return undefined
@@ -43,6 +53,18 @@ export async function applyReport(
     if (made.length === result.changes.length) return { result, topics: [...topics] }
     if (round === ROUNDS_MAX) return { result: settled(result, changed), topics: [...topics] }
   }
+}
+
+/** Adds the policy of the sessions for which it matters, which are few. */
+async function withOomPolicy(
+  db: Queryable,
+  booked: RecordedKernel[],
+  observed: SyncRequest['observed'],
+): Promise<RecordedKernel[]> {
+  const survivors = observed.filter(survivedOom).map(({ kernelId }) => kernelId)
+  if (survivors.length === 0) return booked
+  const ignoring = await readKernelsIgnoringOom(db, survivors)
+  return booked.map((kernel) => ({ ...kernel, oomIsFailure: !ignoring.has(kernel.id) }))
 }
 
 /**

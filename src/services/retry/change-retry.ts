@@ -10,7 +10,7 @@ import {
 import { requireSessionId } from '../session/read-sessions.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf, assertMayChange, assertMayEnd } from '../access/authorize.ts'
-import { overridePolicy } from '../../domain/resubmission.ts'
+import { mergeSlots, overridePolicy } from '../../domain/resubmission.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/stored-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
 import type { Logger } from '../../observability/log.ts'
@@ -18,9 +18,12 @@ import type { Queryable } from '../../store/database.ts'
 import { readForDecision, type UndecidedSession } from '../../store/sql/retry/claim-undecided.sql.ts'
 import type { DecisionRow } from '../../store/sql/retry/record-decisions.sql.ts'
 import { wakeDependents } from '../../store/sql/session/creation-scope.sql.ts'
-import { retryCancelledBy, retryEventData } from '../../domain/retry/explain.ts'
+import { describeGrowth, retryCancelledBy, retryEventData } from '../../domain/retry/explain.ts'
+import type { RetryVerdict } from '../../domain/retry/verdict.ts'
+import { SLOTS_MAX } from '../../domain/limits.ts'
 import { decideSession, decisionRow } from './decide-session.ts'
-import { argumentError, issuesUnder, refuseInput } from '../input/parse-input.ts'
+import { slotAmounts } from '../input/input-fields.ts'
+import { argumentError, issuesOf, issuesUnder, refuseInput } from '../input/parse-input.ts'
 
 export const retryDueBy = (name: string) => `made due at once by ${name}`
 
@@ -81,19 +84,21 @@ interface UpdateRetryInput {
   sessionId: string
   /** Fields that replace those of the session's policy. */
   policy?: unknown
+  /** Slots that the retry, and all later attempts, get instead of those that they would have; an amount of 0 removes one. */
+  resourceSlots?: unknown
 }
 
 /**
- * Changes the policy of a chain whose retry is scheduled or held. The failed session is decided again, as if it had
+ * Changes the policy of a chain whose retry is scheduled or held, or the resources of that retry. The failed session is decided again, as if it had
  * failed now under the new policy; that may also end the chain. The child inherits the policy.
  * @throws RepriseError VALIDATION_FAILED, SESSION_NOT_FOUND, NO_PENDING_RETRY, FORBIDDEN
  */
 export async function updateRetry(context: ServiceContext, input: UpdateRetryInput): Promise<{ sessionId: string }> {
   const { db, viewer, wake, metrics } = context
   assertMayChange(viewer)
-  const { sessionId, policy: written, ...unknown } = input
+  const { sessionId, policy: written, resourceSlots: slots, ...unknown } = input
   const target = retryTarget(context, input)
-  const given = parse(written, Object.keys(unknown))
+  const given = parse(written, slots, Object.keys(unknown))
   const decision = await db.transaction(async (tx) => {
     const phase = await lockDecision(tx, target)
     const pending = phase === 'SCHEDULED' || phase === 'HELD'
@@ -130,18 +135,24 @@ async function decideAnew(
   { viewer, log }: ServiceContext,
   tx: Queryable,
   sessionId: string,
-  given: Partial<RetryPolicy>,
+  { policy: given, resourceSlots }: RetryUpdate,
 ): Promise<DecisionRow> {
   const session = await readForDecision(tx, sessionId)
   const changed = overridePolicy(session, given)
   if (typeof changed === 'string') throw argumentError('', changed)
   const { retryPolicy: policy, retryPolicySources: sources } = changed
   const decided: UndecidedSession = { ...session, retryPolicy: policy, maxRetries: policy.maxRetries }
-  const decision = decisionOf(decided, policy, `policy changed by ${viewer.name}`, log)
+  const slots = { given: { ...session.givenSlots, ...resourceSlots }, changed: resourceSlots !== undefined }
+  const words = [...(Object.keys(given).length > 0 ? ['policy'] : []), ...(slots.changed ? ['resources'] : [])]
+  const reason = `${words.join(' and ')} changed by ${viewer.name}`
+  const decision = decisionOf(decided, policy, { reason, givenSlots: slots.given }, log)
   const before = session.retryPolicy as Partial<Record<string, unknown>>
   const change = {
-    given,
-    before: Object.fromEntries(Object.keys(given).map((field) => [field, before[field] ?? null])),
+    given: { ...given, ...(slots.changed && { resourceSlots }) },
+    before: {
+      ...Object.fromEntries(Object.keys(given).map((field) => [field, before[field] ?? null])),
+      ...(slots.changed && { resourceSlots: session.givenSlots }),
+    },
   }
   await updateRetryRow(tx, { decision, policy, sources, actor: actorOf(viewer), change })
   return decision
@@ -151,22 +162,54 @@ async function decideAnew(
  * Builds the new decision. If the announced retry is no longer made, the decision gets the event
  * `session.retry_cancelled`, because its verdict has no event.
  */
-function decisionOf(session: UndecidedSession, policy: RetryPolicy, reason: string, log: Logger): DecisionRow {
-  const verdict = decideSession(session, log)
-  const explanation = `${verdict.explanation}; ${reason}`
-  const row = decisionRow(session, verdict)
+function decisionOf(
+  session: UndecidedSession,
+  policy: RetryPolicy,
+  { reason, givenSlots }: { reason: string; givenSlots: Record<string, string> },
+  log: Logger,
+): DecisionRow {
+  const byRule = decideSession(session, log)
+  const { verdict, change } = withSlots(session, byRule, givenSlots)
+  const explanation = [verdict.explanation, ...(change === '' ? [] : [change]), reason].join('; ')
+  const decided = decisionRow(session, verdict)
+  const row =
+    Object.keys(givenSlots).length === 0 ? decided : { ...decided, details: { ...decided.details, givenSlots } }
   const event = policy.emitRetryEvents ? (row.event ?? 'session.retry_cancelled') : null
   const eventData = event && retryEventData(session, verdict, { reason: explanation })
   return { ...row, explanation, event, eventData }
 }
 
-function parse(written: unknown, unknown: readonly string[]): Partial<RetryPolicy> {
-  const parsed = parseRetryPolicy(written)
+/** Gives a retry the slots that people chose; what changes because of that, as text. */
+function withSlots(
+  session: UndecidedSession,
+  verdict: RetryVerdict,
+  givenSlots: Record<string, string>,
+): { verdict: RetryVerdict; change: string } {
+  if (verdict.phase !== 'SCHEDULED' || Object.keys(givenSlots).length === 0) return { verdict, change: '' }
+  const before = verdict.growth ?? { resourceSlots: session.resourceSlots, batchTimeout: session.batchTimeout }
+  const growth = { ...before, resourceSlots: mergeSlots(before.resourceSlots, givenSlots) }
+  if (Object.keys(growth.resourceSlots).length > SLOTS_MAX)
+    throw argumentError('resourceSlots', `it would have more than ${SLOTS_MAX} resource slots`)
+  return { verdict: { ...verdict, growth }, change: describeGrowth(before, growth) }
+}
+
+interface RetryUpdate {
+  policy: Partial<RetryPolicy>
+  /** Undefined if no slots are to change. */
+  resourceSlots: Record<string, string> | undefined
+}
+
+function parse(written: unknown, slots: unknown, unknown: readonly string[]): RetryUpdate {
+  const parsed = parseRetryPolicy(written ?? {})
+  const amounts = slotAmounts.nullish().safeParse(slots)
   const issues = [
     ...('issues' in parsed ? issuesUnder('policy', parsed.issues) : []),
+    ...(amounts.success ? [] : issuesUnder('resourceSlots', issuesOf(amounts.error))),
     ...unknown.map((path) => ({ path, message: 'Unknown field' })),
   ]
-  if ('issues' in parsed || issues.length > 0) return refuseInput(issues)
-  if (Object.keys(parsed.policy).length === 0) refuseInput([{ path: 'policy', message: 'There is nothing to change.' }])
-  return parsed.policy
+  if ('issues' in parsed || !amounts.success || issues.length > 0) return refuseInput(issues)
+  const resourceSlots = amounts.data ?? {}
+  const isEmpty = Object.keys(parsed.policy).length === 0 && Object.keys(resourceSlots).length === 0
+  if (isEmpty) refuseInput([{ path: 'policy', message: 'There is nothing to change.' }])
+  return { policy: parsed.policy, resourceSlots: Object.keys(resourceSlots).length === 0 ? undefined : resourceSlots }
 }

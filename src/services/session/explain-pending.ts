@@ -1,10 +1,10 @@
 import { type AgentCapacity, avoidedInOrder, createAgentPool } from '../../domain/scheduling/agent-pool.ts'
 import { explainCheckpointShortage } from '../../domain/quota.ts'
 import { placeByCheckpoint } from '../../domain/scheduling/checkpoint-placement.ts'
-import { explainPending } from '../../domain/scheduling/explain-pending.ts'
+import { explainPending, type PendingReason } from '../../domain/scheduling/explain-pending.ts'
 import { parseQuantities, resourceRequest, totalOf } from '../../domain/scheduling/resource-request.ts'
 import { firstQuotaShortage, type QuotaUse } from '../../domain/scheduling/quota-use.ts'
-import { readAgentCapacity, readStoredCheckpoints } from '../../store/sql/scheduling/agent-capacity.sql.ts'
+import { readKnownCapacity, readStoredCheckpoints } from '../../store/sql/scheduling/agent-capacity.sql.ts'
 import { readHeldKeys } from '../../store/sql/scheduling/concurrency-keys.sql.ts'
 import { readQuotaUse } from '../../store/sql/scheduling/quota-use.sql.ts'
 import {
@@ -31,12 +31,12 @@ import {
 export async function explainPendingSessions(
   { db }: Pick<ServiceContext, 'db'>,
   sessionIds: readonly string[],
-): Promise<Map<string, string>> {
+): Promise<Map<string, PendingReason>> {
   const pending = await readPending(db, sessionIds)
   if (pending.length === 0) return new Map()
   const groups = [...new Set(pending.map(({ group }) => group))]
-  const [agents, overdue, absent, keys, checkpoints, shortages] = await Promise.all([
-    readAgentCapacity(db, groups),
+  const [{ accepting: agents, others }, overdue, absent, keys, checkpoints, shortages] = await Promise.all([
+    readKnownCapacity(db, groups),
     readOverdue(db, groups),
     readAbsentAgents(db, groups),
     readHeldKeys(
@@ -68,7 +68,9 @@ export async function explainPendingSessions(
         checkpointQuota: shortage === undefined ? null : explainCheckpointShortage(shortage),
         dependencies: { total, open, failed },
         request: requestOfDemand(wanted),
+        lastingRequest: requestOfDemand(session),
         agents: overdue.some((one) => one.id === id) ? unreserved(agents.get(group)) : (agents.get(group) ?? []),
+        otherAgents: others.get(group) ?? [],
         absent: absent.get(group) ?? {},
         quotas: quotasOf(session),
         key: keys.get(id) ?? null,
@@ -78,7 +80,7 @@ export async function explainPendingSessions(
   )
 }
 
-export type { HistoryRow, SessionDurations }
+export type { HistoryRow, PendingReason, SessionDurations }
 
 /** Reads one page for each entity, oldest first. The caller has checked that the viewer may see them. */
 export function readSchedulingHistory(

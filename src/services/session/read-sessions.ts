@@ -1,7 +1,7 @@
 import { RepriseError } from '../../domain/errors.ts'
 import type { Prisma, PrismaClient, Session } from '../../store/prisma.ts'
 import { keysetPage, NEWEST_FIRST, type OrderColumn, type Page, type PageArguments } from '../paging.ts'
-import { explainPendingSessions } from './explain-pending.ts'
+import { explainPendingSessions, type PendingReason } from './explain-pending.ts'
 import type { KernelUsage } from '../../domain/agent/kernel-report.ts'
 import {
   type FoundCheckpointRow,
@@ -36,6 +36,8 @@ const RELATED = {
 export type SessionRecord = Omit<Prisma.SessionGetPayload<{ include: typeof RELATED }>, 'environ' | 'pendingReason'> & {
   /** Why the session waits, with the present numbers; null if it does not wait. */
   pendingReason: string | null
+  /** Whether it waits in vain. */
+  impossible: boolean
   /** The usage of its kernels together; null if nothing is known. */
   usage: KernelUsage | null
   checkpoint: ShownCheckpoint
@@ -221,7 +223,8 @@ async function withChains<
   { db, prisma, viewer }: Pick<ReadContext, 'db' | 'prisma' | 'viewer'>,
   sessions: readonly Row[],
 ): Promise<
-  (Omit<Row, 'environ'> & Pick<SessionRecord, 'checkpoint' | 'environ' | 'pendingReason' | 'retryChain' | 'usage'>)[]
+  (Omit<Row, 'environ'> &
+    Pick<SessionRecord, 'checkpoint' | 'environ' | 'impossible' | 'pendingReason' | 'retryChain' | 'usage'>)[]
 > {
   const pending = sessions.filter(({ status }) => status === 'PENDING').map(({ id }) => id)
   const starting = sessions.filter(({ status }) => isStarting(status)).map(({ id }) => id)
@@ -233,7 +236,7 @@ async function withChains<
       orderBy: { attempt: 'asc' },
       select: { id: true, chainId: true },
     }),
-    pending.length > 0 ? explainPendingSessions({ db }, pending) : new Map<string, string>(),
+    pending.length > 0 ? explainPendingSessions({ db }, pending) : new Map<string, PendingReason>(),
     starting.length > 0 ? readStartNotes({ db }, starting) : new Map<string, string>(),
     readUsage({ db }, sessionIds),
     readFoundCheckpoints({ db }, sessionIds),
@@ -244,7 +247,8 @@ async function withChains<
     statusReason: session.statusReason ?? notes.get(session.id) ?? null,
     usage: usage.get(session.id) ?? null,
     checkpoint: checkpoints.get(session.id) ?? NO_CHECKPOINT,
-    pendingReason: reasons.get(session.id) ?? null,
+    pendingReason: reasons.get(session.id)?.text ?? null,
+    impossible: reasons.get(session.id)?.impossible === true,
     environ: shownEnviron(viewer, session.environ as { name: string; value: string }[]),
     retryChain: chains.get(session.chainId)!.map(({ id }) => id),
   }))

@@ -3,6 +3,7 @@ import {
   AGENTS_NAMED_MAX,
   ARGUMENT_BYTES_MAX,
   BATCH_TIMEOUT_SECONDS_MAX,
+  MAX_PENDING_SECONDS_MAX,
   COMMAND_ARGUMENTS_MAX,
   COMMAND_BYTES_MAX,
   ENVIRON_BYTES_MAX,
@@ -44,14 +45,18 @@ export const command = z
   })
 
 /**
- * A session without requested slots still takes one core, so that an agent runs no more such sessions than it has
- * cores.
+ * A session that requests no slots, or only memory, still takes one core, so that an agent runs no more such sessions
+ * than it has cores.
  */
 const DEFAULT_SLOTS: Readonly<Record<string, string>> = { cpu: '1' }
 
-/** An amount of 0 counts as not requested. */
+/** An amount of 0 counts as not requested: `cpu` of 0 requests no core. */
 export const resourceSlots = slotAmounts
-  .transform((amounts) => Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== '0')))
+  .transform((amounts) => {
+    const isMemoryAlone = Object.keys(amounts).length === 1 && Object.hasOwn(amounts, 'mem')
+    const requested = isMemoryAlone ? { ...amounts, ...DEFAULT_SLOTS } : amounts
+    return Object.fromEntries(Object.entries(requested).filter(([, amount]) => amount !== '0'))
+  })
   .default(DEFAULT_SLOTS)
 
 /** Converts [{ key, value }], with each key once, to { key: value } in the same order. */
@@ -160,6 +165,9 @@ export function checkSecrets(
 }
 
 export const batchTimeout = z.number().positive().max(BATCH_TIMEOUT_SECONDS_MAX)
+
+/** Seconds that a session may wait in PENDING. */
+export const maxPending = z.number().positive().max(MAX_PENDING_SECONDS_MAX)
 
 export const priority = z.int().min(0).max(100)
 

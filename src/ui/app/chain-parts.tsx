@@ -25,9 +25,12 @@ const STATES = {
 } as const
 
 const QUEUED = { icon: QueuedIcon, name: 'queued', tone: 'queued' } as const
+/** It waits in vain. */
+const IMPOSSIBLE = { icon: HeldIcon, name: 'impossible', tone: 'held' } as const
 
 export function StateIcon({ chain: { state, newestAttempt } }: { chain: ChainRow }) {
-  const { icon: Icon, name, tone } = state === 'LIVE' && newestAttempt.status === 'PENDING' ? QUEUED : STATES[state]
+  const isQueued = state === 'LIVE' && newestAttempt.status === 'PENDING'
+  const { icon: Icon, name, tone } = !isQueued ? STATES[state] : newestAttempt.impossible ? IMPOSSIBLE : QUEUED
   return <Icon label={name} className={`tone-${tone}`} />
 }
 
@@ -89,7 +92,22 @@ function outlookOf(chain: ChainRow, now: number): { words: string; why: string |
   }
 }
 
+/** `retry 1 of 3` for an attempt that is a retry; `up to 3 retries` for the first of its budget; empty without any. */
+export function retryWords({ attempt, maxAttempts }: { attempt: number; maxAttempts: number }): string {
+  const retries = maxAttempts - 1
+  if (attempt > 1) return `retry ${attempt - 1} of ${retries}`
+  return retries === 0 ? '' : `up to ${retries} ${retries === 1 ? 'retry' : 'retries'}`
+}
+
+/** The reason without its first word, which is shown beside it. */
+export function whyImpossible(pendingReason: string | null): string | null {
+  return pendingReason?.replace(/^impossible: /, '') ?? null
+}
+
 function live({ newestAttempt: newest }: ChainRow, now: number) {
+  if (newest.status === 'PENDING' && newest.impossible) {
+    return { words: 'impossible', why: whyImpossible(newest.pendingReason), ticks: false }
+  }
   if (newest.status === 'PENDING') return { words: 'queued', why: newest.pendingReason, ticks: false }
   if (newest.status === 'RUNNING' && newest.startedAt !== null) {
     const seconds = Math.max(0, (now - Date.parse(newest.startedAt)) / 1000)

@@ -190,6 +190,14 @@ const WHICH: readonly Field[] = [
     on: false,
   },
   {
+    name: 'ignore-oom',
+    path: 'oomIsFailure',
+    kind: 'switch',
+    label: 'Work that exits with 0 has succeeded, even if the lack of memory killed a part of it',
+    option: '--ignore-oom',
+    on: false,
+  },
+  {
     name: 'rules',
     path: 'rules',
     kind: 'rules',

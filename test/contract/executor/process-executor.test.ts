@@ -269,6 +269,26 @@ describe('memory', () => {
     })
   })
 
+  test.skipIf(probed === null)(
+    'a pipeline that loses a process to it has run out of memory, whatever its exit code',
+    async () => {
+      const fixture = await createProcessFixture({ memoryLimit: 'cgroup' })
+      const executor = fixture.create({ changed: () => undefined })
+      await executor.recover()
+      const command = ['sh', '-c', 'head -c 400000000 /dev/zero | tail | wc -c']
+      const spec = kernelSpec({ command, resourceSlots: { mem: String(LIMIT) } })
+      executor.start(spec, 1)
+      const ended = await reaches(executor, spec.kernelId, 'EXITED', 20_000)
+      expect(ended).toMatchObject({ oomKilled: true, error: { name: 'oom-killed' } })
+      // Version 2 ends the whole kernel.
+      expect(ended.exitCode).toBe(probed!.version === 1 ? 0 : 137)
+      executor.forget(spec.kernelId, 1)
+      await eventually(() => executor.observe().length === 0)
+      await executor.close()
+      await fixture.dispose()
+    },
+  )
+
   test('one that outgrows it, and has made it impossible to write that down, ends, and others go on', async () => {
     const fixture = await createProcessFixture({ memoryLimit: 'watch' })
     const executor = fixture.create({ changed: () => undefined })

@@ -169,6 +169,7 @@ test('dependencies are given by name or by the beginning of an id', async () => 
 
 describe('many sessions of a file', () => {
   interface Made {
+    sessionId: string
     name: string
     command: string[]
     labels: { key: string; value: string }[]
@@ -178,7 +179,7 @@ describe('many sessions of a file', () => {
   const created = async (label: string) => {
     const { data } = await server.query(
       `query ($label: String!) { sessions(first: 100, orderBy: { field: CREATED_AT }, filter: { label: { key: "of", value: $label } }) {
-        edges { node { name command labels { key value } maxRetries dependsOn { name } } } } }`,
+        edges { node { sessionId name command labels { key value } maxRetries dependsOn { name } } } } }`,
       { label },
       server.adminToken,
     )
@@ -216,11 +217,15 @@ describe('many sessions of a file', () => {
       dependsOn: [{ name: 'prepare' }],
     })
     const again = await reprise(...args)
-    expect(again).toMatchObject({
-      status: 0,
-      stdout: first.stdout,
-      stderr: '0 sessions created, 4 already existed\n',
-    })
+    expect(again).toMatchObject({ status: 0, stdout: first.stdout })
+    const [counts, ...lines] = again.stderr.trimEnd().split('\n')
+    expect(counts).toBe('0 sessions created, 4 already existed')
+    const places = [':1', ':2[2]', ':2[3]', ':2[4]']
+    expect(lines).toEqual(
+      made.map(
+        ({ name, sessionId }, at) => `${path}${places[at]} ${name} ${sessionId}: already existed, not yet ended`,
+      ),
+    )
     expect(await created('yaml')).toHaveLength(4)
   })
 

@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../../src/cli/demo/server-process.ts'
@@ -54,20 +55,16 @@ describe('run', () => {
     const policy = ['--retries', '3', '--retry-delay', '0.5', '--backoff', 'exponential', '--jitter', 'none']
     const { status, stdout, stderr } = await reprise('run', '-n', 'flaky', ...policy, '--', 'sh', '-c', FLAKY)
     expect({ status, stdout }).toEqual({ status: 0, stdout: 'attempt 1\nattempt 2\nattempt 3\n' })
-    const said = stderr
-      .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
-      .replaceAll('─', '-')
-      // It may have succeeded before it is looked at: then there are three.
-      .replace('attempt 3 of 3 ·', 'attempt 3 of at most 4 ·')
+    const said = stderr.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID').replaceAll('─', '-')
     const expected = [
       'session ID\n',
-      '-- attempt 1 of at most 4 · session ID -',
+      '-- attempt 1 · up to 3 retries · session ID -',
       'complaint 1\n',
       '-- attempt 1 ended: exit code 7, KERNEL_NONZERO_EXIT\n   retry 1 of 3: exit code 7; waits 0.5 s\n',
-      '-- attempt 2 of at most 4 · session ID -',
+      '-- attempt 2 · retry 1 of 3 · session ID -',
       'complaint 2\n',
       '-- attempt 2 ended: exit code 7, KERNEL_NONZERO_EXIT\n   retry 2 of 3: exit code 7; waits 1 s\n',
-      '-- attempt 3 of at most 4 · session ID -',
+      '-- attempt 3 · retry 2 of 3 · session ID -',
       'complaint 3\n',
       '-- attempt 3 succeeded\n',
     ]
@@ -85,10 +82,58 @@ describe('run', () => {
     expect(stderr).toMatch(/^3 sessions created\npart-2 \S{36}: failed after 2 attempts: .*\n2 succeeded, 1 failed\n$/)
     const keyed = ['run', '--array', '1..3', '--creation-id', 'kept', '-n', 'kept-{i}', '--', 'true']
     expect(await reprise(...keyed)).toMatchObject({ status: 0, stderr: '3 sessions created\n3 succeeded\n' })
+    const lines = [1, 2, 3].map((n) => `--array\\[${n}\\] kept-${n} \\S{36}: already existed, succeeded\n`)
     expect(await reprise(...keyed)).toMatchObject({
       status: 0,
-      stderr: '0 sessions created, 3 already existed\n3 succeeded\n',
+      stderr: expect.stringMatching(
+        new RegExp(`^0 sessions created, 3 already existed\n${lines.join('')}3 succeeded\n$`),
+      ),
     })
+  })
+
+  test('many: a file that is run again reports what has become of each line', async () => {
+    const path = join(await temporaryDirectory('jobs'), 'jobs.jsonl')
+    const job = (name: string, script: string) => JSON.stringify({ name, command: script })
+    await writeFile(path, `${job('line-well', 'true')}\n${job('line-failed', 'exit 4')}\n`)
+    const args = ['run', '--file', path, '--creation-id', 'lines']
+    expect(await reprise(...args)).toMatchObject({ status: 1 })
+    await writeFile(path, `${job('line-well', 'true')}\n${job('line-failed', 'exit 4')}\n${job('line-new', 'true')}\n`)
+    const { status, stderr } = await reprise(...args)
+    expect(stderr.replaceAll(/ [0-9a-f-]{36}:/g, ' ID:').split('\n')).toEqual([
+      '1 session created, 2 already existed',
+      `${path}:1 line-well ID: already existed, succeeded`,
+      expect.stringMatching(/:2 line-failed ID: already existed, failed: .*exit code 4/),
+      '2 succeeded, 1 failed',
+      '',
+    ])
+    expect(status).toBe(1)
+    const json = await reprise(...args, '--json')
+    const known = json.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { type: string; place?: string; state?: string })
+      .filter(({ type }) => type === 'known')
+    expect(known.map(({ place, state }) => [place, state])).toEqual([
+      [`${path}:1`, 'SUCCEEDED'],
+      [`${path}:2`, 'FAILED'],
+      [`${path}:3`, 'SUCCEEDED'],
+    ])
+  })
+
+  test('a session that no agent can ever run is warned of at once, with the nearest agent', async () => {
+    const warning =
+      /^warning: it cannot start: no agent .* has more than mem \S+ \S+, it asks for 900 TiB; the nearest is \S+ with .*mem \d/m
+    const { status, stderr, stdout } = await reprise('create', '-n', 'in-vain', '--mem', '900t', '--', 'true')
+    expect({ status, id: stdout.trim().length }).toEqual({ status: 0, id: 36 })
+    expect(stderr).toMatch(warning)
+    expect((await reprise('info', 'in-vain')).stdout).toMatch(/impossible: no agent/)
+    const many = await reprise('create', '--array', '1..2', '-n', 'vain-{i}', '--slot', 'quantum=1', '--', 'true')
+    expect(many.stderr).toMatch(
+      /^warning: 2 of them, such as vain-1 \S{36}, cannot start: .* quantum 0, it asks for 1/m,
+    )
+    await reprise('cancel', '--with-name', 'in-vain', '--status', 'pending')
+    await reprise('cancel', '--with-name', 'vain-1', '--status', 'pending')
+    await reprise('cancel', '--with-name', 'vain-2', '--status', 'pending')
   })
 
   test('many: Ctrl-C leaves them, or ends them', async () => {
@@ -171,7 +216,7 @@ describe('run', () => {
       ['logs', '--follow', 'too-large'],
     ]) {
       const command = startCommand(follow, environment)
-      await vi.waitFor(() => expect(command.output.stderr).toMatch(/^ {3}waiting: \S/m), WITHIN)
+      await vi.waitFor(() => expect(command.output.stderr).toMatch(/^ {3}waiting: impossible: \S/m), WITHIN)
       command.child.kill('SIGTERM')
 
       const { status } = await command.ended
@@ -256,7 +301,7 @@ test('create, logs --follow, info and chain show the same session', async () => 
 
   const [first, second] = (await client.chain(id)).map(({ sessionId }) => sessionId)
   const info = (await reprise('info', id)).stdout
-  for (const part of ['attempt 1 of 3', `child    ${second}`, 'retry 1 of 2: exit code 1', '← this']) {
+  for (const part of ['  1 · up to 2 retries', `child    ${second}`, 'retry 1 of 2: exit code 1', '← this']) {
     expect(info).toContain(part)
   }
   expect((await reprise('info', second!)).stdout).toMatch(new RegExp(`parent +${first}`))

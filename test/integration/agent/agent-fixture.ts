@@ -35,6 +35,7 @@ export interface AgentFixture {
   newAgent(options?: {
     executor?: 'process' | 'noop'
     cpu?: string
+    mem?: string
     elsewhere?: Place
     limits?: Partial<ProcessLimits>
     chainsDir?: string
@@ -101,6 +102,7 @@ export function useAgentProgram({ live = true } = {}): AgentFixture {
     newAgent({
       executor = 'process',
       cpu = '4',
+      mem,
       elsewhere = { agentDir, address: '127.0.0.1' },
       limits = {},
       chainsDir,
@@ -118,7 +120,7 @@ export function useAgentProgram({ live = true } = {}): AgentFixture {
         resourceGroup: 'default',
         address: elsewhere.address,
         version: '0',
-        slots: { cpu },
+        slots: { cpu, ...(mem !== undefined && { mem }) },
         labels: {},
         log,
       })

@@ -199,7 +199,7 @@ test('while checkpoints have all that a quota allows, no chain begins, and those
     await setQuota(context, { ...scope, maxCheckpointBytes: '50k' })
     const { sessionId } = await given.create(['true'])
     const reason = `the checkpoints of ${scope.scope.toLowerCase()} default have 58.6 KiB, and its quota allows 50 KiB: no new chain starts until some are dropped`
-    await eventually(async () => (await explainPendingSessions(context, [sessionId])).get(sessionId) === reason)
+    await eventually(async () => (await explainPendingSessions(context, [sessionId])).get(sessionId)?.text === reason)
     const pending = async () =>
       (await given.db.query(`SELECT pending_reason AS reason FROM sessions WHERE id = $1`, [sessionId])).rows[0]
     await eventually(async () => (await pending())?.reason === reason, { what: reason })
@@ -279,7 +279,9 @@ test('a retry prefers the agent that has its checkpoint, and one that requires i
     return rows[0]?.reason === reason && rows[0].id
   }
   const sessionId = await eventually(waits, { what: reason })
-  expect(await explainPendingSessions(given.server.context, [sessionId])).toEqual(new Map([[sessionId, reason]]))
+  expect(await explainPendingSessions(given.server.context, [sessionId])).toEqual(
+    new Map([[sessionId, { text: reason, impossible: false }]]),
+  )
   await given.db.query(`UPDATE sessions SET retry_policy = retry_policy || '{"checkpointWait": 0.001}' WHERE id = $1`, [
     sessionId,
   ])

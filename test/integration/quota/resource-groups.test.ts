@@ -204,7 +204,12 @@ describe('a group whose agent is a cluster without ports', () => {
     const statuses = await Promise.all([large, small, wide].map((id) => sessionRow(given.db, id)))
     expect(statuses.map(({ status }) => status)).toEqual(['PENDING', 'PREPARING', 'PREPARING'])
     const reasons = await explainPendingSessions(server.context, [large])
-    expect(reasons.get(large)).toBe('no machine of resource group cluster has more than cpu 4, it asks for 5')
+    expect(reasons.get(large)).toEqual({
+      text: expect.stringMatching(
+        /^impossible: no machine of resource group cluster has more than cpu 4, it asks for 5; the nearest is \S+ with cpu 4$/,
+      ),
+      impossible: true,
+    })
 
     await fakeAgent(server.gateway, { resourceGroup: 'cluster' }).register()
     expect(await interactive()).toBe('nothing')
@@ -226,9 +231,11 @@ describe('a group whose agent is a cluster without ports', () => {
     expect((await kernelRows(db, second))[0]!.agent).toBeNull()
     expect((await kernelRows(db, batch))[0]!.agent).toBe(cluster.id)
     const reasons = await explainPendingSessions(server.context, [second])
-    expect(reasons.get(second)).toBe('needs cpu 2, the most that an agent of resource group cluster has free is 0')
+    expect(reasons.get(second)?.text).toBe(
+      'needs cpu 2, the most that an agent of resource group cluster has free is 0',
+    )
     await db.query(`UPDATE agents SET status = 'LOST' WHERE id = $1`, [other.id])
-    expect((await explainPendingSessions(server.context, [second])).get(second)).toBe(
+    expect((await explainPendingSessions(server.context, [second])).get(second)?.text).toBe(
       'ports of no agent of resource group cluster that it may go to and that is alive can be reached',
     )
   })

@@ -75,6 +75,58 @@ describe('changes of a retry', () => {
       ])
     })
 
+    it('gets other resources, which stay when it is decided again, and for the attempts after it', async () => {
+      const { server, agent, db, sql } = given
+      const id = await failed({ retryDelay: 1 }, { resourceSlots: [{ slot: 'cpu', amount: '2' }] })
+      const change = (input: object) => updateRetry(server.context, { sessionId: id, ...input })
+      await change({
+        resourceSlots: [
+          { slot: 'cpu', amount: '3' },
+          { slot: 'mem', amount: '1g' },
+        ],
+      })
+      expect(await row(id)).toMatchObject({
+        explanation: 'retry 1 of 2: exit code 3; waits 1 s; cpu 2 → 3, mem none → 1 GiB; resources changed by ada',
+      })
+      await change({ policy: { retryDelay: 2 }, resourceSlots: [{ slot: 'mem', amount: '0' }] })
+      expect(await row(id)).toMatchObject({
+        explanation: 'retry 1 of 2: exit code 3; waits 2 s; cpu 2 → 3; policy and resources changed by ada',
+      })
+      await change({ policy: { maxRetries: 3 } })
+      expect(await row(id)).toMatchObject({ details: { growth: { resourceSlots: { cpu: '3' } } } })
+      const log = await sql(
+        `SELECT details -> 'given' AS given FROM audit_log WHERE action = 'retry.update' ORDER BY id`,
+      )
+      expect(log.map((entry) => entry['given'])).toEqual([
+        { resourceSlots: { cpu: '3', mem: String(2 ** 30) } },
+        { retryDelay: 2, resourceSlots: { mem: '0' } },
+        { maxRetries: 3 },
+      ])
+      for (let retry = 0; retry < 2; retry++) {
+        await advanceClock(db, 3)
+        await server.run('dispatch-retries')
+        await driveAll(server, agent, 'RUNNING')
+        await failWith(server, agent, 3)
+      }
+      const slots = await sql('SELECT resource_slots AS slots FROM sessions WHERE chain_id = $1 ORDER BY attempt', [id])
+      expect(slots).toEqual([{ slots: { cpu: '2' } }, { slots: { cpu: '3' } }, { slots: { cpu: '3' } }])
+    })
+
+    it.each([
+      [{}, [{ path: 'policy' }]],
+      [
+        { resourceSlots: [{ slot: 'cpu', amount: 'much' }], policy: { maxRetries: -1 } },
+        [{ path: 'policy.maxRetries' }, { path: 'resourceSlots.0.amount' }],
+      ],
+      [{ resources: [] }, [{ path: 'resources', message: 'Unknown field' }]],
+    ])('is not changed by %j', async (input, issues) => {
+      const id = await failed()
+      await expect(updateRetry(given.server.context, { sessionId: id, ...input })).rejects.toMatchObject({
+        code: 'VALIDATION_FAILED',
+        issues,
+      })
+    })
+
     it('has an event and an audit entry, with the earlier value', async () => {
       const id = await failed()
       await update(id, { retryDelay: 60 })

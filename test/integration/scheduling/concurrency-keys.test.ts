@@ -34,7 +34,7 @@ async function placed(ids: readonly string[]): Promise<boolean[]> {
 }
 
 async function reasonOf(id: string): Promise<string | undefined> {
-  return (await explainPendingSessions(given.server.context, [id])).get(id)
+  return (await explainPendingSessions(given.server.context, [id])).get(id)?.text
 }
 
 /** The sessions that hold the key, oldest first. */

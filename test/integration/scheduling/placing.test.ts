@@ -207,7 +207,7 @@ describe('placing', () => {
 
 describe('reasons to be pending', () => {
   async function reasonOf(id: string): Promise<string | undefined> {
-    return (await explainPendingSessions(given.server.context, [id])).get(id)
+    return (await explainPendingSessions(given.server.context, [id])).get(id)?.text
   }
 
   describe('the reason of a pending session is that', () => {
@@ -255,7 +255,17 @@ describe('reasons to be pending', () => {
     it('no agent is large enough, or has enough free now', async () => {
       const { server } = given
       const large = await server.create({ resourceSlots: cpu('65') })
-      expect(await reasonOf(large)).toBe('no agent of resource group default has more than cpu 64, it asks for 65')
+      const tooLarge = 'no agent of resource group default has more than cpu 64, it asks for 65'
+      expect(await reasonOf(large)).toBe(`impossible: ${tooLarge}; the nearest is agent-${given.agent.id} with cpu 64`)
+      // It is so at once, whatever else the session waits for.
+      const later = await server.create({ resourceSlots: cpu('65'), startsAt: new Date(Date.now() + 3_600_000) })
+      expect(await reasonOf(later)).toBe(await reasonOf(large))
+      const absent = fakeAgent(server.gateway, { slots: { cpu: '128' } })
+      await absent.register()
+      await given.sql(`UPDATE agents SET status = 'LOST' WHERE id = $1`, [absent.id])
+      expect(await reasonOf(large)).toBe(tooLarge)
+      await given.sql(`UPDATE agents SET status = 'TERMINATED' WHERE id = $1`, [absent.id])
+      expect(await reasonOf(large)).toContain('impossible')
       await server.create({ resourceSlots: cpu('60') })
       await server.run('schedule-sessions')
       const short = await server.create({ resourceSlots: cpu('5') })
@@ -286,7 +296,7 @@ describe('reasons to be pending', () => {
       const never = await server.create({ resourceSlots: cpu('9') })
       const limit = 'the quota of project default allows cpu 8 in all'
       expect(await reasonOf(wide)).toBe(`${limit}, it asks for 3, 6 is in use`)
-      expect(await reasonOf(never)).toBe(`${limit}, it asks for 9: more than it ever allows`)
+      expect(await reasonOf(never)).toBe(`impossible: ${limit}, it asks for 9: more than it ever allows`)
       await server.create({ resourceSlots: cpu('1') })
       await server.run('schedule-sessions')
       expect(await reasonOf(wide)).toBe('the quota of project default allows 2 running sessions, 2 run')

@@ -1,6 +1,7 @@
 /** The kernel that decides how a session ended, in whatever order the ends are reported. */
 import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { openKernelCgroups } from '../../../src/agent/executors/process/limits/kernel-cgroups.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { fakeAgent, type Report } from '../../support/agents/fake-agent.ts'
 import { decisionRow, kernelRows, sessionRow } from '../../support/database/session-rows.ts'
@@ -275,6 +276,39 @@ describe('kernels on real agents', () => {
       { status: 'ERROR', exitCode: 5 },
     ])
   })
+
+  const memory = openKernelCgroups('/probe-of-pipelines')
+  const version = memory?.limitsMemory === true ? memory.version : null
+  memory?.close()
+
+  /** Version 2 ends the whole pipeline, so that it cannot exit with 0. */
+  it.skipIf(version !== 1)(
+    'a pipeline that loses a process to its memory limit has failed, unless its policy ignores that',
+    async () => {
+      const { newAgent, create, reaches, db } = given
+      await newAgent({ mem: '4294967296' }).start()
+      const command = ['sh', '-c', 'head -c 400000000 /dev/zero | tail | wc -c']
+      const rules = [{ match: { causes: ['OOM_KILLED' as const] }, action: 'RETRY' as const, delay: 3600 }]
+      const input = { resourceSlots: [{ slot: 'mem', amount: '48m' }] }
+      const failing = await create(command, { ...input, retryPolicy: { maxRetries: 1, rules } })
+      const ignoring = await create(command, { ...input, retryPolicy: { maxRetries: 1, oomIsFailure: false } })
+      expect(await reaches(failing.sessionId, 'ERROR')).toMatchObject({
+        exitCode: 0,
+        result: 'FAILURE',
+        cause: 'OOM_KILLED',
+        error: 'oom-killed',
+        reason: expect.stringContaining('although the command exited with 0'),
+      })
+      await eventually(async () => (await decisionRow(db, failing.sessionId))?.phase === 'SCHEDULED')
+      expect(await reaches(ignoring.sessionId, 'TERMINATED')).toMatchObject({
+        exitCode: 0,
+        result: 'SUCCESS',
+        cause: null,
+      })
+      const { rows } = await db.query('SELECT oom_killed, exit_code FROM kernels')
+      expect(rows).toEqual([0, 1].map(() => ({ oom_killed: true, exit_code: 0 })))
+    },
+  )
 
   it('a failed sub kernel decides, though the main kernel, stopped for it, ends with its own code and verdict', async () => {
     const { reaches, db } = given

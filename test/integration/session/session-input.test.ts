@@ -9,6 +9,33 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
+describe('the cores of a session', () => {
+  it.each([
+    [undefined, [{ slot: 'cpu', amount: '1' }]],
+    [
+      [{ slot: 'mem', amount: '1k' }],
+      [
+        { slot: 'cpu', amount: '1' },
+        { slot: 'mem', amount: '1024' },
+      ],
+    ],
+    [
+      [
+        { slot: 'mem', amount: '1k' },
+        { slot: 'cpu', amount: '0' },
+      ],
+      [{ slot: 'mem', amount: '1024' }],
+    ],
+    [[{ slot: 'cuda.device', amount: '1' }], [{ slot: 'cuda.device', amount: '1' }]],
+  ])('of one that requests %j', async (resourceSlots, stored) => {
+    const text = `mutation ($input: CreateSessionInput!) { createSession(input: $input) {
+      ... on CreateSessionPayload { session { resourceSlots { slot amount } } } } }`
+    const { data } = await server.query(text, { input: { name: 'cores', command: ['true'], resourceSlots } })
+    const slots: { slot: string }[] = data.createSession.session.resourceSlots
+    expect(slots.toSorted((a, b) => (a.slot < b.slot ? -1 : 1))).toEqual(stored)
+  })
+})
+
 describe('creation ids', () => {
   const RESULT = `__typename ... on CreateSessionPayload { created session { sessionId } }
   ... on Error { code message } ... on ValidationError { issues { path message } }`

@@ -163,7 +163,9 @@ describe('the verdict on an exit', () => {
     ['left with 0 when the fence told it to end', { exitCode: 0, ...fenced }, 0, 'agent-fenced'],
     ['out of memory behind the fence', { oomKills: 1, ...fenced }, 137, 'oom-killed'],
     ['gone', {}, null, 'kernel-vanished'],
-    ['a child lost to the limit, success', { exitCode: 0, oomKills: 2 }, 0, null],
+    ['a part of a pipeline lost to the limit', { exitCode: 0, oomKills: 2 }, 0, 'oom-killed'],
+    ['the same, behind the fence', { exitCode: 0, oomKills: 2, ...fenced }, 0, 'agent-fenced'],
+    ['succeeded before the watcher’s kill', { exitCode: 0, oomMark }, 0, null],
     ['killed by the cgroup', { exitCode: 137, oomKills: 1 }, 137, 'oom-killed'],
     ['failed for want of a killed child', { exitCode: 1, oomKills: 1 }, 1, 'oom-killed'],
     ['killed by the cgroup with its shim', { oomKills: 1 }, 137, 'oom-killed'],
@@ -180,7 +182,11 @@ describe('the verdict on an exit', () => {
 
   test('numbers are shown', () => {
     expect(judgeExit({ ...nothing, oomMark }).error?.message).toMatch(/120.*100/)
-    expect(judgeExit({ ...nothing, oomKills: 1 }).error?.message).toContain('100')
+    expect(judgeExit({ ...nothing, oomKills: 1 }).error?.message).toBe('ran out of its 100 bytes of memory')
+    expect(judgeExit({ ...nothing, oomKills: 1, exitCode: 0 }).error?.message).toBe(
+      'ran out of its 100 bytes of memory: a process of it was killed, although the command exited with 0',
+    )
+    expect(judgeExit({ ...nothing, oomKills: 1, memoryLimitBytes: null }).error?.message).toBe('ran out of memory')
   })
 })
 

@@ -167,6 +167,28 @@ describe('a kernel that its agent does not have', () => {
   })
 })
 
+describe('a kernel of which a process was killed for its memory', () => {
+  const killed = { oomKilled: true, error: { name: 'oom-killed', message: '' } }
+
+  it.each([
+    ['exited with 0', ran(0, killed), undefined, '→ERROR gone oom-killed, forget'],
+    ['exited with 0', ran(0, killed), true, '→ERROR gone oom-killed, forget'],
+    ['exited with 0, and may', ran(0, killed), false, '→TERMINATED gone, forget'],
+    ['failed', ran(3, killed), false, '→ERROR gone oom-killed, forget'],
+    [
+      'was fenced',
+      ran(0, { ...killed, error: { name: 'agent-fenced', message: '' } }),
+      false,
+      '→ERROR gone agent-fenced, forget',
+    ],
+  ] as const)('%s', (_, observed, oomIsFailure, expected) => {
+    const kernel = booked('RUNNING', oomIsFailure === undefined ? {} : { oomIsFailure })
+    expect(said(kernel, observed)).toBe(expected)
+    const { changes } = reconcile(AGENT, [kernel], [observed])
+    expect(changes[0]).toMatchObject({ oomKilled: true, exitCode: observed.exitCode })
+  })
+})
+
 describe('a report', () => {
   it.each<[KernelStatus, ObservedKernel, string]>([
     ['PREPARING', report('PREPARING'), ''],

@@ -198,7 +198,10 @@ describe('judging a job', () => {
       ['succeeded while Slurm is silent', 'exit 0\n', 'unknown', { ...gone, exitCode: 0, error: null }],
       ['failed', 'exit 3\n', row('COMPLETED'), { ...gone, exitCode: 3, error: null }],
       ['ran out of memory', 'exit 5\n', row('OUT_OF_MEMORY'), { ...gone, exitCode: 5, oomKilled: true }],
-      ['lost a child to the limit', 'exit 0\n', row('OUT_OF_MEMORY'), { ...gone, exitCode: 0, oomKilled: false }],
+      ['lost a process to the limit', 'exit 0\n', row('OUT_OF_MEMORY'), { ...gone, exitCode: 0, oomKilled: true }],
+      ['counted the kill itself', 'oom\nexit 0\n', 'unknown', { ...gone, oomKilled: true, error: named('oom-killed') }],
+      ['failed of the kill', 'oom\nexit 3\n', row('RUNNING'), { ...gone, exitCode: 3, oomKilled: true }],
+      ['was signalled after a kill', 'signalled\noom\nexit 0\n', row('PREEMPTED'), { ...gone, oomKilled: false }],
       ['heeded a preemption', 'signalled\nexit 0\n', row('PREEMPTED'), { ...gone, error: named('preempted') }],
       ['heeded the time limit', 'signalled\nexit 0\n', row('TIMEOUT'), { ...gone, error: named('task-timeout') }],
       [

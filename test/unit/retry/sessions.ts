@@ -88,6 +88,7 @@ export const anyPolicy: fc.Arbitrary<RetryPolicy> = fc.record({
   checkpoint: fc.constantFrom('PREFER', 'REQUIRE', 'IGNORE'),
   checkpointWait: fc.integer({ min: 1, max: 1_000_000 }),
   pinImage: fc.boolean(),
+  oomIsFailure: fc.boolean(),
   rules: fc.array(anyRule, { maxLength: 4 }),
 })
 

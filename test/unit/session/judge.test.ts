@@ -170,6 +170,20 @@ describe('judging a session', () => {
     })
   })
 
+  it.each([
+    [null, 'waited for longer than the 60 s that it may wait (maxPending)'],
+    ['no agent has 4 cpu', 'waited for longer than the 60 s that it may wait (maxPending): no agent has 4 cpu'],
+  ])('a wait longer than the session allows is its failure: %s', (pendingReason, message) => {
+    const waits = { waitedTooLong: 60, expired: true, pendingReason }
+    expect(judgeOf('schedule-sessions', waits, { kind: 'skipped', reason: 'r' })).toMatchObject({
+      outcome: 'EXPIRED',
+      to: 'CANCELLED',
+      result: 'FAILURE',
+      error: { name: 'waited-too-long', message },
+    })
+    expect(judgeOf('schedule-sessions', waits, { kind: 'success' })).toMatchObject({ outcome: 'SUCCESS' })
+  })
+
   it('a skip leaves the tries alone and is reported once', () => {
     const skipped: Outcome = { kind: 'skipped', reason: 'no agent has 4 cpu' }
     expect(judgeOf('schedule-sessions', { tries: 2 }, skipped)).toMatchObject({

@@ -183,6 +183,7 @@ describe('the draft of a policy', () => {
     checkpoint: 'REQUIRE',
     checkpointWait: 60,
     pinImage: false,
+    oomIsFailure: false,
     emitRetryEvents: false,
     rules: [{ action: 'STOP', delay: undefined, match: { exitCodes: [1, '64-78'] } }],
   }

@@ -69,7 +69,7 @@ export async function concludeKernel(
     stopOrdered,
     stopError,
     ranOutOfMemory:
-      hasExceededMemory(kernel) ||
+      hasExceededMemory(kernel, exitCode) ||
       (!stopOrdered &&
         group !== null &&
         memoryLimitBytes !== null &&
@@ -103,7 +103,8 @@ async function isRemoved(
   { id, exitCode, oomKilled }: ContainerDescription,
 ): Promise<boolean> {
   const { path, killAt, removing } = kernel
-  const isOwn = killAt !== null || removing || directory.readStopMark(path) !== null || hasExceededMemory(kernel)
+  const isOwn =
+    killAt !== null || removing || directory.readStopMark(path) !== null || hasExceededMemory(kernel, exitCode)
   if (exitCode !== SIGKILLED || oomKilled || isOwn) return false
   for (let waitedMs = 0; waitedMs < REMOVED_WITHIN_MS && !registry.closed; waitedMs += REMOVED_CHECK_MS) {
     if ((await engine.inspect(id)) === null) return true
@@ -112,9 +113,13 @@ async function isRemoved(
   return false
 }
 
-/** Whether this or an earlier instance killed it for its use of memory. */
-function hasExceededMemory({ path, exceededMemory }: ContainerKernel): boolean {
-  return exceededMemory !== null || directory.readOomMark(path) !== null
+/**
+ * Whether this or an earlier instance killed it for its use of memory, or has recorded such an end. One that exited
+ * with 0 ended before it could be killed.
+ */
+function hasExceededMemory({ path, exceededMemory }: ContainerKernel, exitCode: number | null): boolean {
+  const mark = exceededMemory ?? directory.readOomMark(path)
+  return mark !== null && (exitCode !== 0 || mark.atEnd === true)
 }
 
 async function takeOutput(
@@ -180,7 +185,7 @@ function writeDown(
   try {
     if (end.oomKilled) {
       const limitBytes = memoryLimitBytes ?? 0
-      directory.writeMark(path, 'oom', { usedBytes: end.usage?.peakMemoryBytes ?? limitBytes, limitBytes })
+      directory.writeMark(path, 'oom', { usedBytes: end.usage?.peakMemoryBytes ?? limitBytes, limitBytes, atEnd: true })
     }
     if (end.usage !== null) directory.writeMark(path, 'usage', end.usage)
     if (end.noted === null && end.exitCode !== null) appendFileSync(join(path, 'status'), `exit ${end.exitCode}\n`)

@@ -32,11 +32,9 @@ export function judgeExit(evidence: ExitEvidence): ExitVerdict {
   const { exitCode, stopError } = evidence
   // A program that handles SIGTERM may exit with 0 although its work is incomplete.
   if (exitCode === 0 && stopError !== null) return { exitCode, oomKilled: false, error: stopError }
-  // A program that lost a child process to the memory limit but exited with 0 has succeeded.
-  if (exitCode === 0) return { exitCode, oomKilled: false, error: null }
+  // A shell exits with 0 if the last process of a pipeline does, although another one was killed.
   if (evidence.oomKills > 0 || (evidence.oomMark !== null && exitCode === null)) {
-    const error = { name: 'oom-killed', message: oomMessage(evidence) }
-    return { exitCode: exitCode ?? SIGKILLED, oomKilled: true, error }
+    return { exitCode: exitCode ?? SIGKILLED, oomKilled: true, error: outOfMemoryError(evidence) }
   }
   if (exitCode !== null && stopError === null && !evidence.stopOrdered && evidence.missing !== null) {
     return { exitCode, oomKilled: false, error: { name: 'command-not-found', message: evidence.missing, exitCode } }
@@ -47,9 +45,18 @@ export function judgeExit(evidence: ExitEvidence): ExitVerdict {
   return { exitCode: null, oomKilled: false, error: { name: 'kernel-vanished', message } }
 }
 
-function oomMessage({ oomMark, memoryLimitBytes }: ExitEvidence): string {
-  if (oomMark !== null) return `used ${oomMark.usedBytes} bytes of memory, more than its ${oomMark.limitBytes}`
-  return `ran out of its ${memoryLimitBytes ?? '?'} bytes of memory`
+/** The error of a kernel of which the lack of memory has killed a process, or all. */
+export function outOfMemoryError({
+  exitCode,
+  oomMark = null,
+  memoryLimitBytes,
+}: Pick<ExitEvidence, 'exitCode' | 'memoryLimitBytes'> & { oomMark?: OomMark | null }): FailureError {
+  const message =
+    oomMark !== null
+      ? `used ${oomMark.usedBytes} bytes of memory, more than its ${oomMark.limitBytes}`
+      : `ran out of ${memoryLimitBytes === null ? '' : `its ${memoryLimitBytes} bytes of `}memory`
+  const still = exitCode === 0 ? ': a process of it was killed, although the command exited with 0' : ''
+  return { name: 'oom-killed', message: `${message}${still}` }
 }
 
 /** The path of the verdict file. It lies in the working directory, which every isolation lets the program write. */

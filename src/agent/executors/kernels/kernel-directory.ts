@@ -22,7 +22,7 @@ import { systemProgram } from '../../../machine/system-programs.ts'
  *   stdout stderr
  *   stdout.cut   number of bytes cut off, and length of the note about it; the keeper writes this and stderr.cut
  *   stop         { killAt, error, at } written before the first signal of a stop
- *   oom          { usedBytes, limitBytes } written before a kernel over its memory limit is killed
+ *   oom          { usedBytes, limitBytes, atEnd } written before a kernel over its memory limit is killed, or at its end
  *   usage        resources used, if the shim cannot report them; see UsageMark
  *   job/         status, stdout and stderr, if the kernel's own user writes them; see KernelEntry.outputPath
  *
@@ -57,6 +57,8 @@ export interface StopMark {
 export interface OomMark {
   usedBytes: number
   limitBytes: number
+  /** It was written when the kernel had ended: a process of it was certainly killed. */
+  atEnd?: true
 }
 
 /** Written while a kernel runs that no cgroup counts, and at the end of a kernel whose shim was killed. */

@@ -123,6 +123,8 @@ kill -KILL 0
  * - A trapped signal makes `wait` return, with a special status, whether or not the child still lives. So the script
  *   waits again. A shell that has already reported the child's status may no longer know it (127).
  * - Everything in arithmetic must be digits: bash evaluates a text there, and runs the commands in it.
+ * - `oom` means that the memory limit has killed a process. The job reads this from its own cgroup, if Slurm has created
+ *   one for it: Slurm's row comes later, and a job that exits with 0 does not wait for it.
  * - `ran` has the node's uptime when the command began and ended. The agent compares it with the time limit.
  * - The script always ends with success. If a process is left when it ends, even a dying one, the job keeps its place
  *   in Slurm for another second. So the script waits for the keeper that it has ended.
@@ -242,6 +244,17 @@ if [ -n "$signalled" ] || [ -e "$kernel/stop" ]; then
   while [ -n "$(others)" ]; do sleep 0.2; done
 fi
 kill -KILL -"$child" 2>/dev/null
+while IFS=: read -r hierarchy controllers group; do
+  case $group/ in */job_"$SLURM_JOB_ID"/*) ;; *) continue ;; esac
+  case ,$controllers, in
+    ,,) events=/sys/fs/cgroup$group/memory.events ;;
+    *,memory,*) events=/sys/fs/cgroup/memory$group/memory.oom_control ;;
+    *) continue ;;
+  esac
+  [ -r "$events" ] && while read -r name count; do
+    [ "$name" = oom_kill ] && [ "$count" != 0 ] && echo oom >&9 && break
+  done <"$events"
+done </proc/self/cgroup
 echo "ran $began $up" >&9
 echo "exit $code" >&9
 kill -ALRM "$keeper" 2>/dev/null

@@ -1,5 +1,6 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { FENCED, SIGKILLED } from '../executor.ts'
+import { outOfMemoryError } from '../kernels/exit-verdict.ts'
 import type { JobRow, JobStatus } from './slurm-status.ts'
 
 /**
@@ -94,7 +95,12 @@ function judgeUnbegun({ row, rowAgeMs, slurmOutput }: JobEvidence): JobVerdict {
 function judgeExit(evidence: JobEvidence, exitCode: number): JobVerdict {
   const { status, row, stopOrdered, stopError, endedForMs } = evidence
   if (stopOrdered || status.fenced) return ended(exitCode, ownStop(evidence))
-  if (exitCode === 0 && !status.signalled) return ended(0, stopError)
+  // The job itself counts the kills, so that a success need not wait for Slurm's row.
+  if (status.oomKilled && !status.signalled) return outOfMemory(evidence, exitCode)
+  if (exitCode === 0 && !status.signalled) {
+    const isOfMemory = row !== 'unknown' && row?.state === 'OUT_OF_MEMORY'
+    return isOfMemory && stopError === null ? outOfMemory(evidence, 0) : ended(0, stopError)
+  }
   if (status.signalled && row !== 'unknown' && row !== null && (WAITING.has(row.state) || row.restarts > 0)) {
     return ended(exitCode, cancelled('somebody made Slurm start its job again'))
   }
@@ -135,8 +141,13 @@ function ownStop({ status, stopError }: JobEvidence): FailureError | null {
 }
 
 function outOfMemory({ memoryLimitBytes }: JobEvidence, exitCode: number): JobVerdict {
-  const message = `ran out of its ${memoryLimitBytes ?? '?'} bytes of memory`
-  return { kind: 'ended', exitCode, oomKilled: true, error: { name: 'oom-killed', message }, gone: true }
+  return {
+    kind: 'ended',
+    exitCode,
+    oomKilled: true,
+    error: outOfMemoryError({ exitCode, memoryLimitBytes }),
+    gone: true,
+  }
 }
 
 function ended(exitCode: number | null, error: FailureError | null): JobVerdict {

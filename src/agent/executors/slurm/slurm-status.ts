@@ -115,6 +115,8 @@ export interface JobStatus {
   exitCode: number | null
   /** How long the command ran, by its node's uptime. Null until it has ended, and for jobs of older versions. */
   ranSeconds: number | null
+  /** The lack of memory has killed a process of the job, as far as its cgroup counts that. */
+  oomKilled: boolean
   /** The keeper has begun to carry out a stop. */
   stopping: boolean
   /** A signal from Slurm, or from a person, reached the job while the command ran, and was passed on to the command. */
@@ -131,6 +133,7 @@ export const NO_STATUS: JobStatus = {
   began: null,
   exitCode: null,
   ranSeconds: null,
+  oomKilled: false,
   stopping: false,
   signalled: false,
   fenced: false,
@@ -170,6 +173,7 @@ export function parseJobStatus(text: string | null): JobStatus {
     if (word === 'began') status.began = parseBegan(rest)
     if (word === 'exit' && /^\d{1,3}$/.test(rest)) status.exitCode = Number(rest)
     if (word === 'ran') status.ranSeconds = parseRan(rest)
+    if (word === 'oom') status.oomKilled = true
     if (word === 'stopping') status.stopping = true
     // After the command's end, a signal has no effect on it.
     if (word === 'signalled' && status.exitCode === null) status.signalled = true

@@ -137,6 +137,8 @@ export const retryPolicy = z.strictObject({
   checkpointWait: z.number().positive(),
   /** Whether a retry runs the same image as the previous attempt, even if the tag has moved. */
   pinImage: z.boolean(),
+  /** Whether a program fails that exits with 0 although the lack of memory killed one of its processes. */
+  oomIsFailure: z.boolean(),
   /** Ordered; the first match decides. */
   rules: z.array(soundRule).max(RULES_MAX),
 })
@@ -160,6 +162,7 @@ export const SHIPPED_POLICY: Readonly<RetryPolicy> = {
   checkpoint: 'PREFER',
   checkpointWait: 3600,
   pinImage: true,
+  oomIsFailure: true,
   rules: [],
 }
 

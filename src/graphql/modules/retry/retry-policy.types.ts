@@ -142,6 +142,11 @@ const POLICY_FIELDS: InputOutputFields<RetryPolicy> = {
     type: 'Boolean',
     description: 'True: a retry runs exactly the image of the attempt before, even if its tag now refers to another.',
   },
+  oomIsFailure: {
+    type: 'Boolean',
+    description:
+      'False: a program that exits with 0 has succeeded, even if the lack of memory killed one of its processes. Failures with another exit code keep the cause OOM_KILLED.',
+  },
   rules: {
     type: [RuleTypes],
     description: 'Rules in order; the first that matches decides.',

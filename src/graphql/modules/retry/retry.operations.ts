@@ -17,6 +17,7 @@ import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } fro
 import { DateTimeFilter } from '../filters.inputs.ts'
 import { mutation } from '../mutation.ts'
 import { sessionPayload } from '../session/session.operations.ts'
+import { ResourceSlotInput } from '../session/values.types.ts'
 import { RetryPolicyInput } from './retry-policy.types.ts'
 import { FailureCauseEnum, HoldReasonEnum, RetryEventTypeEnum, RetryPhaseEnum } from './retry.enums.ts'
 import { RetryDecisionNode, RetryEventType } from './retry.types.ts'
@@ -119,13 +120,17 @@ const RetryNowInput = builder.inputType('RetryNowInput', {
 })
 
 const UpdateRetryInput = builder.inputType('UpdateRetryInput', {
-  description: 'A change of the policy of a waiting retry.',
+  description: 'A change of a waiting retry: of its policy, its resources, or both.',
   fields: (t) => ({
     sessionId: t.field({ type: 'UUID', required: true, description: 'Id of the session that failed.' }),
     policy: t.field({
       type: RetryPolicyInput,
-      required: true,
       description: "Its fields replace those of the session's policy; missing fields stay as they are.",
+    }),
+    resourceSlots: t.field({
+      type: [ResourceSlotInput],
+      description:
+        'Slots that the retry gets instead of those that it would have, as do the attempts after it; the amount 0 removes a slot. Other slots stay as they are.',
     }),
   }),
 })
@@ -161,9 +166,9 @@ mutation({
 mutation({
   name: 'updateRetry',
   description:
-    'Changes the policy of a chain whose retry is scheduled or held, and decides that retry again, with delays from now on. This retry and later ones follow the new policy. The new decision may also be not to retry.',
+    'Changes the policy of a chain whose retry is scheduled or held, or the resources of that retry, and decides that retry again, with delays from now on. This retry and later ones follow the new policy. The new decision may also be not to retry.',
   input: UpdateRetryInput,
-  inputDescription: 'The retry, and the changes of its policy.',
+  inputDescription: 'The retry, and its changes.',
   payload: UpdateRetryPayload,
   errors: [ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The session',

@@ -134,7 +134,11 @@ const RetryStateType = builder.objectRef<StateSource>('RetryState').implement({
       description: 'Number of attempts that the budget allows: `maxRetries` + 1.',
       resolve: (source) => stateOf(source).maxAttempts,
     }),
-    label: t.string({ description: '`attempt 2 of 4`', resolve: (source) => stateOf(source).label }),
+    label: t.string({
+      description:
+        '`attempt 2 of 4`: both numbers count within the present budget. The position in the chain is `attempt` of the session.',
+      resolve: (source) => stateOf(source).label,
+    }),
     reason: t.string({
       nullable: true,
       description: 'Explanation of the phase, in words.',

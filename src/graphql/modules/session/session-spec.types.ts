@@ -48,6 +48,10 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
     clusterSize: t.int({ defaultValue: 1, description: 'Number of kernels.' }),
     clusterMode: t.field({ type: ClusterModeEnum, description: 'How its kernels are distributed over agents.' }),
     batchTimeout: t.float({ description: 'Batch timeout: seconds that user code may run.' }),
+    maxPending: t.float({
+      description:
+        'Seconds that each attempt may wait in PENDING. After that it has failed with SCHEDULER_TIMEOUT (`waited-too-long`). Time before `startsAt`, and before its dependencies have succeeded, does not count.',
+    }),
     stopGrace: t.float({
       description:
         'Grace period in seconds between asking its processes to stop and killing them; at most `stopGraceMax` of its resource group. Default: that of the resource group.',
@@ -133,6 +137,10 @@ builder.prismaObjectFields(SessionNode, (t) => ({
   stopGrace: t.exposeFloat('stopGrace', {
     nullable: true,
     description: 'Grace period in seconds that it asked for; null means that of its resource group.',
+  }),
+  maxPending: t.exposeFloat('maxPending', {
+    nullable: true,
+    description: 'Seconds that it may wait in PENDING; null for as long as its resource group allows.',
   }),
   startsAt: t.expose('startsAt', { type: 'DateTime', nullable: true, description: 'Earliest start time.' }),
   priority: t.exposeInt('priority', { description: 'Priority, 0 to 100; higher ones are scheduled first.' }),

@@ -106,9 +106,18 @@ export const SessionNode = builder.prismaNode('Session', {
     }),
     pendingReason: t.string({
       nullable: true,
-      description: 'Why it is waiting, in words with the present numbers; null if it is not waiting.',
+      description:
+        'Why it is waiting, in words with the present numbers; null if it is not waiting. It begins with "impossible: " if `impossible` is true.',
       select: { status: true },
-      resolve: ({ id, status }, _args, { loaders }) => (status === 'PENDING' ? loaders.pendingReasons.load(id) : null),
+      resolve: async ({ id, status }, _args, { loaders }) =>
+        status === 'PENDING' ? ((await loaders.pendingReasons.load(id))?.text ?? null) : null,
+    }),
+    impossible: t.boolean({
+      description:
+        'Whether it waits in vain: none of the agents of its resource group, even if nothing ran there, and no quota as it is set could take it.',
+      select: { status: true },
+      resolve: async ({ id, status }, _args, { loaders }) =>
+        status === 'PENDING' && (await loaders.pendingReasons.load(id))?.impossible === true,
     }),
     exitCode: t.exposeInt('exitCode', {
       nullable: true,

@@ -60,6 +60,17 @@ export async function readRecordedKernels(
   return (await db.query<RecordedKernel>(RECORDED_SQL, [agentId, observedIds])).rows
 }
 
+/** Indexes: both primary keys. */
+const IGNORING_OOM_SQL = `
+SELECT k.id FROM kernels k JOIN sessions s ON s.id = k.session_id
+WHERE k.id = ANY($1::uuid[]) AND s.retry_policy -> 'oomIsFailure' = 'false'::jsonb`
+
+/** Returns those of the kernels whose sessions' policies have `oomIsFailure: false`. */
+export async function readKernelsIgnoringOom(db: Queryable, kernelIds: string[]): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ id: string }>(IGNORING_OOM_SQL, [kernelIds])
+  return new Set(rows.map(({ id }) => id))
+}
+
 /**
  * Applies changes to kernels. Each takes effect only on the assignment and from the status for which it was made, and
  * none does if another server has recorded something from a newer sync. Only syncs that record something count as

@@ -49,19 +49,22 @@ export async function claimUndecided(tx: Queryable, limit: number): Promise<Unde
 }
 
 const READ_ONE_SQL = `
-SELECT ${columns('true')}, s.retry_policy_sources AS "retryPolicySources" FROM sessions s WHERE s.id = $1`
+SELECT ${columns('true')}, s.retry_policy_sources AS "retryPolicySources",
+  coalesce((SELECT d.details -> 'givenSlots' FROM retry_decisions d WHERE d.session_id = s.id), '{}') AS "givenSlots"
+FROM sessions s WHERE s.id = $1`
+
+interface SessionToDecide extends UndecidedSession {
+  retryPolicySources: Record<string, string>
+  /** Slots that people have changed in its present decision. */
+  givenSlots: Record<string, string>
+}
 
 /**
  * Reads a session that may already have a decision, with the facts for a new one. The transaction has already locked
  * it.
  */
-export async function readForDecision(
-  tx: Queryable,
-  sessionId: string,
-): Promise<UndecidedSession & { retryPolicySources: Record<string, string> }> {
-  const { rows } = await tx.query<UndecidedSession & { retryPolicySources: Record<string, string> }>(READ_ONE_SQL, [
-    sessionId,
-  ])
+export async function readForDecision(tx: Queryable, sessionId: string): Promise<SessionToDecide> {
+  const { rows } = await tx.query<SessionToDecide>(READ_ONE_SQL, [sessionId])
   return rows[0]!
 }
 

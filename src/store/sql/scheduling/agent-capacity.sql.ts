@@ -13,6 +13,8 @@ import type { StoredCheckpoint } from '../../../domain/scheduling/checkpoint-pla
 interface SlotRow {
   group: string
   id: string
+  name?: string
+  accepts?: boolean
   /** Null for none. */
   labels: Record<string, string> | null
   /** Null if a kernel may have everything that the agent has. */
@@ -26,14 +28,22 @@ interface SlotRow {
   declared: string
 }
 
+/** Whether `agents a` accepts work. */
+const ACCEPTS = `a.status = 'ALIVE' AND a.refuses IS NULL`
+
 /** Returns rows of plain columns, because JSON for each agent takes twice as long to build and to read. */
-const SQL = `
-SELECT a.resource_group AS "group", a.id, nullif(a.labels, '{}') AS labels, s.slot, (s.declared - s.used)::text AS free,
+const rowsOf = (more: string, condition: string) => `
+SELECT ${more}a.resource_group AS "group", a.id, nullif(a.labels, '{}') AS labels, s.slot, (s.declared - s.used)::text AS free,
   s.declared::text AS declared, a.slots_per_kernel_max AS "perKernel", a.volumes, a.ports IS NOT FALSE AS ports
 FROM agents a LEFT JOIN agent_slots s ON s.agent_id = a.id AND s.declared > 0
-WHERE a.resource_group = ANY($1) AND a.status = 'ALIVE' AND a.refuses IS NULL`
+WHERE a.resource_group = ANY($1) AND ${condition}`
 
-interface AgentSlots extends Pick<AgentCapacity, 'id' | 'labels' | 'perKernel' | 'volumes' | 'ports'> {
+const SQL = rowsOf('', ACCEPTS)
+
+/** An agent that has left for good is TERMINATED. */
+const KNOWN_SQL = rowsOf(`a.name, (${ACCEPTS}) AS accepts, `, `a.status <> 'TERMINATED'`)
+
+interface AgentSlots extends Pick<AgentCapacity, 'id' | 'name' | 'labels' | 'perKernel' | 'volumes' | 'ports'> {
   group: string
   free: Map<string, Quantity>
   capacity: Map<string, Quantity>
@@ -47,14 +57,28 @@ export async function readAgentCapacity(
   tx: Queryable,
   resourceGroups: readonly string[],
 ): Promise<Map<string, AgentCapacity[]>> {
-  const agents = new Map<string, AgentSlots>()
   const { rows } = await tx.query<SlotRow>(SQL, [resourceGroups])
-  for (const { group, id, labels, perKernel, volumes, ports, slot, free, declared } of rows) {
+  return byGroup(rows)
+}
+
+/** Reads the agents of these groups that have not left: those that accept work, and the others. */
+export async function readKnownCapacity(
+  db: Queryable,
+  resourceGroups: readonly string[],
+): Promise<Record<'accepting' | 'others', Map<string, AgentCapacity[]>>> {
+  const { rows } = await db.query<SlotRow>(KNOWN_SQL, [resourceGroups])
+  const [accepting, others] = [true, false].map((accepts) => byGroup(rows.filter((row) => row.accepts === accepts)))
+  return { accepting: accepting!, others: others! }
+}
+
+function byGroup(rows: readonly SlotRow[]): Map<string, AgentCapacity[]> {
+  const agents = new Map<string, AgentSlots>()
+  for (const { group, id, name, labels, perKernel, volumes, ports, slot, free, declared } of rows) {
     let agent = agents.get(id)
     if (!agent) {
       const most = perKernel && parseQuantities(perKernel)
       const kinds = { labels: labels ?? {}, perKernel: most, volumes: volumes ?? [], ports }
-      agent = { group, id, ...kinds, free: new Map(), capacity: new Map() }
+      agent = { group, id, name, ...kinds, free: new Map(), capacity: new Map() }
       agents.set(id, agent)
     }
     if (slot === null) continue

@@ -62,7 +62,8 @@ export interface PendingClaim {
   classSessions: number
   overdue: number
   /**
-   * Additional sessions to claim that have been pending for longer than the group allows, at any position in the line.
+   * Additional sessions to claim that have been pending for longer than the group or they themselves allow, at any
+   * position in the line.
    */
   expired: number
 }
@@ -90,10 +91,27 @@ const head = (youngestFirst: boolean) => `bands AS (
   LIMIT $2
 )`
 
+/** When `sessions s` reaches its own limit if nothing but resources was missing; in UTC, as the index has it. */
+const LIMIT_REACHED_AT = `(s.status_changed_at AT TIME ZONE 'UTC') + make_interval(secs => s.max_pending)`
+
+/**
+ * Whether `sessions s` has waited longer than it may. Its wait begins neither before its start time, nor before all
+ * chains that it depends on have succeeded.
+ */
+const WAITED_TOO_LONG = `(s.starts_at IS NULL OR s.starts_at < reprise_now() - make_interval(secs => s.max_pending))
+    AND NOT EXISTS (SELECT FROM session_dependencies sd JOIN chains c ON c.chain_id = sd.chain_id
+      JOIN sessions tail ON tail.id = c.tail_id
+      WHERE sd.session_id = s.id AND (c.state <> 'SUCCEEDED'
+        OR tail.terminated_at >= reprise_now() - make_interval(secs => s.max_pending)))`
+
 const expiredBy = (limit: `$${number}`) => `expired AS MATERIALIZED (
-  SELECT s.id FROM resource_groups g JOIN sessions s ON s.resource_group = g.name AND s.status = 'PENDING'
+  (SELECT s.id FROM resource_groups g JOIN sessions s ON s.resource_group = g.name AND s.status = 'PENDING'
     AND s.status_changed_at < reprise_now() - make_interval(secs => g.pending_timeout_ms / 1000.0)
-  WHERE g.name = $1 ORDER BY s.status_changed_at LIMIT ${limit}
+  WHERE g.name = $1 ORDER BY s.status_changed_at LIMIT ${limit})
+  UNION
+  (SELECT s.id FROM sessions s WHERE s.status = 'PENDING' AND s.max_pending IS NOT NULL AND s.resource_group = $1
+    AND ${LIMIT_REACHED_AT} < reprise_now() AT TIME ZONE 'UTC' AND ${WAITED_TOO_LONG}
+  ORDER BY ${LIMIT_REACHED_AT} LIMIT ${limit})
 )`
 
 /**
@@ -131,6 +149,8 @@ SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent"
   s.project_id AS "projectId", s.user_id AS "userId", s.status, s.tries, s.reschedules,
   g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",
   s.status_changed_at < reprise_now() - make_interval(secs => g.pending_timeout_ms / 1000.0) IS TRUE AS expired,
+  CASE WHEN s.max_pending IS NOT NULL AND ${LIMIT_REACHED_AT} < reprise_now() AT TIME ZONE 'UTC' AND ${WAITED_TOO_LONG}
+    THEN s.max_pending END AS "waitedTooLong",
   s.pending_reason AS "pendingReason", s.cluster_mode AS "clusterMode", s.resource_slots AS "resourceSlots", s.skips,
   s.avoid_agents AS "avoidAgents", s.allow_agents AS "allowAgents", s.exclude_agents AS "excludeAgents",
   s.agent_labels AS "agentLabels", ${VOLUME_NEED} AS "volumeNeed", ${NEEDS_PORTS} AS "needsPorts", s.concurrency_key AS "concurrencyKey", s.concurrency_limit AS "concurrencyLimit",
@@ -150,7 +170,7 @@ LEFT JOIN LATERAL ${DEPENDENCIES} AS d ON true`
  * line; the first sessions of each scheduling class, which show for all behind them whether they fit; the overdue ones;
  * and those that have expired. The cost grows with the number of claimed sessions and classes, not with the length of
  * the line: with 100,000 pending, 1 ms for 32 of the head and 20 classes, and 1.5 ms to plan. Indexes:
- * sessions_pending, sessions_lanes, sessions_holding_line, sessions_active.
+ * sessions_pending, sessions_lanes, sessions_holding_line, sessions_active, sessions_max_pending.
  */
 function statement({ youngestFirst, expired }: PendingClaim, withClasses: boolean): string {
   const parts = ['head', ...(expired > 0 ? ['expired'] : []), ...(withClasses ? ['of_classes', 'overdue'] : [])]

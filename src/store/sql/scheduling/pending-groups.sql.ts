@@ -17,12 +17,15 @@ export interface PendingGroup {
 export const DRAINED = `CASE WHEN g.drained_at IS NOT NULL
     THEN concat_ws(': ', 'resource group ' || g.name || ' is being drained', g.drain_reason) END`
 
-/** One probe of the index sessions_pending per group, however long its line. */
+const HAS_LIMITED = `EXISTS (SELECT FROM sessions s
+    WHERE s.resource_group = g.name AND s.status = 'PENDING' AND s.max_pending IS NOT NULL)`
+
+/** One probe of the indexes sessions_pending and sessions_max_pending per group, however long its line. */
 const GROUPS_SQL = `
-SELECT g.name, g.sequencer, g.selector, g.pending_timeout_ms IS NOT NULL AS expires,
+SELECT g.name, g.sequencer, g.selector, g.pending_timeout_ms IS NOT NULL OR ${HAS_LIMITED} AS expires,
   ${DRAINED} AS drained
 FROM resource_groups g
-WHERE g.pending_timeout_ms IS NOT NULL OR EXISTS (
+WHERE g.pending_timeout_ms IS NOT NULL OR ${HAS_LIMITED} OR EXISTS (
   SELECT FROM sessions s WHERE s.resource_group = g.name AND s.status = 'PENDING' AND s.next_try_at IS NULL)
 ORDER BY g.name`
 

@@ -51,6 +51,8 @@ export const SESSION_COLUMNS = {
   batchTimeout: spec('batch_timeout', sql<number | null>('float8'), null),
   /** In seconds; null for that of the resource group. */
   stopGrace: spec('stop_grace', sql<number | null>('float8'), null),
+  /** Seconds. */
+  maxPending: inherited('max_pending', sql<number | null>('float8'), null),
   /** ISO 8601. */
   startsAt: own('starts_at', sql<string | null>('timestamptz'), null),
   priority: spec('priority', sql<number>('smallint')),

@@ -28,6 +28,15 @@ const PARTS: readonly { kind: PartKind; word: string }[] = [
   { kind: 'ENDING', word: 'ending' },
 ]
 
+/**
+ * How long it ran, as its agent measured it. Without a measurement the server only knows when it learned of the end,
+ * which may be late after an outage.
+ */
+function ranWords({ terminatedAt, usage }: UiAttempt, seconds: number): string {
+  if (terminatedAt === null) return duration(seconds)
+  return usage?.wallSeconds == null ? `at most ${duration(seconds)}` : duration(usage.wallSeconds)
+}
+
 export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Props) {
   const { attempt, session } = bar
   const data = useAttempt(session.sessionId, `${session.status} ${isNewest} ${ghost?.at}`)
@@ -37,6 +46,7 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
   const next = changes.find((each) => each.attempt === attempt + 1)?.differences ?? []
   const agent = data?.kernels.find((kernel) => kernel.agent)?.agent
   const tone = toneOf(bar)
+  const isImpossible = data?.impossible === true
   const reason = data?.pendingReason ?? bar.reason ?? (data ? startNote(data) : null)
   return (
     <section className="chain-panel attempt" aria-labelledby="attempt-title">
@@ -48,14 +58,16 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
         <span className="attempt-end">{endOf(bar)}</span>
         <span className="attempt-total">{duration(lengthOf(bar))}</span>
       </h2>
-      {reason !== null && bar.outcome !== 'SUCCEEDED' && <p className="attempt-reason">{reason}</p>}
+      {reason !== null && bar.outcome !== 'SUCCEEDED' && (
+        <p className={`attempt-reason${isImpossible ? ' tone-held' : ''}`}>{reason}</p>
+      )}
       <dl className="durations">
         {PARTS.map(({ kind, word }) => {
           const seconds = bar.parts.filter((part) => part.kind === kind).reduce((sum, part) => sum + lengthOf(part), 0)
           return (
             <div key={kind} className={seconds === 0 ? 'none' : undefined}>
               <dt>{word}</dt>
-              <dd>{seconds === 0 ? '–' : duration(seconds)}</dd>
+              <dd>{seconds === 0 ? '–' : kind === 'RUNNING' && data ? ranWords(data, seconds) : duration(seconds)}</dd>
             </div>
           )
         })}

@@ -89,6 +89,7 @@ function rowsOf(spec: Spec): [string, string][] {
     ['resource group', spec.resourceGroup.name],
     ['priority', String(spec.priority)],
     ['timeout', spec.batchTimeout === null ? 'none' : duration(spec.batchTimeout)],
+    ['may wait', spec.maxPending === null ? null : duration(spec.maxPending)],
     [
       'agents',
       agents.some((count) => count > 0) && `${agents[0]} allowed, ${agents[1]} avoided, ${agents[2]} excluded`,

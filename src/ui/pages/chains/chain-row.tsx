@@ -1,5 +1,5 @@
 import { type CSSProperties, memo } from 'react'
-import { Latest, marksOf, Outlook, StateIcon } from '../../app/chain-parts.tsx'
+import { Latest, marksOf, Outlook, retryWords, StateIcon } from '../../app/chain-parts.tsx'
 import { RowLink } from '../../app/list/row-link.tsx'
 import { AttemptStrip, STRIP_ATTEMPTS_MAX } from '../../charts/attempt-strip.tsx'
 import { shortDuration } from '../../words/time.ts'
@@ -20,7 +20,6 @@ interface ChainRowProps {
 export const ChainRow = memo(function ChainRow(props: ChainRowProps) {
   const { chain, rowIndex, isChosen, isCurrent, showsProject, style, onChoose, onFocus } = props
   const { chainId, name, state, attempts, labels, newestAttempt } = chain
-  const { attempt, maxAttempts } = newestAttempt.retryState
   const marks = marksOf(chain)
   return (
     <div
@@ -65,12 +64,10 @@ export const ChainRow = memo(function ChainRow(props: ChainRowProps) {
         {attempts > 1 || state === 'WAITING_RETRY' || state === 'HELD' ? (
           <>
             <AttemptStrip marks={marks} hasMore={attempts > STRIP_ATTEMPTS_MAX} />
-            <span className="chain-of">
-              {attempt} of {maxAttempts}
-            </span>
+            <span className="chain-of">{retryWords(newestAttempt.retryState)}</span>
           </>
         ) : (
-          <span className="chain-of quiet">{maxAttempts > 1 ? `1 of ${maxAttempts}` : ''}</span>
+          <span className="chain-of quiet">{retryWords(newestAttempt.retryState)}</span>
         )}
       </span>
       <span role="cell" className="chain-outlook">

@@ -91,7 +91,7 @@ export function SessionInputs({
         <div className="fields">
           {choice('project', 'Project', projects)}
           {choice('group', 'Resource group', groups)}
-          {line('cpu', 'CPU', (draft['mem'] ?? draft['slots']) ? 'none' : '1', 'cores, like 0.5')}
+          {line('cpu', 'CPU', draft['slots'] ? 'none' : '1', 'cores, like 0.5')}
           {line('mem', 'Memory', 'none', 'like 512m or 4g')}
           {line('priority', 'Priority', '10', '0 to 100; the higher goes first')}
           {line('timeout', 'Time limit of an attempt', 'none', 'like 90s, 5m or 2h')}

@@ -58,7 +58,7 @@ function Retry({ retry: { chainId, cause, dueAt, session } }: { retry: UiOvervie
         {session.name}
       </span>
       <span className="next-attempt">
-        {attempt + 1} of {maxAttempts}
+        retry {attempt} of {maxAttempts - 1}
       </span>
       <span className="next-why">
         <CauseMark {...lookOfCause(cause)} />

@@ -70,7 +70,7 @@ export function RetriesPage() {
               void cancel(asked)
             }}
           >
-            {asked.session.name} ends with its attempt {asked.session.retryState.attempt}, and no retry follows.
+            {asked.session.name} ends with its attempt {asked.session.attempt}, and no retry follows.
           </Confirm>
         )}
       </Suspense>

@@ -40,11 +40,11 @@ export function columnsOf({ showsProject, busy, onRetryNow, onCancel }: Options)
       ),
     },
     {
-      title: 'Next attempt',
+      title: 'Retry',
       className: 'retry-attempt',
       cell: ({ session: { retryState } }) => (
         <>
-          {retryState.attempt + 1} <span className="retry-of">of {retryState.maxAttempts}</span>
+          {retryState.attempt} <span className="retry-of">of {retryState.maxAttempts - 1}</span>
         </>
       ),
     },

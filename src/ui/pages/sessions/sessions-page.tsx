@@ -1,6 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useFirstCursor, useLive } from '../../api/live.ts'
-import { startNote } from '../../app/chain-parts.tsx'
+import { startNote, whyImpossible } from '../../app/chain-parts.tsx'
 import { sessionFilterOf } from '../../app/list/filters.ts'
 import { NameFilter, Tabs } from '../../app/list/list-filters.tsx'
 import {
@@ -18,7 +18,7 @@ import type { SearchOf } from '../../app/list/search.ts'
 import { Ago } from '../../app/moments.tsx'
 import { causeInWords, lookOfCause } from '../../design/causes.ts'
 import { Button, Choice } from '../../design/controls.tsx'
-import { CancelledIcon, CrossIcon, RunningIcon, SucceededIcon, WaitingIcon } from '../../design/icons.tsx'
+import { CancelledIcon, CrossIcon, HeldIcon, RunningIcon, SucceededIcon, WaitingIcon } from '../../design/icons.tsx'
 import { CauseMark } from '../../design/panel.tsx'
 import type { Column } from '../../design/table.tsx'
 import { type UiSessionRowFragment, UiSessionsDocument } from './sessions.generated.ts'
@@ -174,7 +174,7 @@ function columnsOf(showsProject: boolean): readonly Column<Session>[] {
 
 /** The status as an icon and words, with its reason if there is one. */
 function Status({
-  session: { status, result, failureCause, exitCode, pendingReason, statusReason },
+  session: { status, result, failureCause, exitCode, pendingReason, impossible, statusReason },
 }: {
   session: Session
 }) {
@@ -188,8 +188,9 @@ function Status({
       </>
     )
   }
-  const [Icon, tone, words] = lookOfStatus(status, result)
-  const why = pendingReason ?? startNote({ status, statusReason })
+  const [Icon, tone, words] = impossible ? ([HeldIcon, 'held', 'impossible'] as const) : lookOfStatus(status, result)
+  const reason = impossible ? whyImpossible(pendingReason) : pendingReason
+  const why = reason ?? startNote({ status, statusReason })
   return (
     <>
       <Icon className={`tone-${tone}`} />
