@@ -84,6 +84,8 @@ export interface KernelEntry extends TimedKernel {
   left: LeftCheckpoint | null
   /** Its verdict file or its chain's directory is still being read. It is observed as running until then. */
   endPending: boolean
+  /** The start that its program's environment contains; null before it, and if an earlier instance launched it. */
+  beginsAt: Date | null
   startedAt: string | null
   endedAt: string | null
   /** Chosen and stored before the directory is created. */
@@ -127,6 +129,7 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
     fetchFault: null,
     left: null,
     endPending: false,
+    beginsAt: null,
     startedAt: null,
     endedAt: null,
     port: null,

@@ -56,6 +56,7 @@ async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<voi
   kernel.found = await openChainDirectory(host, spec, ownerOf(kernel.uid))
   const work = join(path, 'work')
   const image = kernel.image ?? NO_IMAGE
+  kernel.beginsAt = new Date()
   const environ = environmentOf(host, kernel)
   if (spec.command.length === 0) throw new Error('the command is empty')
   if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {
