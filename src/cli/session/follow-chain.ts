@@ -3,8 +3,7 @@ import { type Attempt, type AttemptLog, type Client, hasEnded } from '../../clie
 import { isOver, outcomeOf, whyRetried } from './session-text.ts'
 import type { Output } from '../output/output.ts'
 import { instant, relative } from '../output/format.ts'
-import process from 'node:process'
-import { safeText } from '../output/terminal.ts'
+import { redrawn } from '../output/terminal.ts'
 
 interface ChainFollower {
   /**
@@ -158,30 +157,26 @@ function endOf(attempt: Attempt): string {
  */
 export function logWriter(out: Output, kernels: () => number) {
   const open = new Map<string, { text: string; chunk: AttemptLog }>()
-  const streamOf = ({ stream }: AttemptLog) => (stream === 'STDERR' ? process.stderr : process.stdout)
-  /** Returns the text unchanged for a file or a program. A terminal gets colours, but no other control sequences. */
-  const shownOf = (chunk: AttemptLog, text: string) => {
-    const { interactive } = chunk.stream === 'STDERR' ? out.notes : out.terminal
-    return interactive ? safeText(text.replaceAll('\r\n', '\n'), true) : text
-  }
+  const streamOf = ({ stream }: AttemptLog) => (stream === 'STDERR' ? 'STDERR' : 'STDOUT')
   const write = (chunk: AttemptLog, line: string) => {
-    const terminal = chunk.stream === 'STDERR' ? out.notes : out.terminal
-    streamOf(chunk).write(`${terminal.style('cyan', `${chunk.kernel} |`)} ${shownOf(chunk, line)}\n`)
+    const { interactive, style } = chunk.stream === 'STDERR' ? out.notes : out.terminal
+    out.program(streamOf(chunk), `${style('cyan', `${chunk.kernel} |`)} ${interactive ? redrawn(line) : line}\n`)
   }
   return {
     write(chunk: AttemptLog): void {
       if (out.json) return out.item({ type: 'log', ...chunk }, () => '')
-      if (kernels() <= 1) return void streamOf(chunk).write(shownOf(chunk, chunk.text))
+      if (kernels() <= 1) return out.program(streamOf(chunk), chunk.text)
       const key = `${chunk.kernelId} ${chunk.stream}`
       const lines = ((open.get(key)?.text ?? '') + chunk.text).split('\n')
       const rest = lines.pop()!
       for (const line of lines) write(chunk, line)
       open.set(key, { text: rest, chunk })
     },
-    /** Writes the incomplete lines at the end of an attempt. */
+    /** Writes the incomplete lines at the end of an attempt, and ends one that is open on a terminal. */
     flush(): void {
       for (const { text, chunk } of open.values()) if (text !== '') write(chunk, text)
       open.clear()
+      out.endLine()
     },
   }
 }

@@ -256,7 +256,7 @@ const MAY_HAVE_RUN: readonly KernelStatus[] = ['CREATING', 'RUNNING', 'TERMINATI
  * Failures of the program itself. A verdict that the program wrote before somebody else ended it is about something
  * else.
  */
-const PROGRAM_FAILURES: readonly string[] = ['kernel-exited', 'oom-killed']
+const PROGRAM_FAILURES: readonly string[] = ['kernel-exited', 'path-read-only', 'oom-killed']
 
 function withVerdict(error: FailureError, verdict: ProgramVerdict | null): FailureError {
   if (verdict === null || !PROGRAM_FAILURES.includes(error.name)) return error

@@ -3,7 +3,7 @@ import type { Owner } from '../../../archive/extract-archive.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
 import { pullCheckpoint } from '../chain/pull-checkpoint.ts'
-import { type CodeHost, pullCode } from '../kernels/kernel-code.ts'
+import { type CodeHost, inputOf, pullCode } from '../kernels/kernel-code.ts'
 import { verdictPath } from '../kernels/exit-verdict.ts'
 import { createKernelDirectory, writeRunScript } from '../kernels/kernel-directory.ts'
 import { kernelEnvironment, pullImage, withInterpreter } from '../process/image-preset.ts'
@@ -126,7 +126,7 @@ function scriptOf(host: SlurmHost, kernel: SlurmKernel, chain: string): string {
     exportsOf(environ),
     timesOf(spec),
     ...image.prolog,
-    programOf(environ, argv),
+    programOf(environ, argv, inputOf(kernel)),
   ]
   return `${lines.join('\n')}\n`
 }
