@@ -71,7 +71,7 @@ function leftOutWords(files: readonly LeftOut[]): string {
 
 /** The file from which an agent gives the program its standard input. */
 const INPUT_FILE = '.reprise-stdin'
-/** The server's default for an upload. */
+/** Bounds the temporary file. The server takes as much as an upload may have, usually less. */
 const INPUT_BYTES_MAX = 1024 ** 3
 
 /** Copies standard input to a temporary file, since its size must be known. @throws UsageError */

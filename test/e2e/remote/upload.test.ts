@@ -95,7 +95,7 @@ test('a failed session goes on with mended files', async () => {
   const again = await reprise('resubmit', 'mended', '--upload', 'broken.sh')
   expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining('uploaded 1 file') })
   const id = /session (\S+)/.exec(failed.stderr)![1]!
-  const [first, second] = await fleet.until(id, ([, child]) => child?.status === 'TERMINATED')
+  const [first, piped, second] = await fleet.until(id, ([, child]) => child?.status === 'TERMINATED')
   expect([textOf(first!), textOf(second!)]).toEqual(['', 'mended\n'])
   const other = { sessionIds: [id], overrides: { codeSha256: '0'.repeat(64) }, includeSucceeded: true }
   const { resubmitSessions } = await fleet.graphql(
@@ -147,6 +147,7 @@ test('the commands of docs/uploads.md work', async () => {
     return (await promisify(execFile)('bash', ['-ec', `${npx}\n${text}`], { cwd: study, env })).stdout
   }
   expect(await type(first!.text)).toBe("['--epochs', '10']\n")
+  expect(await type(piped!.text)).toBe('2\n')
   expect(JSON.parse(await type(second!.text))).toMatchObject({ files: 1 })
 })
 

@@ -127,15 +127,9 @@ function interpreterFault(file: string, name: string, path: string, view: FileVi
     const text = `${name} cannot be run: it needs the loader ${loader}, which is not on the agent’s machine`
     return isThere(loader, view) ? null : unusable(text)
   }
-  if (head.toString('latin1', 0, 2) !== '#!') return null
-  const [line = ''] = head.toString('utf8', 2).split('\n', 1)
-  if (line.endsWith('\r')) {
-    const advice = `Remove them: sed -i 's/\\r$//' ${name}`
-    return {
-      kind: 'line-ends',
-      text: `${name} cannot be run: its lines end with a carriage return, as on Windows. ${advice}`,
-    }
-  }
+  const line = firstLineOf(head)
+  if (line === null) return null
+  if (line.endsWith('\r')) return { kind: 'line-ends', text: lineEndsText(name) }
   const [interpreter = '', ...words] = line.trim().split(/[ \t]+/)
   if (!isThere(interpreter, view)) return noInterpreter(name, interpreter, 'which kernels do not find')
   if (!/\/env$/.test(interpreter)) return null
@@ -143,6 +137,20 @@ function interpreterFault(file: string, name: string, path: string, view: FileVi
   if (wanted === undefined || wanted.includes('/')) return null
   const found = path.split(delimiter).some((each) => isThere(join(each, wanted), view))
   return found ? null : noInterpreter(name, wanted, 'which is not on the PATH')
+}
+
+/** Returns the line that names the interpreter, without its first two characters; null if there is none. */
+function firstLineOf(head: Buffer): string | null {
+  return head.toString('latin1', 0, 2) === '#!' ? head.toString('utf8', 2).split('\n', 1)[0]! : null
+}
+
+function lineEndsText(name: string): string {
+  return `${name} cannot be run: its lines end with a carriage return, as on Windows. Remove them: sed -i 's/\\r$//' ${name}`
+}
+
+/** Returns why an uploaded program cannot be run, if its lines end as on Windows; null if they do not. */
+export function lineEndsFault(file: string, name: string): string | null {
+  return firstLineOf(readHead(file))?.endsWith('\r') === true ? lineEndsText(name) : null
 }
 
 function noInterpreter(name: string, interpreter: string, why: string): ProgramFault {
