@@ -88,8 +88,9 @@ function faultOfFile(file: string, name: string, view: FileView): ProgramFault |
   }
   const closed = closedTo(real, stat, view.uid)
   if (closed !== null) {
-    const user = `the kernel’s user (${view.uid}) may not ${closed === real ? 'run it' : `enter ${closed}`}`
-    return unusable(`${name} cannot be run: ${user}. Move it to a directory that everybody may enter, ${UPLOAD}`)
+    const cannot = `${name} cannot be run: the kernel’s user (${view.uid}) may not`
+    if (closed === real) return unusable(`${cannot} run it. Allow that with chmod o+rx, ${UPLOAD}`)
+    return unusable(`${cannot} enter ${closed}. Move it to a directory that everybody may enter, ${UPLOAD}`)
   }
   if (stat.isDirectory()) return unusable(`${name} is no program: it is a directory`)
   if (!stat.isFile() || (stat.mode & 0o111) === 0 || (view.uid === null && !mayExecute(file)))
