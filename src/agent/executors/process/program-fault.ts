@@ -223,7 +223,7 @@ export function readOnlyFailure(output: string, exitCode: number): FailureError 
   const line = output.match(READ_ONLY_LINE)?.at(-1)
   const path = line?.match(PATH_IN_TEXT)?.at(-1)
   if (path === undefined) return null
-  const where = 'Programs write to their working directory ($HOME), to $TMPDIR or to $REPRISE_CHAIN_DIR'
-  const message = `could not write ${path}: outside of its own directories, home directories included, a kernel can only read. ${where}`
+  const where = 'Write to the working directory, $TMPDIR or $REPRISE_CHAIN_DIR'
+  const message = `could not write ${path}: kernels can only read there, as in home directories. ${where}`
   return { name: 'path-read-only', message, exitCode }
 }
