@@ -25,7 +25,6 @@ export async function withUpload<Options extends Pick<SessionOptions, 'upload' |
   options: Options,
 ): Promise<Options & Pick<SessionOptions, 'codeSha256'>> {
   const { upload, stdin } = options
-  if (stdin !== true) noteUnusedInput(out)
   if (upload === undefined && stdin !== true) return options
   const leftOut = (files: readonly LeftOut[]) => out.note(leftOutWords(files))
   const files = upload === undefined ? [] : await collectFiles(upload, process.cwd(), leftOut)
@@ -102,7 +101,7 @@ async function readInput(): Promise<PackedEntry & AsyncDisposable> {
 }
 
 /** Says that a file or pipe on standard input is not read, unless an option reads it. */
-function noteUnusedInput(out: ClientContext['out']): void {
+export function noteUnusedInput(out: ClientContext['out']): void {
   const end = process.argv.indexOf('--')
   if (process.argv.slice(2, end < 0 ? undefined : end).some((word) => word === '-' || word.endsWith('=-'))) return
   try {

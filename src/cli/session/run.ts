@@ -8,7 +8,7 @@ import { attemptNotes, followChain } from './follow-chain.ts'
 import { endChain, INTERRUPT_REASON, onInterrupt, type OnInterrupt } from './cancel.ts'
 import { planJobs } from '../job/plan-jobs.ts'
 import { createJobs, printCreated, runJobs } from '../job/run-jobs.ts'
-import { withUpload } from '../upload.ts'
+import { noteUnusedInput, withUpload } from '../upload.ts'
 import { withEnvironment } from './inherit-environment.ts'
 import { findNamed } from '../options/find-in-options.ts'
 
@@ -42,6 +42,7 @@ export function runCommand(): Command {
     command,
     async (context, given, args) => {
       const { client, out, signal } = context
+      if (given.stdin !== true) noteUnusedInput(out)
       const options = await withEnvironment(context, await withUpload(context, given), args)
       const what = options.onInterrupt ?? 'DETACH'
       const planned = await planJobs(options, args)
