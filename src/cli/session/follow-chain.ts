@@ -159,8 +159,9 @@ export function logWriter(out: Output, kernels: () => number) {
   const open = new Map<string, { text: string; chunk: AttemptLog }>()
   const streamOf = ({ stream }: AttemptLog) => (stream === 'STDERR' ? 'STDERR' : 'STDOUT')
   const write = (chunk: AttemptLog, line: string) => {
-    const { interactive, style } = chunk.stream === 'STDERR' ? out.notes : out.terminal
-    out.program(streamOf(chunk), `${style('cyan', `${chunk.kernel} |`)} ${interactive ? redrawn(line) : line}\n`)
+    const terminal = chunk.stream === 'STDERR' ? out.notes : out.terminal
+    const shown = terminal.interactive ? redrawn(line) : line
+    out.program(streamOf(chunk), `${terminal.style('cyan', `${chunk.kernel} |`)} ${shown}\n`)
   }
   return {
     write(chunk: AttemptLog): void {
