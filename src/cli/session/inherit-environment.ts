@@ -91,7 +91,7 @@ interface Kernels {
   otherUser: boolean
 }
 
-const COPY = '--env-from PATH,VIRTUAL_ENV copies it to where the same directory exists'
+const COPY = '--env-from PATH,VIRTUAL_ENV uses it nevertheless, if the same directory exists there'
 
 /** Returns how the kernels see the files of this machine, or why the session will not run here. */
 async function kernelsHere({ client, server, signal }: Context, { resourceGroup }: Options): Promise<Kernels | string> {
