@@ -26,10 +26,10 @@ export async function withUpload<Options extends Pick<SessionOptions, 'upload' |
 ): Promise<Options & Pick<SessionOptions, 'codeSha256'>> {
   const { upload, stdin } = options
   if (upload === undefined && stdin !== true) return options
-  const leftOut = (files: readonly LeftOut[]) => out.note(leftOutWords(files))
-  const files = upload === undefined ? [] : await collectFiles(upload, process.cwd(), leftOut)
+  const leftOut = (left: readonly LeftOut[]) => out.note(leftOutWords(left))
+  const named = upload === undefined ? [] : await collectFiles(upload, process.cwd(), leftOut)
   await using input = stdin === true ? await readInput() : null
-  const entries = input === null ? files : [...files.filter(({ name }) => name !== input.name), input]
+  const entries = input === null ? named : [...named.filter(({ name }) => name !== input.name), input]
   const bytes = packedBytes(entries)
   const sha256 = await hashOf(entries)
   const bar = progressBar('uploading')

@@ -95,7 +95,7 @@ test('a failed session goes on with mended files', async () => {
   const again = await reprise('resubmit', 'mended', '--upload', 'broken.sh')
   expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining('uploaded 1 file') })
   const id = /session (\S+)/.exec(failed.stderr)![1]!
-  const [first, piped, second] = await fleet.until(id, ([, child]) => child?.status === 'TERMINATED')
+  const [first, second] = await fleet.until(id, ([, child]) => child?.status === 'TERMINATED')
   expect([textOf(first!), textOf(second!)]).toEqual(['', 'mended\n'])
   const other = { sessionIds: [id], overrides: { codeSha256: '0'.repeat(64) }, includeSucceeded: true }
   const { resubmitSessions } = await fleet.graphql(
@@ -137,7 +137,7 @@ test('files that cannot be uploaded are named, with what to do', async () => {
 })
 
 test('the commands of docs/uploads.md work', async () => {
-  const [first, second] = await blocksOfTest('test/e2e/remote/upload.test.ts')
+  const [first, piped, second] = await blocksOfTest('test/e2e/remote/upload.test.ts')
   const study = join(await temporaryDirectory('study'), 'study')
   await mkdir(study)
   await writeFile(join(study, 'train.py'), 'import sys\nprint(sys.argv[1:])\n')
