@@ -111,18 +111,18 @@ export const agentIds = z
   .transform((ids) => [...new Set(ids)])
 
 const notOurs = (name: z.ZodString) =>
-  name.refine((text) => !text.startsWith('REPRISE_'), "names that begin with REPRISE_ are the server's own")
+  name.refine((given) => !given.startsWith('REPRISE_'), "names that begin with REPRISE_ are the server's own")
 
 export const variableName = notOurs(
   z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be letters, digits and _, and not begin with a digit'),
 )
 
-const variables = (name: z.ZodType<string>) =>
+const variablesNamed = (nameSchema: z.ZodType<string>) =>
   z
     .array(
       z
         .strictObject({
-          name,
+          name: nameSchema,
           value: argument,
         })
         .refine(({ name, value }) => fitsArgument(`${name}=${value}`), {
@@ -141,10 +141,10 @@ const plainName = notOurs(
   z.string().regex(/^[A-Za-z_][A-Za-z0-9_.]*$/, 'must be letters, digits, _ and ., and not begin with a digit'),
 )
 
-export const environ = variables(plainName)
+export const environ = variablesNamed(plainName)
 
 /** Their names have no dots: a shell cannot export such a variable, so its value would pass through arguments. */
-export const secretVariables = variables(variableName)
+export const secretVariables = variablesNamed(variableName)
 
 /** Lets comparisons of fields run even if other fields are invalid; the compared values may then be of any type. */
 export function besideOtherFaults({ value }: { value: unknown }): boolean {

@@ -126,7 +126,7 @@ export function executorConformance(
       const { shell } = fixture.commands
       if (shell === null) return
       const names = ['REPRISE_CPUS', 'REPRISE_MEMORY_BYTES', 'REPRISE_SLOTS', 'REPRISE_STARTED_AT', 'REPRISE_DEADLINE']
-      const command = shell(names.map((name) => `echo "\${${name}-unset}"`).join('; '))
+      const command = shell(names.map((each) => `echo "\${${each}-unset}"`).join('; '))
       const before = Math.floor(Date.now() / 1000) * 1000
       const resourceSlots = { cpu: '1.5', mem: '134217728' }
       const limited = start(command, { resourceSlots, batchTimeoutMs: 3_600_500 })

@@ -54,7 +54,7 @@ export async function concludeKernel(
     throw error
   }
   if (hasEnded(kernel) || host.registry.closed) return
-  const { path, memoryLimitBytes, group, spec } = kernel
+  const { path, memoryLimitBytes, group } = kernel
   const noted = parseStatus(directory.readStatus(path)).exitCode
   const exitCode = noted ?? container?.exitCode ?? null
   const usage = usageOf(host, kernel, container)

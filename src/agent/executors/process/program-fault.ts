@@ -133,7 +133,7 @@ function interpreterFault(file: string, name: string, path: string, view: FileVi
   if (line.endsWith('\r')) return { kind: 'line-ends', text: lineEndsText(name) }
   const [interpreter = '', ...words] = line.trim().split(/[ \t]+/)
   if (!isThere(interpreter, view)) return noInterpreter(name, interpreter, 'which kernels do not find')
-  if (!/\/env$/.test(interpreter)) return null
+  if (!interpreter.endsWith('/env')) return null
   const wanted = words.find((word) => !word.startsWith('-') && !word.includes('='))
   if (wanted === undefined || wanted.includes('/')) return null
   const found = path.split(delimiter).some((each) => isThere(join(each, wanted), view))
