@@ -47,6 +47,20 @@ export function readBeginning(path: string, bytesMax: number): string | null {
   }
 }
 
+/** Reads the end of a file that a program may have replaced. @returns '' unless it is a regular file */
+export function readEnd(path: string, bytesMax: number): string {
+  const fd = openIfRegular(path)
+  if (fd === null) return ''
+  try {
+    const stat = fstatSync(fd)
+    if (!stat.isFile()) return ''
+    const from = Math.max(0, stat.size - bytesMax)
+    return readUpTo(fd, stat.size - from, from)
+  } finally {
+    closeSync(fd)
+  }
+}
+
 /** Writes the file in one step, replacing an existing one. */
 export function writeControlFile(path: string, text: string): void {
   const draft = `${path}.new`
@@ -146,11 +160,11 @@ function openIfRegular(path: string): number | null {
   }
 }
 
-function readUpTo(fd: number, size: number): string {
+function readUpTo(fd: number, size: number, from = 0): string {
   const buffer = Buffer.allocUnsafe(size)
   let filled = 0
   while (filled < size) {
-    const read = readSync(fd, buffer, filled, size - filled, filled)
+    const read = readSync(fd, buffer, filled, size - filled, from + filled)
     if (read === 0) break
     filled += read
   }

@@ -1,3 +1,4 @@
+import { machineIdentity } from '../machine/machine-identity.ts'
 import { join } from 'node:path'
 import { createLogRelay } from '../events/kernel-logs.ts'
 import { createChangeDetector } from '../events/change-detector.ts'
@@ -119,7 +120,8 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     introspectionForStrangers: config.publicIntrospection ?? isLoopback(config.host),
     trustedDocuments: withOwn(await readTrustedDocuments(config.trustedDocuments), ui),
   })
-  http.serve(app, { database: DATABASE_WORDS[access.pooling] })
+  // Clients compare the machine with their own, to know whether programs find the same files.
+  http.serve(app, { database: DATABASE_WORDS[access.pooling], ...machineIdentity() })
   // Deferred last, so that clients are disconnected before the parts that they use are stopped.
   resources.defer(() => http.close())
 }

@@ -121,6 +121,7 @@ describe('readme tour', async () => {
       const told = await typeAll('docs/executors.md')
       expect(Object.keys(KERNEL_VARIABLES).filter((name) => !told.includes(`\n${name}=`))).toEqual([])
       expect(told).toContain('\nREPRISE_MAX_ATTEMPTS=3\n')
+      expect(told).toMatch(/\n2 threads, until \d{4}-\S+Z\n/)
       expect(await typeAll('docs/scheduling.md')).toMatch(/default[^]*cpu/)
       expect(await typeAll('docs/operation.md')).toMatch(/CLUSTER .*held[^]*are on\n$/)
       expect(await typeAll('docs/security.md')).toMatch(/rpr_[^]*ci [^]*token\.create/)

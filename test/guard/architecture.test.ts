@@ -32,7 +32,7 @@ describe('the directions of imports', () => {
     graphql: ['domain', 'services', 'events', 'generated', 'observability', 'waiting'],
     rest: ['channel', 'domain', 'services', 'events', 'observability'],
     http: ['graphql', 'rest', 'ui', 'observability', 'waiting'],
-    cli: ['archive', 'client', 'observability'],
+    cli: ['archive', 'client', 'machine', 'observability'],
     ui: ['client'],
   }
 

@@ -34,6 +34,13 @@ describe('names that pages use', async () => {
   const OTHERS = [
     'NODE_EXTRA_CA_CERTS',
     'NO_COLOR',
+    'VIRTUAL_ENV',
+    'CONDA_PREFIX',
+    'LD_LIBRARY_PATH',
+    'OMP_NUM_THREADS',
+    'MKL_NUM_THREADS',
+    'OPENBLAS_NUM_THREADS',
+    'NUMEXPR_MAX_THREADS',
     'TEST_REQUIRE',
     'TEST_BROWSER',
     'TEST_DEADLINE',

@@ -7,7 +7,7 @@ import { commandTree } from '../../src/cli/completion/tree.ts'
 import { duration, instant, relative, slotList, slotUse, timeOfDay } from '../../src/cli/output/format.ts'
 import { type Column, formatTable, isPlain, PLAIN_MEASURE, unicodeMeasure } from '../../src/cli/output/table.ts'
 import { attemptWords, ranFor } from '../../src/cli/session/session-text.ts'
-import { safeText } from '../../src/cli/output/terminal.ts'
+import { redrawn, safeOutput, safeText } from '../../src/cli/output/terminal.ts'
 import { addClientCommands } from '../../src/cli/program.ts'
 import { checkProperty } from '../support/seeds.ts'
 
@@ -212,6 +212,21 @@ describe('text that is safe for terminals', () => {
   test('colours stay where there are some, and nothing else', () => {
     expect(safeText('\u001b[31mred\u001b[0m\u001b[2J', true)).toBe('\u001b[31mred\u001b[0m\\u001b[2J')
   })
+
+  test.each([
+    ['10 %\r100 %\u001b[K', '10 %\r100 %\u001b[K'],
+    ['\u001b[2K\r\u001b[32mdone\u001b[0m\r\n', '\u001b[2K\r\u001b[32mdone\u001b[0m\r\n'],
+    ['\r\u001b[2J\u001b[1A\u001b[3K\u0007', '\r\\u001b[2J\\u001b[1A\\u001b[3K\\u0007'],
+  ])('output of a program may redraw its line, and nothing else: %j', (text, shown) => {
+    expect(safeOutput(text)).toBe(shown)
+  })
+
+  test.each([
+    ['10 %\r100 %', '100 %'],
+    ['100 %\r\r', '100 %'],
+    ['plain', 'plain'],
+    ['', ''],
+  ])('of %j, %j is seen', (line, seen) => expect(redrawn(line)).toBe(seen))
 
   test('JSON stays the JSON that it was', () => {
     const value = { name: 'c1 \u009b, deleted \u007f, escaped \u001b' }

@@ -28,8 +28,12 @@ export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions
   concurrencyLimit?: number
   creationId?: string
   file?: string
+  /** Variables to copy from here, each the name or the beginning of names; `none` copies none by itself. */
+  envFrom?: string[]
   /** Files and directories to upload. */
   upload?: string[]
+  /** Upload standard input, too. */
+  stdin?: boolean
   /** SHA-256 of the archive of these files, once it is uploaded. */
   codeSha256?: string
   array?: JobArray
@@ -146,6 +150,12 @@ export function addSessionOptions(command: Command): Command {
       'one session for each number, like 1-100, 1,5,9 or 0-90:10; {i} is replaced by it; %4: at most 4 run at a time',
       jobArray,
     )
+    .option(
+      '--env-from <names>',
+      'variables to copy from here if they are set, like PATH,OMP_*; may be repeated; none: not even those of a venv',
+      namesToCopy,
+    )
+    .option('--stdin', 'read standard input to its end, and pass it to the program in each attempt')
   return addPolicyOptions(command)
 }
 
@@ -191,9 +201,9 @@ export function sessionInput(options: SessionOptions, command: readonly string[]
  * Returns the command. It is unchanged if files are uploaded, because they have the same relative paths in the kernel's
  * working directory.
  */
-function commandOf({ codeSha256 }: SessionOptions, command: readonly string[]): string[] | undefined {
+function commandOf({ upload }: SessionOptions, command: readonly string[]): string[] | undefined {
   if (command.length === 0) return undefined
-  return codeSha256 === undefined ? ofCaller(command) : [...command]
+  return upload === undefined ? ofCaller(command) : [...command]
 }
 
 /**
@@ -239,6 +249,14 @@ function amount(text: string): string {
 
 function variable(text: string, earlier: [string, string][] = []): [string, string][] {
   return text.includes('=') ? pairs(text, earlier) : [...earlier, present(text)]
+}
+
+function namesToCopy(text: string, earlier: string[] = []): string[] {
+  const names = text.split(',').map((name) => name.trim())
+  const wrong = names.find((name) => !/^[A-Za-z_][\w.]*\*?$/.test(name))
+  if (wrong !== undefined)
+    throw new InvalidArgumentError(`"${wrong}" is not the name of a variable, or its beginning and *.`)
+  return [...earlier, ...names]
 }
 
 /**

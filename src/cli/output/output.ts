@@ -1,5 +1,5 @@
 import process from 'node:process'
-import { safeText, type Terminal, terminalOf } from './terminal.ts'
+import { safeOutput, safeText, type Terminal, terminalOf } from './terminal.ts'
 import { type Column, formatTable } from './table.ts'
 
 /** Writes data to standard output, and messages to standard error. */
@@ -9,6 +9,13 @@ export interface Output {
   readonly terminal: Terminal
   readonly notes: Terminal
   print(text: string): void
+  /**
+   * Writes output of a program. A file or another program gets it unchanged. A terminal gets colours and carriage
+   * returns, which redraw a line, but no other control sequences.
+   */
+  program(stream: 'STDOUT' | 'STDERR', text: string): void
+  /** Ends the line that output of a program has left open on a terminal. */
+  endLine(): void
   note(text: string): void
   /** Writes one JSON document, or text for people. */
   show(value: unknown, text: () => string): void
@@ -22,13 +29,30 @@ export interface Output {
 export function createOutput(json: boolean): Output {
   const terminal = terminalOf(process.stdout)
   const notes = terminalOf(process.stderr)
-  const print = (text: string) => void process.stdout.write(`${safeText(text, terminal.coloured)}\n`)
-  const note = (text: string) => void process.stderr.write(`${safeText(text, notes.coloured)}\n`)
+  let open: NodeJS.WriteStream | null = null
+  const endLine = () => {
+    open?.write('\n')
+    open = null
+  }
+  const print = (text: string) => {
+    endLine()
+    process.stdout.write(`${safeText(text, terminal.coloured)}\n`)
+  }
+  const note = (text: string) => {
+    endLine()
+    process.stderr.write(`${safeText(text, notes.coloured)}\n`)
+  }
   return {
     json,
     terminal,
     notes,
     print,
+    program(name, text) {
+      const [stream, { interactive }] = name === 'STDERR' ? [process.stderr, notes] : [process.stdout, terminal]
+      stream.write(interactive ? safeOutput(text) : text)
+      if (interactive && text !== '') open = text.endsWith('\n') ? null : stream
+    },
+    endLine,
     note,
     show: (value, text) => print(json ? JSON.stringify(value, null, 2) : text()),
     async showSoon(value, text) {

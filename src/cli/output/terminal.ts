@@ -80,6 +80,26 @@ export function safeText(text: string, colours: boolean): string {
   return text.replaceAll(CONTROLS, (found) => (found.length > 1 && colours ? found : escaped(found)))
 }
 
+// oxlint-disable-next-line no-control-regex -- what is looked for
+const REDRAWS = /(\r|\u001b\[[0-2]?K)/
+
+/**
+ * Makes output of a program safe. Carriage returns and erasures of the line stay, so that a progress bar is drawn on one
+ * line.
+ */
+export function safeOutput(text: string): string {
+  return text
+    .split(REDRAWS)
+    .map((part, at) => (at % 2 === 1 ? part : safeText(part, true)))
+    .join('')
+}
+
+/** Returns the part of a line that is seen once all carriage returns have taken effect. */
+export function redrawn(line: string): string {
+  const kept = line.replace(/\r+$/, '')
+  return kept.slice(kept.lastIndexOf('\r') + 1)
+}
+
 function escaped(text: string): string {
   return [...text].map((character) => (isControl(character) ? codeOf(character) : character)).join('')
 }

@@ -3,8 +3,7 @@ import { type Attempt, type AttemptLog, type Client, hasEnded } from '../../clie
 import { attemptWords, isOver, outcomeOf, whyRetried } from './session-text.ts'
 import type { Output } from '../output/output.ts'
 import { instant, relative } from '../output/format.ts'
-import process from 'node:process'
-import { safeText } from '../output/terminal.ts'
+import { redrawn } from '../output/terminal.ts'
 
 interface ChainFollower {
   /**
@@ -172,31 +171,28 @@ function endOf(attempt: Attempt, named: string): string {
  */
 export function logWriter(out: Output, prefixOf: (chunk: AttemptLog) => string | null) {
   const open = new Map<string, { text: string; chunk: AttemptLog; prefix: string }>()
-  const streamOf = ({ stream }: AttemptLog) => (stream === 'STDERR' ? process.stderr : process.stdout)
-  /** Returns the text unchanged for a file or a program. A terminal gets colours, but no other control sequences. */
-  const shownOf = (chunk: AttemptLog, text: string) => {
-    const { interactive } = chunk.stream === 'STDERR' ? out.notes : out.terminal
-    return interactive ? safeText(text.replaceAll('\r\n', '\n'), true) : text
-  }
+  const streamOf = ({ stream }: AttemptLog) => (stream === 'STDERR' ? 'STDERR' : 'STDOUT')
   const write = (chunk: AttemptLog, prefix: string, line: string) => {
     const terminal = chunk.stream === 'STDERR' ? out.notes : out.terminal
-    streamOf(chunk).write(`${terminal.style('cyan', `${prefix} |`)} ${shownOf(chunk, line)}\n`)
+    const shown = terminal.interactive ? redrawn(line) : line
+    out.program(streamOf(chunk), `${terminal.style('cyan', `${prefix} |`)} ${shown}\n`)
   }
   return {
     write(chunk: AttemptLog): void {
       if (out.json) return out.item({ type: 'log', ...chunk }, () => '')
       const prefix = prefixOf(chunk)
-      if (prefix === null) return void streamOf(chunk).write(shownOf(chunk, chunk.text))
+      if (prefix === null) return out.program(streamOf(chunk), chunk.text)
       const key = `${chunk.kernelId} ${chunk.stream}`
       const lines = ((open.get(key)?.text ?? '') + chunk.text).split('\n')
       const rest = lines.pop()!
       for (const line of lines) write(chunk, prefix, line)
       open.set(key, { text: rest, chunk, prefix })
     },
-    /** Writes the incomplete lines at the end of an attempt. */
+    /** Writes the incomplete lines at the end of an attempt, and ends one that is open on a terminal. */
     flush(): void {
       for (const { text, chunk, prefix } of open.values()) if (text !== '') write(chunk, prefix, text)
       open.clear()
+      out.endLine()
     },
   }
 }

@@ -9,7 +9,8 @@ import { workStatus } from './session-text.ts'
 import { endChain, INTERRUPT_REASON, onInterrupt, type OnInterrupt } from './cancel.ts'
 import { planJobs } from '../job/plan-jobs.ts'
 import { createJobs, printCreated, reportKnown, runJobs, warnOfVain } from '../job/run-jobs.ts'
-import { withUpload } from '../upload.ts'
+import { noteUnusedInput, withUpload } from '../upload.ts'
+import { withEnvironment } from './inherit-environment.ts'
 import { findNamed } from '../options/find-in-options.ts'
 
 interface RunOptions extends SessionOptions {
@@ -23,6 +24,7 @@ export function runCommand(): Command {
     "reprise run --mem 4g --retries 2 --rule 'retry cause=oom-killed scale=mem:2:64g' -- ~/hungry.sh",
     'reprise run --upload . --retries 2 -- python3 train.py    # its files come along to whatever agent runs it',
     'reprise run --array 1..20 --name sim-{i} -- ~/simulate.sh --seed {i}    # succeeds if all of them do',
+    'reprise run --env-from PATH,VIRTUAL_ENV -- python train.py    # if its machine has the same directories',
     'reprise run --on-interrupt terminate -e SEED=7 --label study=7 -- ~/simulate.sh',
   ]).argument('[command...]', 'command to run, after --')
   addSessionOptions(command)
@@ -38,7 +40,8 @@ export function runCommand(): Command {
     command,
     async (context, given, args) => {
       const { client, out, signal } = context
-      const options = await withUpload(context, given)
+      if (given.stdin !== true) noteUnusedInput(out)
+      const options = await withEnvironment(context, await withUpload(context, given), args)
       const what = options.onInterrupt ?? 'DETACH'
       const planned = await planJobs(options, args)
       if (planned) return runJobs(context, planned, what)
@@ -84,7 +87,7 @@ export function createCommand(): Command {
     addSessionOptions(command),
     async (context, given, args) => {
       const { client, out, signal } = context
-      const options = await withUpload(context, given)
+      const options = await withEnvironment(context, await withUpload(context, given), args)
       const planned = await planJobs(options, args)
       if (planned) {
         const made = await createJobs(context, planned)

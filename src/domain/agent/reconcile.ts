@@ -269,7 +269,7 @@ const MAY_HAVE_RUN: readonly KernelStatus[] = ['CREATING', 'RUNNING', 'TERMINATI
  * Failures of the program itself. A verdict counts only with these: if the program was ended from outside, its verdict
  * is not about that end.
  */
-const PROGRAM_FAILURES: readonly string[] = ['kernel-exited', 'oom-killed']
+const PROGRAM_FAILURES: readonly string[] = ['kernel-exited', 'path-read-only', 'oom-killed']
 
 function withVerdict(error: FailureError, verdict: ProgramVerdict | null): FailureError {
   if (verdict === null || !PROGRAM_FAILURES.includes(error.name)) return error

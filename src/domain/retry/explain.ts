@@ -9,10 +9,13 @@ import type { RetryEventData } from '../events.ts'
 /** Error messages are cut to this length. */
 const MESSAGE_CHARACTERS_MAX = 200
 
+/** Failures of a program whose message says more than its exit code. */
+const EXPLAINED: readonly string[] = ['command-not-found', 'path-read-only']
+
 /** Returns text such as `exit code 137` or `OOM_KILLED (oom-killed: used 2.1 GiB of 2 GiB)`. */
 export function describeFailure(cause: FailureCause, error: FailureError | null, exitCode: number | null): string {
   if (cause === 'KERNEL_NONZERO_EXIT' && exitCode !== null && error?.name !== 'task-timeout') {
-    const reason = error?.verdict?.reason ?? (error?.name === 'command-not-found' ? error.message : null)
+    const reason = error?.verdict?.reason ?? (error !== null && EXPLAINED.includes(error.name) ? error.message : null)
     return reason === null
       ? `exit code ${exitCode}`
       : `exit code ${exitCode} (${reason.slice(0, MESSAGE_CHARACTERS_MAX)})`

@@ -37,6 +37,7 @@ export const CAUSE_OF_FAILURE = {
   'code-unavailable': 'IMAGE_PULL_FAILURE',
   'kernel-exited': 'KERNEL_NONZERO_EXIT',
   'command-not-found': 'KERNEL_NONZERO_EXIT',
+  'path-read-only': 'KERNEL_NONZERO_EXIT',
   'task-timeout': 'KERNEL_NONZERO_EXIT',
   'oom-killed': 'OOM_KILLED',
   'executor-failed': 'UNKNOWN',

@@ -18,6 +18,7 @@ import {
   besideOtherFaults,
   checkSecrets,
   environ,
+  secretVariables,
   priority,
   retryPolicy,
 } from '../session/session-fields.ts'
@@ -83,7 +84,7 @@ export const overridesSchema = z
     resourceSlots: slotAmounts.optional(),
     batchTimeout: batchTimeout.nullable().optional(),
     environ: environ.optional(),
-    secretEnviron: environ.optional(),
+    secretEnviron: secretVariables.optional(),
     codeSha256: codeSha256.optional(),
     priority: priority.optional(),
     resourceGroup: text(NAME_LENGTH_MAX).optional(),

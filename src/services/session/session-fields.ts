@@ -115,28 +115,41 @@ export const agentIds = z
   .max(AGENTS_NAMED_MAX)
   .transform((ids) => [...new Set(ids)])
 
-export const variableName = z
-  .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be letters, digits and _, and not begin with a digit')
-  .refine((name) => !name.startsWith('REPRISE_'), "names that begin with REPRISE_ are the server's own")
+const notOurs = (name: z.ZodString) =>
+  name.refine((given) => !given.startsWith('REPRISE_'), "names that begin with REPRISE_ are the server's own")
 
-export const environ = z
-  .array(
-    z
-      .strictObject({
-        name: variableName,
-        value: argument,
-      })
-      .refine(({ name, value }) => fitsArgument(`${name}=${value}`), {
-        path: ['value'],
-        message: `name and value together must be at most ${ARGUMENT_BYTES_MAX - 1} bytes`,
-      }),
-  )
-  .max(ENVIRON_ENTRIES_MAX)
-  .superRefine(unique('name'))
-  .refine((entries) => environBytes(entries) <= ENVIRON_BYTES_MAX, {
-    message: `must be at most ${ENVIRON_BYTES_MAX} bytes in all, 10 more for each variable`,
-  })
+export const variableName = notOurs(
+  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be letters, digits and _, and not begin with a digit'),
+)
+
+const variablesNamed = (nameSchema: z.ZodType<string>) =>
+  z
+    .array(
+      z
+        .strictObject({
+          name: nameSchema,
+          value: argument,
+        })
+        .refine(({ name, value }) => fitsArgument(`${name}=${value}`), {
+          path: ['value'],
+          message: `name and value together must be at most ${ARGUMENT_BYTES_MAX - 1} bytes`,
+        }),
+    )
+    .max(ENVIRON_ENTRIES_MAX)
+    .superRefine(unique('name'))
+    .refine((entries) => environBytes(entries) <= ENVIRON_BYTES_MAX, {
+      message: `must be at most ${ENVIRON_BYTES_MAX} bytes in all, 10 more for each variable`,
+    })
+
+/** Programs of Java and .NET read variables with dots in their names. */
+const plainName = notOurs(
+  z.string().regex(/^[A-Za-z_][A-Za-z0-9_.]*$/, 'must be letters, digits, _ and ., and not begin with a digit'),
+)
+
+export const environ = variablesNamed(plainName)
+
+/** Their names have no dots: a shell cannot export such a variable, so its value would pass through arguments. */
+export const secretVariables = variablesNamed(variableName)
 
 /** Lets comparisons of fields run even if other fields are invalid; the compared values may then be of any type. */
 export function besideOtherFaults({ value }: { value: unknown }): boolean {

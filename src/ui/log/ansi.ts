@@ -51,7 +51,7 @@ export function plainText(line: string): string {
 }
 
 function overwritten(line: string): string {
-  const kept = line.endsWith('\r') ? line.slice(0, -1) : line
+  const kept = line.replace(/\r+$/, '')
   return kept.slice(kept.lastIndexOf('\r') + 1)
 }
 

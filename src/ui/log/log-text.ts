@@ -76,15 +76,23 @@ export class LogText {
     let at = this.chunkOf(index)
     const { stream } = this.chunks[at]!
     let { from, to } = this.spanIn(this.chunks[at]!, index)
-    let text = this.chunks[at]!.text.slice(from, Math.min(to, from + LINE_UNITS_MAX))
-    let isCut = to - from > LINE_UNITS_MAX
-    // The line continues in chunks that do not begin a line.
-    while (!isCut && to === this.chunks[at]!.text.length && !this.chunks[at]!.endsLine) {
+    let text = ''
+    let isCut = false
+    let returned = false
+    for (;;) {
+      const chunk = this.chunks[at]!
+      // What a carriage return overwrites is not seen: the line of a progress bar may be longer than any line shown.
+      const begin = chunk.hasControls ? lastRedraw(chunk.text, from, to) : from
+      if (begin > from || (returned && !'\r\n'.includes(chunk.text[begin]!))) [text, isCut] = ['', false]
+      returned = chunk.text[to - 1] === '\r'
+      const room = LINE_UNITS_MAX - text.length
+      isCut ||= to - begin > room
+      text += chunk.text.slice(begin, Math.min(to, begin + room))
+      if (to < chunk.text.length || chunk.endsLine) break
+      // The line continues in chunks that do not begin a line.
       const next = this.chunks[++at]
       if (next === undefined || next.startsLine) break
       ;[from, to] = [0, next.starts[0] ?? next.text.length]
-      isCut = text.length + to > LINE_UNITS_MAX
-      text += next.text.slice(0, Math.min(to, LINE_UNITS_MAX - text.length))
     }
     return { stream, text: withoutBreak(text), isCut }
   }
@@ -199,6 +207,13 @@ const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/
 
 function seenLength(line: string): number {
   return parseAnsi(line).reduce((sum, { text }) => sum + text.length, 0)
+}
+
+/** Returns where the text begins that follows the last carriage return; those at the end of the line do not count. */
+function lastRedraw(text: string, from: number, to: number): number {
+  let end = text[to - 1] === '\n' ? to - 1 : to
+  while (end > from && text[end - 1] === '\r') end--
+  return end === from ? from : Math.max(from, text.lastIndexOf('\r', end - 1) + 1)
 }
 
 function withoutBreak(text: string): string {

@@ -122,6 +122,31 @@ export function executorConformance(
       expect((await reaches(executor, unlimited, 'EXITED')).inTime).toBeUndefined()
     })
 
+    test('tells the program its resources, its start and its deadline', async () => {
+      const { shell } = fixture.commands
+      if (shell === null) return
+      const names = ['REPRISE_CPUS', 'REPRISE_MEMORY_BYTES', 'REPRISE_SLOTS', 'REPRISE_STARTED_AT', 'REPRISE_DEADLINE']
+      const command = shell(names.map((each) => `echo "\${${each}-unset}"`).join('; '))
+      const before = Math.floor(Date.now() / 1000) * 1000
+      const resourceSlots = { cpu: '1.5', mem: '134217728' }
+      const limited = start(command, { resourceSlots, batchTimeoutMs: 3_600_500 })
+      const unlimited = start(command)
+      const [told, least] = await Promise.all(
+        [limited, unlimited].map(async (kernelId) => {
+          await reaches(executor, kernelId, 'EXITED')
+          return (await readAll(executor, kernelId, 'STDOUT')).text.split('\n')
+        }),
+      )
+      const [cpus, memory, slots, startedAt, deadline] = told!
+      expect([cpus, memory, JSON.parse(slots!)]).toEqual(['2', '134217728', resourceSlots])
+      for (const time of [startedAt, deadline]) expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
+      const startedMs = Date.parse(startedAt!)
+      expect(startedMs).toBeGreaterThanOrEqual(before)
+      expect(startedMs).toBeLessThanOrEqual(Date.now())
+      expect([3_600_000, 3_601_000]).toContain(Date.parse(deadline!) - startedMs)
+      expect(least).toEqual(['1', '', '{}', expect.stringMatching(/Z$/), '', ''])
+    })
+
     test('ends after the grace what does not heed the stop', async () => {
       const kernelId = start(fixture.commands.stubborn)
       await isReady(kernelId)

@@ -21,6 +21,8 @@ export interface Commands {
   /** null where nothing limits memory. */
   outOfMemory: { command: string[]; mem: string } | null
   vanish: string[]
+  /** Runs a script of the shell; null where nothing is run. */
+  shell: ((script: string) => string[]) | null
 }
 
 export interface ExecutorFixture {

@@ -13,6 +13,7 @@ executorConformance('noop', async () => ({
     print: (text) => ['noop', 'print', text],
     outOfMemory: { command: ['noop', 'oom'], mem: '1' },
     vanish: ['noop', 'vanish'],
+    shell: null,
   },
   missingImage: 'missing',
   create: createNoopExecutor,

@@ -29,6 +29,7 @@ export const processCommands: Commands = {
   print: (text) => ['echo', text],
   outOfMemory: { command: ['sh', '-c', 'head -c 400000000 /dev/zero | tail'], mem: String(48 * 1024 * 1024) },
   vanish: ['sh', '-c', 'kill -KILL 0'],
+  shell: (script) => ['sh', '-c', script],
 }
 
 export const testLog = await createLogger({ level: 'silent', format: 'json' })

@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
@@ -66,6 +77,50 @@ describe('commands in a kernel', () => {
       echoServer: () => Promise.resolve([process.execPath, '-e', SERVER]),
     })
     execConformance(`processes isolated by ${arrangement}`, createFixture, fault)
+  }
+})
+
+describe('programs that cannot be run as they are', () => {
+  const named = (name: string) => arrangements.filter(({ arrangement }) => arrangement.startsWith(name))
+
+  async function endOf(arrangement: Arrangement, command: (place: string) => string[]) {
+    const fixture = await createProcessFixture({ arrangement })
+    const place = mkdtempSync(join(tmpdir(), 'reprise-programs-'))
+    const executor = fixture.create({ changed: () => undefined })
+    await executor.recover()
+    const spec = kernelSpec({ command: command(place) })
+    executor.start(spec, 1)
+    const { error } = await reaches(executor, spec.kernelId, 'EXITED')
+    executor.forget(spec.kernelId, 1)
+    await eventually(() => executor.observe().length === 0)
+    await executor.close()
+    await fixture.dispose()
+    rmSync(place, { recursive: true })
+    return { error, place }
+  }
+  const inPlace = (place: string) => {
+    writeFileSync(join(place, 'run.sh'), '#!/bin/sh\n', { mode: 0o755 })
+    return [join(place, 'run.sh')]
+  }
+
+  for (const { arrangement, fault } of named('namespaces')) {
+    test.skipIf(fault !== null)(`${arrangement}: a program below /tmp is named with the reason`, async () => {
+      const { error, place } = await endOf(arrangement, inPlace)
+      expect(error).toMatchObject({ name: 'command-not-found', message: expect.stringContaining('their own /tmp') })
+      expect(error!.message).toContain(join(place, 'run.sh'))
+    })
+
+    test.skipIf(fault !== null)(`${arrangement}: so is a file in a read-only place`, async () => {
+      const { error } = await endOf(arrangement, () => ['sh', '-c', 'echo first >&2; touch /usr/out.csv'])
+      expect(error).toMatchObject({ name: 'path-read-only', message: expect.stringContaining('write /usr/out.csv:') })
+    })
+  }
+
+  for (const { arrangement, fault } of named('user')) {
+    test.skipIf(fault !== null)(`${arrangement}: so is a directory that other users may not enter`, async () => {
+      const { error, place } = await endOf(arrangement, inPlace)
+      expect(error).toMatchObject({ name: 'command-not-found', message: expect.stringContaining(`enter ${place}.`) })
+    })
   }
 })
 

@@ -137,7 +137,7 @@ test('files that cannot be uploaded are named, with what to do', async () => {
 })
 
 test('the commands of docs/uploads.md work', async () => {
-  const [first, second] = await blocksOfTest('test/e2e/remote/upload.test.ts')
+  const [first, piped, second] = await blocksOfTest('test/e2e/remote/upload.test.ts')
   const study = join(await temporaryDirectory('study'), 'study')
   await mkdir(study)
   await writeFile(join(study, 'train.py'), 'import sys\nprint(sys.argv[1:])\n')
@@ -147,6 +147,7 @@ test('the commands of docs/uploads.md work', async () => {
     return (await promisify(execFile)('bash', ['-ec', `${npx}\n${text}`], { cwd: study, env })).stdout
   }
   expect(await type(first!.text)).toBe("['--epochs', '10']\n")
+  expect(await type(piped!.text)).toBe('2\n')
   expect(JSON.parse(await type(second!.text))).toMatchObject({ files: 1 })
 })
 

@@ -2,10 +2,12 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, readdir, readlink, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
 import { request } from 'node:http'
+import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { collectFiles } from '../../../src/cli/collect-files.ts'
+import { collectFiles, type LeftOut } from '../../../src/cli/collect-files.ts'
 import { type CodeStore, createCodeStore } from '../../../src/services/code/code-store.ts'
 import { readUploadedCode, removeCodeLeftovers, removeUnusedCode } from '../../../src/services/code/read-code.ts'
 import { uploadCode } from '../../../src/services/code/upload-code.ts'
@@ -77,6 +79,27 @@ describe('collecting files', () => {
     git('init', '--quiet')
     git('init', '--quiet', 'inner')
     expect(await collected('.')).toEqual(['a.py', 'inner/.gitignore', 'inner/b.py'])
+  })
+
+  test.each([
+    ['in a repository', true],
+    ['outside of one', false],
+  ])('what cannot be uploaded is named with its reason, %s', async (_, isRepository) => {
+    await make({ '.gitignore': 'out/\n', 'a.py': '', 'out/x.bin': '', 'src/b.py': '' })
+    if (isRepository) git('init', '--quiet')
+    for (const name of ['src/pipe', 'out/pipe']) execFileSync('mkfifo', [join(here, name)])
+    await writeFile(Buffer.concat([Buffer.from(join(here, 'src/caf')), Buffer.of(0xe9)]), '')
+    const listener = createServer().listen(join(here, 'socket'))
+    await once(listener, 'listening')
+    const leftOut: LeftOut[] = []
+    const entries = await collectFiles(['.', 'src'], here, (files) => leftOut.push(...files))
+    listener.close()
+    expect(entries.map(({ name }) => name)).toEqual(['.gitignore', 'a.py', 'src/b.py'])
+    expect(leftOut.toSorted((a, b) => (a.name < b.name ? -1 : 1))).toEqual([
+      { name: 'socket', reason: 'a socket' },
+      { name: 'src/caf\uFFFD', reason: 'its name is not UTF-8' },
+      { name: 'src/pipe', reason: 'a FIFO' },
+    ])
   })
 
   test('paths, modes and links are kept', async () => {

@@ -25,7 +25,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 export function cleanEnvironment(environment: Environment): NodeJS.ProcessEnv {
   // Node's detection of colours also reads CI and variables of terminal multiplexers.
   const heeded =
-    /^(REPRISE_|((NODE_DISABLE_|NO_|FORCE_)COLORS?|COLORTERM|COLUMNS|CI|TMUX|TEAMCITY_VERSION|TF_BUILD|XDG_CONFIG_HOME)$)/
+    /^(REPRISE_|((NODE_DISABLE_|NO_|FORCE_)COLORS?|COLORTERM|COLUMNS|CI|TMUX|TEAMCITY_VERSION|TF_BUILD|XDG_CONFIG_HOME|VIRTUAL_ENV|CONDA_PREFIX|LOADEDMODULES)$)/
   return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !heeded.test(name))), ...environment }
 }
 

@@ -1,7 +1,11 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, it, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { type ExitEvidence, judgeExit } from '../../../src/agent/executors/kernels/exit-verdict.ts'
 import { limitFiles } from '../../../src/agent/executors/process/limits/cgroup-limits.ts'
+import { faultOf, type FileView, readOnlyFailure } from '../../../src/agent/executors/process/program-fault.ts'
 import { readableText, utf8CutLength } from '../../../src/agent/executors/kernels/kernel-logs.ts'
 import { binaryBytes } from '../../../src/cli/output/format.ts'
 import { formatUsage } from '../../../src/cli/session/session-text.ts'
@@ -187,6 +191,102 @@ describe('the verdict on an exit', () => {
       'ran out of its 100 bytes of memory: a process of it was killed, although the command exited with 0',
     )
     expect(judgeExit({ ...nothing, oomKills: 1, memoryLimitBytes: null }).error?.message).toBe('ran out of memory')
+  })
+})
+
+describe('why a program could not be run', () => {
+  let place: string
+  let view: FileView
+
+  beforeAll(() => {
+    place = mkdtempSync(join(tmpdir(), 'reprise-programs-'))
+    chmodSync(place, 0o755)
+    mkdirSync(join(place, 'closed'), { mode: 0o700 })
+    view = { work: join(place, 'work'), chain: join(place, 'chain'), uid: null, namespaces: null }
+    mkdirSync(view.work)
+  })
+  afterAll(() => rmSync(place, { recursive: true }))
+
+  function script(name: string, text: string | Buffer, mode = 0o755): string {
+    const path = join(place, name)
+    writeFileSync(path, text, { mode })
+    chmodSync(path, mode)
+    return path
+  }
+  const textOf = (program: string, more: Partial<FileView> = {}, path = '/usr/bin:/bin') =>
+    faultOf(program, path, 'agent’s', { ...view, ...more })?.text ?? null
+
+  test.each([
+    ['lines of Windows', '#!/bin/sh\r\ntrue\r\n', /lines end with a carriage return.*sed -i 's\/\\r\$\/\/' \//],
+    ['lines of Windows, with env', '#!/usr/bin/env python3\r\n', /carriage return/],
+    ['no interpreter', '#!/no/such/python -u\n', /names the interpreter \/no\/such\/python, which kernels do not find/],
+    [
+      'no interpreter for env',
+      '#!/usr/bin/env -S A=1 no-such-python -u\n',
+      /interpreter no-such-python, .* not on the PATH/,
+    ],
+    ['an interpreter with a blank before it', '#! /bin/sh\n', null],
+    ['an interpreter of env', '#!/usr/bin/env sh\n', null],
+    ['text without a first line for the system', 'echo \r\n', null],
+    ['nothing', '', null],
+  ])('%s', (name, text, fault) => {
+    const path = script(name, text)
+    if (fault === null) expect(textOf(path)).toBeNull()
+    else expect(textOf(path)).toMatch(fault)
+  })
+
+  test('a binary whose loader is missing', () => {
+    const elf = Buffer.alloc(200)
+    elf.write('\x7fELF\x02\x01', 'latin1')
+    elf.writeBigUInt64LE(64n, 32)
+    elf.writeUInt16LE(56, 54)
+    elf.writeUInt16LE(1, 56)
+    elf.writeUInt32LE(3, 64)
+    elf.writeBigUInt64LE(120n, 72)
+    elf.writeBigUInt64LE(15n, 96)
+    elf.write('/lib/ld-none.so\0', 120)
+    elf.writeBigUInt64LE(16n, 96)
+    expect(textOf(script('binary', elf))).toMatch(/needs the loader \/lib\/ld-none\.so, which is not/)
+    for (const length of [0, 10, 63, 64, 100, 125]) script(`cut${length}`, elf.subarray(0, length))
+    expect(textOf(join(place, 'cut125'))).toBeNull()
+    expect(textOf(process.execPath)).toBeNull()
+  })
+
+  test('a file in a directory that the kernel’s user may not enter, also by a link', () => {
+    const path = script('closed/run', '#!/bin/sh\n')
+    symlinkSync(path, join(place, 'link'))
+    const closed = `the kernel’s user (31000) may not enter ${join(place, 'closed')}.`
+    expect(textOf(path, { uid: 31_000 })).toContain(closed)
+    expect(textOf(join(place, 'link'), { uid: 31_000 })).toContain(closed)
+    expect(textOf(script('own', '#!/bin/sh\n', 0o700), { uid: 31_000 })).toContain('(31000) may not run it.')
+    expect(textOf(script('open', '#!/bin/sh\n'), { uid: 31_000 })).toBeNull()
+  })
+
+  test('a file that kernels do not see, and one of a kernel’s own', () => {
+    const namespaces = { mask: join(place, 'data'), hidden: [], own: null }
+    const path = script('temporary', '#!/bin/sh\n')
+    const text = textOf(path, { namespaces })
+    expect(text).toContain(`there is no ${path} for kernels, which have their own /tmp. Move it`)
+    expect(textOf('temporary', { namespaces }, `${place}:/bin`)).toBe(text)
+    expect(textOf('sh', { namespaces }, `${place}:/bin`)).toBeNull()
+    script('work/train', '#!/bin/sh\n')
+    expect(textOf('./train', { namespaces })).toBeNull()
+    mkdirSync(namespaces.mask)
+    expect(textOf(script('data/run', ''), { namespaces: { ...namespaces, mask: '/usr' } })).toContain('their own /tmp')
+    expect(textOf('/usr/bin/env', { namespaces: { ...namespaces, mask: '/usr' } })).toContain('to which /usr is hidden')
+  })
+
+  test.each([
+    ["OSError: [Errno 30] Read-only file system: '/home/ada/out.csv'\n", '/home/ada/out.csv'],
+    ['run.sh: 3: cannot create /home/ada/x: Read-only file system\n', '/home/ada/x'],
+    ['/usr/bin/save.sh: line 3: /home/ada/x: Read-only file system\nbye\n', '/home/ada/x'],
+    ["Error: EROFS: read-only file system, open '/home/ada/x'\n    at node:fs\n", '/home/ada/x'],
+    ['open /home/ada/x: read-only file system', '/home/ada/x'],
+    ['this is a read-only file system, or not', null],
+    ['/home/ada/x: permission denied', null],
+  ])('%j names %s', (output, path) => {
+    const failure = readOnlyFailure(output, 1)
+    expect(failure?.message.split(':')[0] ?? null).toBe(path === null ? null : `could not write ${path}`)
   })
 })
 

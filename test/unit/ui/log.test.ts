@@ -147,6 +147,9 @@ describe('the text of a log', () => {
       ['empty ones', [out('\n\na\n\n')], ['', '', 'a', '']],
       ['one over three chunks', [out('x\na'), out('b'), out('c\nd')], ['x', 'abc', 'd']],
       ['a break that is a chunk', [out('a'), out('\n'), out('b')], ['a', 'b']],
+      ['a progress bar', [out('1 %\r2 %\r3 %\r'), out('\r\nb')], ['3 %\r', 'b']],
+      ['one longer than a line', [out(`${'x'.repeat(50_000)}\r`), out('99'), out(' %\nb')], ['99 %', 'b']],
+      ['one redrawn in a later chunk', [out('x'.repeat(50_000)), out('9 %\r100'), out(' %')], ['100 %']],
       ['breaks of two characters, also divided', [out('a\r\nb\r'), out('\nc')], ['a', 'b', 'c']],
       ['of the other stream', [out('a'), err('E1\nE2'), out('b\n')], ['a', 'E1', 'E2', 'b']],
     ])('%s', (_, pieces, wanted) => {

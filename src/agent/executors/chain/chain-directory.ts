@@ -25,7 +25,7 @@ const DRAFT = /^\.(?:new|snap)-[0-9a-f]{12}-/
 type OfChain = Pick<KernelSpec, 'chainId' | 'checkpoint'>
 
 /** Returns the directory that the kernels of a chain share in this store. */
-export function chainDirectory(host: ChainHost, spec: OfChain): string {
+export function chainDirectory(host: Pick<ChainHost, 'chainsDir'>, spec: OfChain): string {
   return join(host.chainsDir, chainName(spec.chainId, generationOf(spec)))
 }
 

@@ -1,5 +1,5 @@
 import { appendFileSync, closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import type { KernelUsage } from '../../../domain/agent/kernel-report.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { SIGKILLED } from '../executor.ts'
@@ -9,6 +9,8 @@ import { parseStatus } from '../kernels/shim-status.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import type { ContainerDescription } from './engine/engine-answers.ts'
+import { WORK } from './container-spec.ts'
+import { lineEndsFault } from '../process/program-fault.ts'
 import { completeLogs, type LogFollower } from './follow-logs.ts'
 import { endedUnseen, judgeContainer, missingProgram } from './judge-container.ts'
 import { endedBeforeStop, readClocks, uptimeAt } from '../time-limit.ts'
@@ -52,7 +54,7 @@ export async function concludeKernel(
     throw error
   }
   if (hasEnded(kernel) || host.registry.closed) return
-  const { path, memoryLimitBytes, group, spec } = kernel
+  const { path, memoryLimitBytes, group } = kernel
   const noted = parseStatus(directory.readStatus(path)).exitCode
   const exitCode = noted ?? container?.exitCode ?? null
   const usage = usageOf(host, kernel, container)
@@ -76,7 +78,7 @@ export async function concludeKernel(
         exitCode !== null &&
         (host.groups?.ranOutOfMemory(group, memoryLimitBytes, exitCode) ?? false)),
     memoryLimitBytes,
-    missing: missingProgram(exitCode, firstLine(directory.logPath(path, 'STDERR')), spec.command),
+    missing: missingInContainer(kernel, exitCode),
     otherBoot: (directory.readRecord(path)?.bootId ?? host.bootId) !== host.bootId,
     outages: host.contact.outages,
   })
@@ -214,6 +216,15 @@ function wallSecondsOf({ clocks, noticed, startedAt }: ContainerKernel, endedMs:
   if (endedMs === undefined) return null
   if (clocks !== null && noticed !== null) return uptimeAt(endedMs, clocks, noticed) - clocks.uptime
   return startedAt === null ? null : Math.max(0, (endedMs - Date.parse(startedAt)) / 1000)
+}
+
+/** Explains why the program could not be run. The files of the image are out of reach, those of an upload are not. */
+function missingInContainer({ path, spec: { command } }: ContainerKernel, exitCode: number | null): string | null {
+  const missing = missingProgram(exitCode, firstLine(directory.logPath(path, 'STDERR')), command)
+  const program = command[0] ?? ''
+  const file = relative(WORK, resolve(WORK, program))
+  if (missing === null || !program.includes('/') || file.startsWith('..')) return missing
+  return lineEndsFault(join(path, 'work', file), program) ?? missing
 }
 
 function firstLine(path: string): string {

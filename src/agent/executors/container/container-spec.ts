@@ -1,6 +1,7 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
 import { homeVariables, kernelVariables } from '../process/image-preset.ts'
+import { inputOf } from '../kernels/kernel-code.ts'
 import type { ContainerGroup } from './container-groups.ts'
 import type { ContainerKernel, ContainerOptions } from './container-kernel.ts'
 import type { VolumeBind } from './container-volumes.ts'
@@ -65,7 +66,7 @@ export function containerSpec(
   const network = places.cluster === null ? options.network : (places.cluster.network ?? options.network)
   return {
     Image: image!.id,
-    Cmd: spec.command,
+    Cmd: commandOf(kernel),
     ...(spec.executorOptions?.['entrypoint'] === 'none' && { Entrypoint: [] }),
     Env: environmentOf(kernel, places.cluster),
     User: places.user,
@@ -113,6 +114,13 @@ export function containerSpec(
     },
     ...membershipOf(places.cluster),
   }
+}
+
+/** An engine redirects no file, so a shell of the image does. */
+function commandOf(kernel: ContainerKernel): string[] {
+  const { command } = kernel.spec
+  const input = inputOf(kernel)
+  return input === null ? command : ['/bin/sh', '-c', 'exec "$@" <"$0"', input, ...command]
 }
 
 const DEFAULT_TMP_BYTES = 1024 ** 3

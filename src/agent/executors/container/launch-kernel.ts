@@ -151,6 +151,7 @@ export async function launchKernel(host: ContainerHost, kernel: ContainerKernel)
     kernel.found = await openChainDirectory(host, spec, ownerOf(kernel.uid))
     const cluster = await joinNetwork(host, kernel)
     if (cluster === undefined) return
+    kernel.beginsAt = new Date()
     kernel.body = containerSpec(kernel, host.options, host.description, {
       agentId: host.agentId,
       work: join(path, 'work'),

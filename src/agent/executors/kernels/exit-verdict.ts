@@ -19,6 +19,8 @@ export interface ExitEvidence {
   memoryLimitBytes: number | null
   /** The reason why the command's program could not be run; null if it could. */
   missing: string | null
+  /** Explains a failure that nothing else explains, if its output does. */
+  explained?: () => FailureError | null
 }
 
 export interface ExitVerdict {
@@ -39,7 +41,10 @@ export function judgeExit(evidence: ExitEvidence): ExitVerdict {
   if (exitCode !== null && stopError === null && !evidence.stopOrdered && evidence.missing !== null) {
     return { exitCode, oomKilled: false, error: { name: 'command-not-found', message: evidence.missing, exitCode } }
   }
-  if (exitCode !== null) return { exitCode, oomKilled: false, error: stopError }
+  if (exitCode !== null) {
+    const explained = stopError === null && !evidence.stopOrdered ? evidence.explained?.() : null
+    return { exitCode, oomKilled: false, error: stopError ?? explained ?? null }
+  }
   if (evidence.stopOrdered) return { exitCode: SIGKILLED, oomKilled: false, error: stopError }
   const message = 'the process is gone and left no exit status'
   return { exitCode: null, oomKilled: false, error: { name: 'kernel-vanished', message } }

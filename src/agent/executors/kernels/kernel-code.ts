@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { rename, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ArchiveError } from '../../../archive/archive-entry.ts'
@@ -19,6 +20,14 @@ import type { KernelEntry } from './kernel-entry.ts'
 const STALLED_AFTER_MS = 30_000
 /** Interval at which the download checks whether the kernel is still wanted. */
 const WANTED_CHECK_MS = 100
+
+/** The file of the uploaded code that the program reads as its standard input, if it exists. */
+const INPUT_FILE = '.reprise-stdin'
+
+/** Returns the path of that file, relative to the working directory; null if there is none. */
+export function inputOf({ spec, path }: Pick<KernelEntry, 'spec' | 'path'>): string | null {
+  return spec.codeSha256 != null && existsSync(join(path, 'work', INPUT_FILE)) ? `./${INPUT_FILE}` : null
+}
 
 interface CodePlacing {
   /** The kernel's directory, whose `work` is empty. */

@@ -92,6 +92,8 @@ export interface KernelEntry extends TimedKernel {
    * reported as running.
    */
   endPending: boolean
+  /** The start that its program's environment contains; null before it, and if an earlier instance launched it. */
+  beginsAt: Date | null
   startedAt: string | null
   endedAt: string | null
   /** Chosen and stored before the directory is created. */
@@ -136,6 +138,7 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
     fetchFault: null,
     left: null,
     endPending: false,
+    beginsAt: null,
     startedAt: null,
     endedAt: null,
     port: null,

@@ -1,14 +1,22 @@
 import { endedBeforeStop } from '../time-limit.ts'
 import { judgeExit } from '../kernels/exit-verdict.ts'
 import { hasEnded } from '../kernels/kernel-entry.ts'
-import { readOomMark, readStatus, readStopMark, type UsageMark, writeMark } from '../kernels/kernel-directory.ts'
+import {
+  logPath,
+  readOomMark,
+  readStatus,
+  readStopMark,
+  type UsageMark,
+  writeMark,
+} from '../kernels/kernel-directory.ts'
 import type { KernelCgroup } from './limits/kernel-cgroups.ts'
 import type { ProcessHost, ProcessKernel } from './process-host.ts'
-import { existsSync, readlinkSync } from 'node:fs'
+import { readlinkSync } from 'node:fs'
 import { readProcStat, signalProcess, uptimeSeconds } from './proc-stat.ts'
 import { parseStatus } from '../kernels/shim-status.ts'
-import { isAbsolute, join } from 'node:path'
-import { findProgram, pullImage, withInterpreter } from './image-preset.ts'
+import { readEnd } from '../../control-file.ts'
+import { programFault, readOnlyFailure } from './program-fault.ts'
+import type { FailureError } from '../../../domain/session/failure.ts'
 import type { KernelUsage } from '../../../domain/agent/kernel-report.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { readMeters } from './limits/cgroup-limits.ts'
@@ -36,7 +44,8 @@ export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
     oomKills: kernel.cgroup === null ? 0 : (host.cgroups?.oomKills(kernel.cgroup) ?? 0),
     oomMark: exitCode === null ? (kernel.exceededMemory ?? readOomMark(kernel.path)) : null,
     memoryLimitBytes: kernel.memoryLimitBytes,
-    missing: isNotRun(exitCode) ? missingProgram(host, kernel) : null,
+    missing: programFault(host, kernel, exitCode),
+    explained: () => explainedEnd(kernel, exitCode),
   })
   const usage = measureUsage(host, kernel)
   host.registry.exited(kernel, { ...verdict, endedAt, stopOrdered, stopError, usage, ranSeconds: ranSeconds(kernel) })
@@ -81,33 +90,14 @@ function isStillThere(pid: number, namespace: number | null, shim: { startTicks:
   }
 }
 
-/** Whether a shell ends with this status if it cannot run a command. Programs may end with it as well. */
-function isNotRun(exitCode: number | null): boolean {
-  return exitCode === 126 || exitCode === 127
+/** Explains an end by the last output of its program. Only a mount namespace makes the machine's files read-only. */
+function explainedEnd(kernel: ProcessKernel, exitCode: number | null): FailureError | null {
+  if (!kernel.namespaced || exitCode === null || exitCode === 0) return null
+  return readOnlyFailure(readEnd(logPath(kernel.path, 'STDERR'), OUTPUT_READ_BYTES), exitCode)
 }
 
-/** Returns why the kernel's program could not be run, as text for people; null if the program exists. */
-function missingProgram(
-  { presets, path: agentPath }: Pick<ProcessHost, 'path' | 'presets'>,
-  { spec, path: directory }: Pick<ProcessKernel, 'spec' | 'path'>,
-): string | null {
-  const image = pullImage(presets, spec.image, agentPath)
-  if (typeof image === 'string') return null
-  const path = spec.environ.findLast(({ name }) => name === 'PATH')?.value ?? image.environ['PATH'] ?? agentPath
-  const [program] = withInterpreter(image, spec.command, path)
-  if (program === undefined) return null
-  if (!program.includes('/')) {
-    return findProgram(program, path) === null ? `command not found: ${program} is not on the agent’s PATH` : null
-  }
-  const file = isAbsolute(program) ? program : join(directory, 'work', program)
-  if (findProgram(file, path) !== null) return null
-  return existsSync(file) ? `${program} is no program: it is not executable` : notThere(program)
-}
-
-function notThere(program: string): string {
-  const where = isAbsolute(program) ? 'on the agent’s machine' : 'in the directory of its own in which it runs'
-  return `command not found: there is no ${program} ${where}`
-}
+/** An error message is among the last lines. */
+const OUTPUT_READ_BYTES = 4_096
 
 /**
  * Returns what an ended kernel has used. The figures come from its cgroup's meters. The shim reads these; if the shim

@@ -74,7 +74,7 @@ export function kernelEnvironment(
   spec: KernelSpec,
   image: PulledImage,
   places: { work: string; chain: string; verdict: string; path: string },
-  kernel: { port: number | null; found: FoundCheckpoint | null },
+  kernel: VariableSource,
 ): Map<string, string> {
   return new Map([
     ['PATH', places.path],
@@ -95,20 +95,29 @@ export function homeVariables(work: string): [string, string][] {
   ]
 }
 
+/** The data of a kernel that its variables tell; see KernelEntry. */
+interface VariableSource {
+  port: number | null
+  found: FoundCheckpoint | null
+  beginsAt: Date | null
+}
+
 /**
- * Returns the variables that no session can change: the kernel's id, the chain directory and its checkpoint, the
- * verdict file and the port.
+ * Returns the variables that no session can change: the kernel's id, the chain directory and its checkpoint, its
+ * resources and times, the verdict file and the port.
  */
 export function kernelVariables(
   spec: KernelSpec,
   places: { chain: string; verdict: string },
-  { port, found }: { port: number | null; found: FoundCheckpoint | null },
+  { port, found, beginsAt }: VariableSource,
 ): [string, string][] {
   return [
     [KERNEL_ID_VARIABLE, spec.kernelId],
     ['REPRISE_CHAIN_DIR' satisfies KernelVariable, places.chain],
     ['REPRISE_CHECKPOINT' satisfies KernelVariable, found?.state.toLowerCase() ?? 'none'],
     ['REPRISE_CHECKPOINT_ATTEMPT' satisfies KernelVariable, String(found?.attempt ?? '')],
+    ...resourceVariables(spec),
+    ...(beginsAt === null ? [] : timeVariables(spec, beginsAt)),
     ['REPRISE_VERDICT_FILE' satisfies KernelVariable, places.verdict],
     ...(spec.stopGraceMs === undefined ? [] : [stopGrace(spec.stopGraceMs)]),
     ...(spec.portVariable && port !== null ? [[spec.portVariable, String(port)] as [string, string]] : []),
@@ -117,4 +126,30 @@ export function kernelVariables(
 
 function stopGrace(ms: number): [string, string] {
   return ['REPRISE_STOP_GRACE' satisfies KernelVariable, String(ms / 1000)]
+}
+
+function resourceVariables({ resourceSlots }: KernelSpec): [string, string][] {
+  const { cpu = '0', mem = '0' } = resourceSlots
+  return [
+    ['REPRISE_CPUS' satisfies KernelVariable, String(Math.max(1, Math.ceil(Number(cpu))))],
+    ['REPRISE_MEMORY_BYTES' satisfies KernelVariable, Number(mem) > 0 ? String(Math.floor(Number(mem))) : ''],
+    ['REPRISE_SLOTS' satisfies KernelVariable, JSON.stringify(resourceSlots)],
+  ]
+}
+
+/**
+ * The agent counts the batch timeout from the start of the program, which follows within moments: so the program ends
+ * at the deadline or a little later, never before.
+ */
+function timeVariables({ batchTimeoutMs }: KernelSpec, beginsAt: Date): [string, string][] {
+  const deadline = batchTimeoutMs == null ? '' : instant(beginsAt.getTime() + batchTimeoutMs)
+  return [
+    ['REPRISE_STARTED_AT' satisfies KernelVariable, instant(beginsAt.getTime())],
+    ['REPRISE_DEADLINE' satisfies KernelVariable, deadline],
+  ]
+}
+
+/** Formats a time in whole seconds, rounded down. */
+function instant(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`
 }

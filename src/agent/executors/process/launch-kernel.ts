@@ -11,7 +11,7 @@ import { shimScript } from './shim.ts'
 import { verdictPath } from '../kernels/exit-verdict.ts'
 import { choosePort } from '../kernels/choose-port.ts'
 import { pullCheckpoint } from '../chain/pull-checkpoint.ts'
-import { pullCode } from '../kernels/kernel-code.ts'
+import { inputOf, pullCode } from '../kernels/kernel-code.ts'
 
 /** How long a shim may take to begin before the agent claims the start itself. */
 export const LAUNCH_TIMEOUT_MS = 30_000
@@ -56,6 +56,7 @@ async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<voi
   kernel.found = await openChainDirectory(host, spec, ownerOf(kernel.uid))
   const work = join(path, 'work')
   const image = kernel.image ?? NO_IMAGE
+  kernel.beginsAt = new Date()
   const environ = environmentOf(host, kernel)
   if (spec.command.length === 0) throw new Error('the command is empty')
   if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {
@@ -68,7 +69,15 @@ async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<voi
   const launch = launchOf(host, kernel, { work, chain })
   kernel.namespaced = launch?.isolation.namespaces != null
   const tag = `${kernel.id} ${kernel.token}`
-  const script = shimScript({ tag, argv, environ, cgroup: kernel.cgroup, launch, limits: host.limits })
+  const script = shimScript({
+    tag,
+    argv,
+    environ,
+    input: inputOf(kernel),
+    cgroup: kernel.cgroup,
+    launch,
+    limits: host.limits,
+  })
   await writeRunScript(path, kernel.token, script)
 }
 

@@ -17,10 +17,21 @@ export function exportsOf(environ: ReadonlyMap<string, string>): string {
 /**
  * Returns the command that runs the program. `exec` keeps the shell from running a builtin in its place. `env` is used
  * only for names that `export` refuses.
+ *
+ * @param input a file that it reads as its standard input; null for that of the shell
  */
-export function programOf(environ: ReadonlyMap<string, string>, argv: readonly string[]): string {
+export function programOf(
+  environ: ReadonlyMap<string, string>,
+  argv: readonly string[],
+  input: string | null = null,
+): string {
   const odd = [...environ].filter(([name]) => !isShellName(name)).map(([name, value]) => quote(`${name}=${value}`))
-  return ['exec', ...(odd.length === 0 ? [] : ['env', ...odd]), ...argv.map(quote)].join(' ')
+  return [
+    'exec',
+    ...(odd.length === 0 ? [] : ['env', ...odd]),
+    ...argv.map(quote),
+    ...(input === null ? [] : [`<${quote(input)}`]),
+  ].join(' ')
 }
 
 function assignment([name, value]: [string, string]): string {

@@ -54,6 +54,8 @@ export interface ShimOptions {
   tag: string
   argv: readonly string[]
   environ: ReadonlyMap<string, string>
+  /** The command's standard input, relative to its working directory; null for none. */
+  input?: string | null
   /** The cgroup that the command enters. If it cannot, this is reported, and the command runs nevertheless. */
   cgroup: KernelCgroup | null
   /** Null if the kernel is not isolated. */
@@ -140,9 +142,9 @@ say "used $up|$peak|$cpu|$stat|$at"
 `
 }
 
-function commandOf({ tag, argv, environ, launch, limits }: ShimOptions): string {
+function commandOf({ tag, argv, environ, input = null, launch, limits }: ShimOptions): string {
   const exports = exportsOf(environ)
-  const command = `${exports === '' ? '' : `${exports} && `}${programOf(environ, argv)}`
+  const command = `${exports === '' ? '' : `${exports} && `}${programOf(environ, argv, input)}`
   const bounds = `ulimit -c 0; ulimit -n ${limits.openFiles} 2>/dev/null`
   if (launch === null) return `cd ./work && exec 8>&- 9>&- || exit\n${bounds}; ${command}`
   const namespaces = launch.isolation.namespaces !== null

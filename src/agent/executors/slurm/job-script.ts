@@ -126,6 +126,7 @@ kill -KILL 0
  * - `oom` means that the memory limit has killed a process. The job reads this from its own cgroup, if Slurm has created
  *   one for it: Slurm's row comes later, and a job that exits with 0 does not wait for it.
  * - `ran` has the node's uptime when the command began and ended. The agent compares it with the time limit.
+ * - `began_at` gives `run.<assignment>` the time that it tells its program, without another process.
  * - The script always ends with success. If a process is left when it ends, even a dying one, the job keeps its place
  *   in Slurm for another second. So the script waits for the keeper that it has ended.
  * - The keeper gets its whole text from here, because the directory may hang when it begins. In its first second it
@@ -198,7 +199,7 @@ trap interrupted=yes HUP INT QUIT USR1 USR2
 [ -e "$kernel/stop" ] && { echo never >&9; exit 0; }
 echo "began $SLURM_JOB_ID $SLURMD_NODENAME" >&9
 read -r began rest </proc/uptime
-setsid env -i SLURM_JOB_ID="$SLURM_JOB_ID" SLURM_JOB_NODELIST="$SLURM_JOB_NODELIST" \\
+setsid env -i began_at="$now" SLURM_JOB_ID="$SLURM_JOB_ID" SLURM_JOB_NODELIST="$SLURM_JOB_NODELIST" \\
   \${CUDA_VISIBLE_DEVICES+CUDA_VISIBLE_DEVICES="$CUDA_VISIBLE_DEVICES"} \\
   \${GPU_DEVICE_ORDINAL+GPU_DEVICE_ORDINAL="$GPU_DEVICE_ORDINAL"} \\
   \${ROCR_VISIBLE_DEVICES+ROCR_VISIBLE_DEVICES="$ROCR_VISIBLE_DEVICES"} \\

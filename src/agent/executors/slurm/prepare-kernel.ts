@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import type { Owner } from '../../../archive/extract-archive.ts'
 import { messageOf } from '../../../observability/error-message.ts'
+import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
 import { pullCheckpoint } from '../chain/pull-checkpoint.ts'
-import { type CodeHost, pullCode } from '../kernels/kernel-code.ts'
+import { type CodeHost, inputOf, pullCode } from '../kernels/kernel-code.ts'
 import { verdictPath } from '../kernels/exit-verdict.ts'
 import { createKernelDirectory, writeRunScript } from '../kernels/kernel-directory.ts'
 import { kernelEnvironment, pullImage, withInterpreter } from '../process/image-preset.ts'
@@ -123,10 +124,25 @@ function scriptOf(host: SlurmHost, kernel: SlurmKernel, chain: string): string {
     `cd ${quote(places.work)} || exit 126`,
     'ulimit -c 0',
     exportsOf(environ),
+    timesOf(spec),
     ...image.prolog,
-    programOf(environ, argv),
+    programOf(environ, argv, inputOf(kernel)),
   ]
   return `${lines.join('\n')}\n`
+}
+
+/**
+ * Exports the times that other executors know when they write the script: a job may wait for days before it begins. Its
+ * `job.sh` passes the time on; one of an older version does not.
+ */
+function timesOf({ batchTimeoutMs }: SlurmKernel['spec']): string {
+  const started = 'REPRISE_STARTED_AT' satisfies KernelVariable
+  const deadline = 'REPRISE_DEADLINE' satisfies KernelVariable
+  const seconds = batchTimeoutMs == null ? null : Math.floor(batchTimeoutMs / 1000)
+  return `instant() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
+began_at=\${began_at:-$(date +%s)}
+export ${started}="$(instant "$began_at")" ${deadline}=${seconds === null ? '' : `"$(instant $((began_at + ${seconds})))"`}
+unset began_at; unset -f instant`
 }
 
 function imageOf({ options, presets, path }: SlurmHost, name: string | null): SlurmImage {

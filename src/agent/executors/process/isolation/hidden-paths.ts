@@ -97,8 +97,8 @@ const ROOT = join(import.meta.dirname, '../../../../..')
 /** Node, which `npm ci` installs and commands of the image `node` run, and the programs of the demo. */
 const NAMES = ['node_modules', 'src/cli/demo/programs']
 
-/** Directories that are replaced by empty ones. */
-const EMPTY = ['/tmp', '/var/tmp', '/run', '/dev/shm']
+/** Directories that are replaced by empty ones, or by the kernel's own. */
+export const EMPTY: readonly string[] = ['/tmp', '/var/tmp', '/run', '/dev/shm']
 
 /** Parts of the server's own package that kernels should see although its place is hidden. */
 export interface OwnPrograms {
