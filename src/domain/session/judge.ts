@@ -14,10 +14,17 @@ import {
 /** A handler's outcome for one session that it was given; a session without an outcome only grows older. */
 export type Outcome =
   | { kind: 'success' }
-  /** `giveUpNow` means that another try cannot succeed, whatever the group's maximum. */
-  | { kind: 'failure'; error: FailureError; giveUpNow?: boolean }
+  | ({ kind: 'failure' } & FailedStep)
   /** `pauseMs` is the time before which the session need not be claimed again. */
   | { kind: 'skipped'; reason: string; pauseMs?: number }
+
+export interface FailedStep {
+  error: FailureError
+  /** Another try on the same agent cannot succeed, whatever the group's maximum. */
+  giveUpNow?: boolean
+  /** No other agent is left: the session ends if it gives up. */
+  nowhereElse?: boolean
+}
 
 /** The facts about the session that the coordinator judges by. */
 export interface Judged {
@@ -74,12 +81,12 @@ export function judge(
   if (outcome?.kind === 'failure') {
     const tries = session.tries + 1
     if (outcome.giveUpNow || tries >= session.triesMax) {
-      return leave(handler, session, 'GIVE_UP', outcome.error)
+      return leave(handler, session, 'GIVE_UP', outcome)
     }
     return needRetry(handler, session, tries, outcome.error)
   }
   if (session.queuedTooLong) return end(session, 'EXPIRED', queueTimeout(session.queuedTooLong))
-  if (session.expired) return leave(handler, session, 'EXPIRED', timeoutOf(session.status))
+  if (session.expired) return leave(handler, session, 'EXPIRED', { error: timeoutOf(session.status) })
   if (outcome?.kind === 'skipped') return skipped(session, outcome)
   return undefined
 }
@@ -150,7 +157,7 @@ function leave(
   handler: LifecycleDeclaration,
   session: Judged,
   outcome: 'GIVE_UP' | 'EXPIRED',
-  cause: FailureError,
+  { error: cause, nowhereElse = false }: FailedStep,
 ): Judgement {
   const move = outcome === 'GIVE_UP' ? handler.giveUp : handler.expired
   const to = move.session ?? session.status
@@ -162,7 +169,7 @@ function leave(
   const failedAgents = cause.agentId === undefined ? silentAgents(handler, session) : [cause.agentId]
   const error = failedAgents.length === 1 ? { ...cause, agentId: failedAgents[0]! } : cause
   const ranAlready = session.kernels.some(({ status }) => status === 'RUNNING' || isTerminal(status))
-  if (ranAlready || session.reschedules >= session.reschedulesMax) {
+  if (ranAlready || nowhereElse || session.reschedules >= session.reschedulesMax) {
     return { ...end(session, outcome, error), failedAgents }
   }
   return {

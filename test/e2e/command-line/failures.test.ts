@@ -122,3 +122,15 @@ test('a resubmission offers to bring back sessions that were cancelled because o
   expect(both).toMatchObject({ status: 0, stdout: expect.stringMatching(/report  attempt 2\n2 chains resubmitted\n$/) })
   expect(both.stderr).toBe('')
 })
+
+test('a variable that nothing reads causes a warning with the nearest name, but not in completions', async () => {
+  const set = { XDG_CONFIG_HOME: directory, REPRISE_AGENT_SLOTS: 'cpu=4', REPRISE_PROT: '1', REPRISE_PORT: 'none' }
+  const { status, stdout, stderr } = await commandLine(set)('profiles', 'list', '--json')
+  expect({ status, stdout: JSON.parse(stdout) as unknown }).toEqual({ status: 0, stdout: [] })
+  expect(stderr.split('\n')).toEqual([
+    'warning: REPRISE_AGENT_SLOTS is set, but nothing reads it: did you mean REPRISE_SLOTS?',
+    'warning: REPRISE_PROT is set, but nothing reads it: did you mean REPRISE_PORT?',
+    '',
+  ])
+  expect(await commandLine(set)('complete', '--', 'profile', '')).toMatchObject({ status: 0, stderr: '' })
+})
