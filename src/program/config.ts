@@ -4,7 +4,6 @@ import { AGENT_VARIABLES } from './config/agent-variables.ts'
 import { API_VARIABLES } from './config/api-variables.ts'
 import { RETENTION_VARIABLES, SERVER_VARIABLES, TRACES_VARIABLES } from './config/server-variables.ts'
 import type { Documentation, Variable } from './config/values.ts'
-import { CLIENT_VARIABLES } from '../client/node/environment.ts'
 import { KERNEL_VARIABLES } from '../domain/session/kernel-environment.ts'
 
 /** The only reader of the environment. An empty value counts as not set. */
@@ -67,8 +66,17 @@ function warningOf({ name, nearest }: UnknownVariable): string {
   return `${name} is set, but nothing reads it: ${advice}`
 }
 
-/** Variables of clients and kernels may be set on the same machine. */
-const OF_OTHERS = [...CLIENT_VARIABLES.map(({ name }) => name), ...Object.keys(KERNEL_VARIABLES)]
+/** Variables of clients and kernels, which may be set on the same machine. Agents load no code of the client. */
+const OF_OTHERS = [
+  'REPRISE_URL',
+  'REPRISE_TOKEN',
+  'REPRISE_PROFILE',
+  'REPRISE_CONNECT_TIMEOUT',
+  'REPRISE_READ_TIMEOUT',
+  'REPRISE_HTTP_RETRIES',
+  'REPRISE_NETWORK_RETRY_SECONDS',
+  ...Object.keys(KERNEL_VARIABLES),
+]
 
 /** Share of letters that may differ in a misspelling: 3 in a name of 12 letters behind the prefix. */
 const MISSPELT_SHARE = 1 / 4

@@ -134,3 +134,17 @@ test('a variable that nothing reads causes a warning with the nearest name, but 
   ])
   expect(await commandLine(set)('complete', '--', 'profile', '')).toMatchObject({ status: 0, stderr: '' })
 })
+
+test('a command loads only modules that it needs', async () => {
+  const report = `process.on('exit', () => console.error(JSON.stringify(process.moduleLoadList)))`
+  const listing = commandLine({
+    ...environment,
+    NODE_OPTIONS: `--import="data:text/javascript,${encodeURIComponent(report)}"`,
+  })
+  const { status, stderr } = await listing('list', '--json')
+  const loaded = JSON.parse(stderr) as string[]
+  expect(status).toBe(0)
+  expect(loaded).toContain('NativeModule http')
+  const unused = ['https', 'http2', 'tls', 'zlib', 'sqlite', 'worker_threads', 'internal/deps/undici/undici']
+  expect(loaded.filter((name) => unused.some((each) => name === `NativeModule ${each}`))).toEqual([])
+})
