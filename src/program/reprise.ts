@@ -9,7 +9,7 @@ import { CLIENT_VARIABLES } from '../client/node/environment.ts'
  * start-up time), and client commands skip the server's configuration (a fifth of theirs).
  */
 const [name] = process.argv.slice(2)
-const runs = ['serve', 'migrate', 'demo', 'agent'].includes(name ?? '')
+const runs = ['serve', 'migrate', 'backup', 'restore', 'demo', 'agent'].includes(name ?? '')
 const configuration = runs || name === 'help' ? await import('./config.ts') : null
 
 const program = new Command('reprise')
@@ -30,7 +30,9 @@ await runProgram(program)
 /** Servers and agents log such warnings. The list of all variables is loaded only if a client does not read one. */
 async function warnOfVariables(): Promise<void> {
   const own: readonly string[] = [...CLIENT_VARIABLES.map((variable) => variable.name), 'REPRISE_DATA_DIR']
-  const others = Object.keys(process.env).filter((variable) => variable.startsWith('REPRISE_') && !own.includes(variable))
+  const others = Object.keys(process.env).filter(
+    (variable) => variable.startsWith('REPRISE_') && !own.includes(variable),
+  )
   if (others.length === 0) return
   const { warnOfUnknownVariables } = await import('./config.ts')
   for (const warning of warnOfUnknownVariables(process.env)) console.error(`warning: ${warning}`)

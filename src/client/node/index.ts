@@ -37,9 +37,7 @@ export function createClient(options: NodeClientOptions = {}): Client {
     token,
     retry: resolveRetry(options.retry, environment),
     timeouts,
-    transport: options.fetch
-      ? createFetchTransport({ fetch: options.fetch, timeouts })
-      : createNodeTransport(timeouts),
+    transport: options.fetch ? createFetchTransport({ fetch: options.fetch, timeouts }) : createNodeTransport(timeouts),
     webSocket: () => options.webSocket ?? loadWebSocket(),
     onProgress: options.onProgress,
   })

@@ -49,7 +49,9 @@ export function createNodeTransport({ connectSeconds, readSeconds }: Timeouts): 
       return await read(response)
     } catch (error) {
       wanted.signal?.throwIfAborted()
-      throw exchange.late ?? asConnectionError(error as NodeJS.ErrnoException, wanted.url.origin, { ...exchange, began })
+      throw (
+        exchange.late ?? asConnectionError(error as NodeJS.ErrnoException, wanted.url.origin, { ...exchange, began })
+      )
     }
   }
 
