@@ -21,9 +21,9 @@ import { openDatabaseServer } from './runtime-parts.ts'
 /**
  * `reprise backup` and `reprise restore`. A backup is a directory:
  *
- *   data            the data directory, with the embedded database
+ *   data            the data directory, with the embedded database, without PARTS
  *   database.dump   a database of your own, as `pg_dump` writes it
- *   checkpoints …   a directory of PARTS that is not in the data directory
+ *   checkpoints …   one directory for each of PARTS, wherever it is on the server
  *   secrets-key     the key of REPRISE_SECRETS_KEY_FILE
  *   backup.json     written last: without it, the backup is not complete
  *
@@ -39,7 +39,7 @@ interface Part {
 }
 
 /** All files that sessions need besides the database. Outputs belong here as soon as the server stores them. */
-const PARTS: readonly Part[] = [
+const PARTS: readonly [Part, ...Part[]] = [
   { name: 'checkpoints', variable: 'REPRISE_CHECKPOINT_DIR', directory: checkpointDirectory },
   {
     name: 'chains',
@@ -48,6 +48,9 @@ const PARTS: readonly Part[] = [
   },
 ]
 
+/** A file system of its own has it at its root. */
+const LOST_FOUND = 'lost+found'
+const DATA = 'data'
 const DUMP = 'database.dump'
 const KEY = 'secrets-key'
 const MANIFEST = 'backup.json'
@@ -61,95 +64,116 @@ interface Manifest {
   reprise: string
   takenAt: string
   database: 'embedded' | 'dump'
-  parts: string[]
 }
 
 /** Copies everything into `directory`, which must be empty or missing. Returns the exit status. */
 export function backUp(environment: NodeJS.ProcessEnv, directory: string): Promise<number> {
-  return withConfig(environment, async (config, log) => {
+  return asked(environment, async (config, log) => {
     const [dataDir, to] = [resolve(config.dataDir), resolve(directory)]
-    const parts = PARTS.filter((part) => !isInside(part.directory(config, dataDir), dataDir))
-    for (const from of [dataDir, ...parts.map((part) => part.directory(config, dataDir))]) {
-      if (isInside(to, from)) throw new ConfigurationError([`${to} is in ${from}, of which the backup is`])
+    const isEmbedded = config.databaseUrl === undefined
+    const parts = PARTS.map((part) => ({ name: part.name, from: resolve(part.directory(config, dataDir)) }))
+    for (const from of [dataDir, ...parts.map((part) => part.from)]) {
+      if (isInside(to, from)) throw new ConfigurationError([`${to} is in ${from}, which the backup copies`])
     }
-    if (config.databaseUrl === undefined && !existsSync(join(dataDir, 'postgres'))) {
+    if (isEmbedded && !existsSync(join(dataDir, 'postgres'))) {
       throw new ConfigurationError([`REPRISE_DATA_DIR: there is no database in ${dataDir}`])
     }
-    await claim(to)
-    const stored = config.databaseUrl === undefined ? await readStopped(config, log) : await dump(config, log, to)
-    const before = await controlOf(dataDir)
-    await copyTree(dataDir, join(to, 'data'), LEFT_OUT)
-    for (const part of parts) await copyIfThere(part.directory(config, dataDir), join(to, part.name))
-    if (config.secretsKeyFile !== undefined) await copyTree(config.secretsKeyFile, join(to, KEY))
-    if (config.databaseUrl === undefined && (await controlOf(dataDir)) !== before) {
-      throw new Error('a server was started meanwhile: stop it, and take the backup again')
-    }
-    const copied = (part: Part) =>
-      parts.includes(part) ? join(to, part.name) : join(to, 'data', relative(dataDir, part.directory(config, dataDir)))
-    await verify(stored, copied(PARTS[0]!))
-    const manifest: Manifest = {
-      version: 1,
-      reprise: packageJson.version,
-      takenAt: new Date().toISOString(),
-      database: config.databaseUrl === undefined ? 'embedded' : 'dump',
-      parts: parts.map(({ name }) => name),
-    }
-    await writeToDisk(to)
-    await writeFile(join(to, `${MANIFEST}.part`), `${JSON.stringify(manifest, null, 2)}\n`, { flush: true })
-    await rename(join(to, `${MANIFEST}.part`), join(to, MANIFEST))
+    const stored = await filling([to], async () => {
+      const files = isEmbedded ? await readStopped(config, log) : await dump(config, log, to)
+      const before = isEmbedded ? await controlOf(dataDir) : null
+      const own = parts.filter(({ from }) => isInside(from, dataDir))
+      await copyTree(dataDir, join(to, DATA), [...LEFT_OUT, ...own.map(({ from }) => slashed(relative(dataDir, from)))])
+      for (const { name, from } of parts) if (existsSync(from)) await copyTree(from, join(to, name))
+      if (config.secretsKeyFile !== undefined) await copyTree(config.secretsKeyFile, join(to, KEY))
+      if (isEmbedded && (await controlOf(dataDir)) !== before) {
+        throw new Error('a server was started meanwhile: stop it, and take the backup again')
+      }
+      await verify(files, join(to, PARTS[0].name))
+      await complete(to, isEmbedded ? 'embedded' : 'dump')
+      return files
+    })
     await rm(join(to, UNFINISHED))
-    console.log(`backup complete in ${to}: the database, ${stored.code.length} archives of code, checkpoints`)
+    console.log(`backup complete in ${to}: the database, ${stored.code.length} archives of code, and checkpoints`)
     return EXIT_OK
   })
 }
 
+async function complete(directory: string, database: Manifest['database']): Promise<void> {
+  const manifest: Manifest = { version: 1, reprise: packageJson.version, takenAt: new Date().toISOString(), database }
+  await writeToDisk(directory)
+  await writeFile(join(directory, `${MANIFEST}.part`), `${JSON.stringify(manifest, null, 2)}\n`, { flush: true })
+  await rename(join(directory, `${MANIFEST}.part`), join(directory, MANIFEST))
+}
+
 /** Restores a backup into the places of the configuration, which must be empty or missing. Returns the exit status. */
 export function restore(environment: NodeJS.ProcessEnv, directory: string): Promise<number> {
-  return withConfig(
-    environment,
-    async (config) => {
-      const [dataDir, from] = [resolve(config.dataDir), resolve(directory)]
-      const manifest = await readManifest(from)
-      if ((manifest.database === 'dump') !== (config.databaseUrl !== undefined)) {
-        const advice = manifest.database === 'dump' ? 'name an empty database to restore into' : 'leave it out'
-        throw new ConfigurationError([
-          `REPRISE_DATABASE_URL: the backup has a ${manifest.database} database; ${advice}`,
-        ])
-      }
-      const parts = PARTS.filter(({ name }) => manifest.parts.includes(name))
-      const targets = parts.map((part) => ({ name: part.name, to: part.directory(config, dataDir) }))
-      // Parts may be in the data directory now, which is therefore filled first.
-      await claim(dataDir)
-      await copyTree(join(from, 'data'), dataDir)
-      for (const { name, to } of targets.filter(({ name }) => existsSync(join(from, name)))) {
-        const isOutside = !isInside(to, dataDir)
-        if (isOutside) await claim(to)
-        await copyTree(join(from, name), to)
-        if (isOutside) await rm(join(to, UNFINISHED))
-      }
-      await restoreKey(config, from)
-      if (config.databaseUrl !== undefined) await load(config, join(from, DUMP))
-      await writeToDisk(dataDir)
-      await rm(join(dataDir, UNFINISHED))
-      console.log(`restored the backup of ${manifest.takenAt} into ${dataDir}`)
-      return EXIT_OK
-    },
-    { restores: true },
-  )
+  const work = async (config: Config) => {
+    const [dataDir, from] = [resolve(config.dataDir), resolve(directory)]
+    const { database, takenAt } = await readManifest(from)
+    if ((database === 'dump') !== (config.databaseUrl !== undefined)) {
+      const what = database === 'dump' ? 'a dump: name an empty database' : 'an embedded database: leave it out'
+      throw new ConfigurationError([`REPRISE_DATABASE_URL: the backup has ${what}`])
+    }
+    const parts = PARTS.map((part) => ({ name: part.name, to: resolve(part.directory(config, dataDir)) }))
+    const outside = parts.map(({ to }) => to).filter((to) => !isInside(to, dataDir))
+    await filling([dataDir, ...outside], async () => {
+      await copyTree(join(from, DATA), dataDir)
+      for (const { name, to } of parts) if (existsSync(join(from, name))) await copyTree(join(from, name), to)
+      await restoreKey(from, config.secretsKeyFile ?? join(dataDir, KEY))
+      if (database === 'dump') await load(config, join(from, DUMP))
+      for (const place of [...outside, dataDir]) await writeToDisk(place)
+    })
+    for (const place of [...outside, dataDir]) await rm(join(place, UNFINISHED))
+    console.log(`restored the backup of ${takenAt} into ${dataDir}`)
+    return EXIT_OK
+  }
+  return asked(environment, work, { restores: true })
+}
+
+/** A person waits for it, who needs no stack of a fault. */
+function asked(...[environment, work, options]: Parameters<typeof withConfig>): Promise<number> {
+  const report = (error: unknown) => {
+    if (error instanceof ConfigurationError) throw error
+    console.error(`error: ${messageOf(error)}`)
+    return 1
+  }
+  return withConfig(environment, (...given) => work(...given).catch(report), options)
+}
+
+/** Claims the directories, and empties them if the work fails. */
+async function filling<T>(directories: string[], work: () => Promise<T>): Promise<T> {
+  const claimed: string[] = []
+  try {
+    for (const directory of directories) {
+      await claim(directory)
+      claimed.push(directory)
+    }
+    return await work()
+  } catch (error) {
+    for (const directory of claimed) await empty(directory)
+    throw error
+  }
+}
+
+/** Removes everything from a directory that this process has claimed, and its mark at the end. */
+async function empty(directory: string): Promise<void> {
+  const names = await readdir(directory)
+  for (const name of names.filter((each) => each !== UNFINISHED && each !== LOST_FOUND)) {
+    await rm(join(directory, name), { recursive: true, force: true })
+  }
+  await rm(join(directory, UNFINISHED))
 }
 
 /** Creates the directory or takes an empty one, or one that an earlier call has left unfinished. */
 async function claim(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const marker = join(directory, UNFINISHED)
-  const names = (await readdir(directory)).filter((name) => name !== 'lost+found')
+  const names = (await readdir(directory)).filter((name) => name !== LOST_FOUND)
   if (names.length > 0) {
     if (!names.includes(UNFINISHED)) throw new ConfigurationError([`${directory} is not empty`])
     const pid = Number(await readFile(marker, 'utf8'))
     if (pid !== process.pid && isAlive(pid)) throw new ConfigurationError([`process ${pid} writes into ${directory}`])
-    const left = names.filter((name) => name !== UNFINISHED)
-    for (const name of left) await rm(join(directory, name), { recursive: true, force: true })
-    await rm(marker)
+    await empty(directory)
   }
   await writeFile(marker, String(process.pid), { flag: 'wx', flush: true })
 }
@@ -236,12 +260,12 @@ async function readManifest(from: string): Promise<Manifest> {
   }
 }
 
-async function restoreKey({ secretsKeyFile }: Config, from: string): Promise<void> {
-  if (!existsSync(join(from, KEY))) return
-  if (secretsKeyFile === undefined) {
-    throw new ConfigurationError(['REPRISE_SECRETS_KEY_FILE: the backup has its file; name the place to restore it to'])
-  }
-  if (!existsSync(secretsKeyFile)) await copyTree(join(from, KEY), secretsKeyFile)
+/** A key that is there is kept: servers of other databases may use it. */
+async function restoreKey(from: string, to: string): Promise<void> {
+  const [key = null] = [join(from, KEY), join(from, DATA, KEY)].filter((path) => existsSync(path))
+  if (key === null || existsSync(to)) return
+  await copyTree(key, `${to}.part`)
+  await rename(`${to}.part`, to)
 }
 
 /** Changes whenever a server has been started; null if there is none, or while one runs. */
@@ -249,10 +273,6 @@ async function controlOf(dataDir: string): Promise<string | null> {
   if (existsSync(join(dataDir, 'postgres/data/postmaster.pid'))) return null
   const found = await stat(join(dataDir, CONTROL_FILE), { bigint: true }).catch(() => null)
   return found && `${found.ino} ${found.mtimeNs}`
-}
-
-async function copyIfThere(from: string, to: string): Promise<void> {
-  if (existsSync(from)) await copyTree(from, to)
 }
 
 async function writeToDisk(directory: string): Promise<void> {
@@ -263,4 +283,8 @@ async function writeToDisk(directory: string): Promise<void> {
 function isInside(path: string, directory: string): boolean {
   const way = relative(directory, resolve(path))
   return way === '' || (!way.startsWith('..') && !isAbsolute(way))
+}
+
+function slashed(path: string): string {
+  return path.replaceAll('\\', '/')
 }

@@ -175,8 +175,6 @@ describe('backup', () => {
         status: 78,
         stderr: expect.stringContaining('the database has tables') as string,
       })
-      await rm(join(root, 'b'), { recursive: true })
-      await mkdir(join(root, 'b'))
       const back = await restoring.command('restore', backup)
       expect(back, back.stderr).toMatchObject({ status: 0 })
       const second = await startServer({ dataDir: restored, port: 0, onLog: () => {}, env: target })

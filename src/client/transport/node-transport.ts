@@ -24,6 +24,7 @@ export function createNodeTransport({ connectSeconds, readSeconds }: Timeouts): 
       request.destroy(error)
     }
     request.once('socket', (socket) => {
+      let timer: ReturnType<typeof setTimeout> | undefined
       const connected = () => {
         clearTimeout(timer)
         exchange.isConnected = true
@@ -32,7 +33,7 @@ export function createNodeTransport({ connectSeconds, readSeconds }: Timeouts): 
       }
       if (request.reusedSocket) return connected()
       const late = new ConnectError('CONNECT_TIMEOUT', `no connection to ${url.origin} in time`)
-      const timer = connectSeconds === null ? undefined : setTimeout(giveUp, connectSeconds * 1000, late)
+      if (connectSeconds !== null) timer = setTimeout(giveUp, connectSeconds * 1000, late)
       socket.once(isSecure ? 'secureConnect' : 'connect', connected)
       socket.once('close', () => clearTimeout(timer))
     })
