@@ -50,8 +50,9 @@ export function serverCommands(environment: NodeJS.ProcessEnv, describeConfigura
 
 const BACKUP_HELP = `
 
-Configured as the server is. The embedded database must be stopped; with a database of your own (REPRISE_DATABASE_URL)
-servers may run, and pg_dump must be installed.`
+It reads the configuration of the server. Stop a server with the embedded
+database first. With a database of your own (REPRISE_DATABASE_URL) servers may
+run, and pg_dump must be installed.`
 
 /** Options of `reprise agent`; each overrides an environment variable, whose documentation has the details. */
 const OPTIONS = [

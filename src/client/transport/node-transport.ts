@@ -18,9 +18,9 @@ export function createNodeTransport({ connectSeconds, readSeconds }: Timeouts): 
     const agent = agents.get(url.protocol) ?? new http.Agent({ keepAlive: true })
     agents.set(url.protocol, agent)
     const request = http.request(url, { method, headers, agent, signal })
-    const exchange: Exchange = { request, isConnected: false, late: null }
+    const exchange: Exchange = { request, isConnected: false, fault: null }
     const giveUp = (error: ConnectionError) => {
-      exchange.late = error
+      exchange.fault = error
       request.destroy(error)
     }
     request.once('socket', (socket) => {
@@ -45,13 +45,13 @@ export function createNodeTransport({ connectSeconds, readSeconds }: Timeouts): 
     const exchange = open(wanted)
     let began = false
     try {
-      const response = await answerOf(exchange.request, wanted.body)
+      const response = await answerOf(exchange, wanted.body)
       began = true
       return await read(response)
     } catch (error) {
       wanted.signal?.throwIfAborted()
       throw (
-        exchange.late ?? asConnectionError(error as NodeJS.ErrnoException, wanted.url.origin, { ...exchange, began })
+        exchange.fault ?? asConnectionError(error as NodeJS.ErrnoException, wanted.url.origin, { ...exchange, began })
       )
     }
   }
@@ -67,17 +67,21 @@ interface Exchange {
   request: ClientRequest
   /** Whether the connection was made; before that, nothing has been sent. */
   isConnected: boolean
-  /** The timeout that ended the request. */
-  late: ConnectionError | null
+  /** The timeout, or the fault of the body's source, that ended the request. */
+  fault: Error | null
 }
 
 /** Sends the body while it waits for the response, which may come before all of the body is sent. */
-function answerOf(request: ClientRequest, body: HttpRequest['body']): Promise<IncomingMessage> {
+function answerOf(exchange: Exchange, body: HttpRequest['body']): Promise<IncomingMessage> {
+  const { request } = exchange
   return new Promise((resolve, reject) => {
     request.once('response', resolve)
     request.on('error', reject)
     if (typeof body !== 'function') return void request.end(body ?? undefined)
-    void sendChunks(request, body()).catch((error: Error) => request.destroy(error))
+    void sendChunks(request, body()).catch((error: Error) => {
+      exchange.fault = error
+      request.destroy(error)
+    })
   })
 }
 
@@ -85,10 +89,10 @@ async function sendChunks(request: ClientRequest, chunks: AsyncIterable<Uint8Arr
   for await (const chunk of chunks) {
     if (request.destroyed) return
     if (request.write(chunk)) continue
-    await new Promise<void>((resolve) => {
-      request.once('drain', resolve)
-      request.once('close', resolve)
-    })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    request.once('drain', resolve).once('close', resolve)
+    await promise
+    request.off('drain', resolve).off('close', resolve)
   }
   request.end()
 }
