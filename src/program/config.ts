@@ -89,8 +89,13 @@ interface UnknownVariable {
   isMisspelt: boolean
 }
 
+/** The names of all variables, also of those that clients and kernels read. */
+export function knownVariables(): string[] {
+  return [...CONFIGURATION.map(({ name }) => name as string), ...OF_OTHERS]
+}
+
 function unknownVariables(environment: NodeJS.ProcessEnv): UnknownVariable[] {
-  const known = [...CONFIGURATION.map(({ name }) => name as string), ...OF_OTHERS]
+  const known = knownVariables()
   const unknown = Object.keys(environment).filter((name) => name.startsWith('REPRISE_') && !known.includes(name))
   return unknown.map((name) => {
     const [byLetters] = known.map((each) => ({ each, distance: leven(name, each) })).toSorted(byDistance)

@@ -27,13 +27,15 @@ if (!runs) {
 }
 await runProgram(program)
 
-/** Servers and agents log such warnings. The list of all variables is loaded only if a client does not read one. */
+/** The names of all variables, which the bundle has as a constant; see `scripts/bundle.ts`. */
+declare const VARIABLE_NAMES: readonly string[] | undefined
+
+/** Servers and agents log such warnings. The configuration is loaded only for an unknown name, or without a bundle. */
 async function warnOfVariables(): Promise<void> {
-  const own: readonly string[] = [...CLIENT_VARIABLES.map((variable) => variable.name), 'REPRISE_DATA_DIR']
-  const others = Object.keys(process.env).filter(
-    (variable) => variable.startsWith('REPRISE_') && !own.includes(variable),
-  )
-  if (others.length === 0) return
+  const all = typeof VARIABLE_NAMES === 'undefined' ? [] : VARIABLE_NAMES
+  const known = new Set([...CLIENT_VARIABLES.map((variable) => variable.name), 'REPRISE_DATA_DIR', ...all])
+  const isKnown = (variable: string) => !variable.startsWith('REPRISE_') || known.has(variable)
+  if (Object.keys(process.env).every(isKnown)) return
   const { warnOfUnknownVariables } = await import('./config.ts')
   for (const warning of warnOfUnknownVariables(process.env)) console.error(`warning: ${warning}`)
 }
