@@ -75,8 +75,8 @@ export function backUp(environment: NodeJS.ProcessEnv, directory: string): Promi
     for (const from of [dataDir, ...parts.map((part) => part.from)]) {
       if (isInside(to, from)) throw new ConfigurationError([`${to} is in ${from}, which the backup copies`])
     }
-    if (isEmbedded && !existsSync(join(dataDir, 'postgres'))) {
-      throw new ConfigurationError([`REPRISE_DATA_DIR: there is no database in ${dataDir}`])
+    if (!existsSync(isEmbedded ? join(dataDir, 'postgres') : dataDir)) {
+      throw new ConfigurationError([`REPRISE_DATA_DIR: ${dataDir} is not the data directory of a server`])
     }
     const stored = await filling([to], async () => {
       const files = isEmbedded ? await readStopped(config, log) : await dump(config, log, to)
@@ -85,7 +85,7 @@ export function backUp(environment: NodeJS.ProcessEnv, directory: string): Promi
       await copyTree(dataDir, join(to, DATA), [...LEFT_OUT, ...own.map(({ from }) => slashed(relative(dataDir, from)))])
       for (const { name, from } of parts) if (existsSync(from)) await copyTree(from, join(to, name))
       if (config.secretsKeyFile !== undefined) await copyTree(config.secretsKeyFile, join(to, KEY))
-      if (isEmbedded && (await controlOf(dataDir)) !== before) {
+      if (isEmbedded && (before === null || (await controlOf(dataDir)) !== before)) {
         throw new Error('a server was started meanwhile: stop it, and take the backup again')
       }
       await verify(files, join(to, PARTS[0].name))
