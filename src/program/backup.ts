@@ -262,8 +262,8 @@ async function readManifest(from: string): Promise<Manifest> {
 
 /** A key that is there is kept: servers of other databases may use it. */
 async function restoreKey(from: string, to: string): Promise<void> {
-  const [key = null] = [join(from, KEY), join(from, DATA, KEY)].filter((path) => existsSync(path))
-  if (key === null || existsSync(to)) return
+  const key = [join(from, KEY), join(from, DATA, KEY)].find((path) => existsSync(path))
+  if (key === undefined || existsSync(to)) return
   await copyTree(key, `${to}.part`)
   await rename(`${to}.part`, to)
 }

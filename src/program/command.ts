@@ -74,7 +74,7 @@ function refuseUnfinished(config: Config): void {
 
 /** Resolves with the first signal that asks this process to stop. */
 export function stopSignal(): Promise<string> {
-  return new Promise((resolve) => listenForStop(resolve))
+  return new Promise((stop) => listenForStop(stop))
 }
 
 /** Waits for a clean stop, and exits if it takes too long. `drainMs`: time before the stop begins. */

@@ -89,10 +89,13 @@ async function sendChunks(request: ClientRequest, chunks: AsyncIterable<Uint8Arr
   for await (const chunk of chunks) {
     if (request.destroyed) return
     if (request.write(chunk)) continue
-    const { promise, resolve } = Promise.withResolvers<void>()
-    request.once('drain', resolve).once('close', resolve)
-    await promise
-    request.off('drain', resolve).off('close', resolve)
+    await new Promise<void>((resolve) => {
+      const go = () => {
+        request.off('drain', go).off('close', go)
+        resolve()
+      }
+      request.once('drain', go).once('close', go)
+    })
   }
   request.end()
 }

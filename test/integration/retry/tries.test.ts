@@ -109,7 +109,7 @@ describe('tries', () => {
     (name) => {
       const error: FailureError = { name, message: 'its registry is unreachable' }
 
-      it('there are none, and without another agent the session fails', async () => {
+      it('is not tried again, and without another agent the session fails', async () => {
         const { server, db, agent } = given
         const id = await server.create({ retryPolicy: { maxRetries: 2 } })
         await failPreparing(id, 1, error)
@@ -120,7 +120,7 @@ describe('tries', () => {
         expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED', cause: 'IMAGE_PULL_FAILURE' })
       })
 
-      it('it goes back for another agent, and fails if it comes to the same agent again', async () => {
+      it('goes back for another agent, and fails if it comes to the same agent again', async () => {
         const { server, db, agent } = given
         const other = fakeAgent(server.gateway, { slots: { cpu: '64' } })
         const id = await server.create({ allowAgents: [agent.id] })
