@@ -27,7 +27,7 @@ if (!runs) {
 }
 await runProgram(program)
 
-/** The names of all variables, which the bundle has as a constant; see `scripts/bundle.ts`. */
+/** The names of all variables. Only the bundle has them as a constant. */
 declare const VARIABLE_NAMES: readonly string[] | undefined
 
 /** Servers and agents log such warnings. The configuration is loaded only for an unknown name, or without a bundle. */

@@ -88,7 +88,7 @@ describe('the directions of imports', () => {
   /** The types of the API refer to each other in both directions. */
   const FLOORS_IN_ORDER = ['src/domain/', 'src/store/sql/', 'src/services/', 'src/scheduler/']
   /** Termination of a session that waits for its retry ends the chain. */
-  const UPWARDS = ['src/services/session/terminate-session.ts → src/services/retry/change-retry.ts']
+  const UPWARDS = ['src/services/session/terminate-session.ts → src/services/retry/decide-session.ts']
 
   /** Pure code takes no clock, no randomness and no I/O from anywhere. */
   const DOMAIN_PACKAGES = ['zod', 'node:crypto', 'croner']

@@ -145,6 +145,6 @@ test('a command loads only modules that it needs', async () => {
   const loaded = JSON.parse(stderr) as string[]
   expect(status).toBe(0)
   expect(loaded).toContain('NativeModule http')
-  const unused = ['https', 'http2', 'tls', 'zlib', 'sqlite', 'worker_threads', 'internal/deps/undici/undici']
+  const unused = ['https', 'http2', 'tls', 'zlib', 'sqlite', 'internal/deps/undici/undici']
   expect(loaded.filter((name) => unused.some((each) => name === `NativeModule ${each}`))).toEqual([])
 })
