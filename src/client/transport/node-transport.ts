@@ -3,6 +3,9 @@ import { ConnectError, type ConnectionError, ConnectionLostError, ReadTimeoutErr
 import type { Timeouts } from '../settings.ts'
 import type { HttpAnswer, HttpRequest, Transport } from './transport.ts'
 
+/** In these turns of the event loop, kept sockets that the server has closed are noticed, and not used any more. */
+const TURNS_BEFORE_REUSE = 2
+
 /**
  * Sends requests by Node's own HTTP, which distinguishes a connection that was never made from one that broke. Idle
  * sockets do not keep the process running. The modules are loaded for the first request, and not by `import`, which
@@ -41,6 +44,7 @@ export function createNodeTransport({ connectSeconds, readSeconds }: Timeouts): 
   }
 
   async function send(wanted: HttpRequest): Promise<HttpAnswer> {
+    for (let turn = 0; turn < TURNS_BEFORE_REUSE; turn++) await nextTurn()
     wanted.signal?.throwIfAborted()
     const exchange = open(wanted)
     let began = false
@@ -61,6 +65,10 @@ export function createNodeTransport({ connectSeconds, readSeconds }: Timeouts): 
   }
 
   return { send, close }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 interface Exchange {
