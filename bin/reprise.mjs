@@ -17,6 +17,9 @@ const source = join(root, 'src/main.ts')
 const isCheckout = existsSync(source)
 const program = isCheckout ? source : join(root, 'dist/program/reprise.mjs')
 
+if (!existsSync(program)) {
+  fail('This package was packed without a build. Where it was packed, run: npm run build && npm pack')
+}
 if (process.getuid?.() === 0 && isNewEnough()) await confineModules()
 
 if (!isNewEnough()) {
@@ -68,14 +71,8 @@ function runWithNewerNode() {
   const name = process.platform === 'win32' ? 'bin/node.exe' : 'bin/node'
   const places = [join(root, 'node_modules', NODE_PACKAGE), join(root, '..', NODE_PACKAGE)]
   const node = places.map((place) => join(place, name)).find((path) => existsSync(path))
-  if (node === undefined) {
-    const how = isCheckout
-      ? '`npm ci` brings one on Linux and Windows, unless optional packages are left out.'
-      : `Install one, for example by \`npm install --global ${NODE_PACKAGE}@24\`: it is found there.`
-    process.stderr.write(`Node ${process.version} is too old: ${NODE_MIN.join('.')} or later is needed.\n${how}\n`)
-    process.exit(1)
-  }
-  const child = spawn(node, [program, ...process.argv.slice(2)], { stdio: 'inherit' })
+  if (node === undefined) fail(`Node ${process.version} is too old for Reprise. ${howToGetNode()}`)
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
   // A terminal sends its signals to both processes, other senders only to this one; the other process treats two
   // signals at once as one.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
@@ -84,4 +81,22 @@ function runWithNewerNode() {
     process.removeAllListeners(signal)
     process.kill(process.pid, signal)
   })
+}
+
+/** What to do for a Node that `runWithNewerNode` then finds. */
+function howToGetNode() {
+  if (!['linux-arm64', 'linux-x64', 'win-x64'].some((platform) => NODE_PACKAGE === `node-${platform}`)) {
+    return `Install Node ${NODE_MIN.join('.')} or later from https://nodejs.org.`
+  }
+  if (isCheckout) return 'Run: npm ci --include=optional'
+  const parent = join(root, '../..')
+  const place = existsSync(join(parent, 'package.json'))
+    ? `--prefix ${JSON.stringify(parent)}`
+    : `--global --prefix ${JSON.stringify(process.platform === 'win32' ? parent : dirname(parent))}`
+  return `Run: npm install ${place} ${NODE_PACKAGE}@24`
+}
+
+function fail(message) {
+  process.stderr.write(`${message}\n`)
+  process.exit(1)
 }

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { isBuiltin } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { rolldown } from 'rolldown'
 import { bundlePath, PROGRAM } from '../src/program/bundle.ts'
+import { knownVariables } from '../src/program/config.ts'
 
 const KEPT_MS = 24 * 3_600_000
 /**
@@ -71,9 +73,45 @@ async function writeProgram(
     platform: 'node',
     external,
     plugins: [{ name: 'directories', transform }],
+    transform: { define: { VARIABLE_NAMES: JSON.stringify(knownVariables()) } },
     logLevel: 'silent',
   })
-  await build.write({ dir: to, entryFileNames: PROGRAM, chunkFileNames: '[name]-[hash].mjs' })
+  const { output } = await build.write({ dir: to, entryFileNames: PROGRAM, chunkFileNames: '[name]-[hash].mjs' })
+  const chunks = new Map(output.flatMap((chunk) => (chunk.type === 'chunk' ? [[chunk.fileName, chunk] as const] : [])))
+  for (const { fileName, code } of chunks.values()) {
+    // In a circle of imports, a chunk may be used before its first line has run.
+    const imported = importedBy(fileName, (name) => chunks.get(name)?.imports ?? [])
+    if (!imported.has(fileName)) await writeFile(join(to, fileName), withLeanImports(code))
+  }
+}
+
+/** The chunks that a chunk imports, directly or not. */
+function importedBy(name: string, importsOf: (name: string) => readonly string[]): Set<string> {
+  const found = new Set<string>()
+  const open = [name]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const fresh = importsOf(next).filter((each) => !found.has(each))
+    for (const each of fresh) found.add(each)
+    open.push(...fresh)
+  }
+  return found
+}
+
+/**
+ * Replaces imports of Node's modules. An `import` reads all properties of the module, and some of them load further
+ * modules at their first use: of `node:process` the terminal, of `node:fs` its promises, of `node:http` Node's `fetch`.
+ */
+export function withLeanImports(code: string): string {
+  return code.replaceAll(/^import ([^;"']+?) from "([^"]+)";?$/gm, (line, what: string, name: string) => {
+    if (!isBuiltin(name)) return line
+    const [, one, named, all] = /^([\w$]+)?(?:, )?(?:\{([^}]*)\})?(?:\* as ([\w$]+))?$/.exec(what) ?? []
+    const names = named?.split(',').map((each) => each.trim().split(' as '))
+    if ((one ?? names ?? all) === undefined || names?.some(([own]) => own === 'default')) return line
+    const module = `globalThis.process.getBuiltinModule("${name}")`
+    const wholes = [one, all].filter((each) => each !== undefined).map((each) => `const ${each} = ${module};`)
+    const parts = names && `const { ${names.map((each) => each.join(': ')).join(', ')} } = ${module};`
+    return [...wholes, ...(parts === undefined ? [] : [parts])].join(' ')
+  })
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 
 /**
- * Defines `reprise serve`, `migrate` and `demo`. Their code is loaded when they are called. `describeConfiguration` is
+ * Defines `reprise serve`, `migrate`, `backup`, `restore` and `demo`. Their code is loaded when they are called. `describeConfiguration` is
  * for the help of `serve`.
  */
 export function serverCommands(environment: NodeJS.ProcessEnv, describeConfiguration?: () => string): Command[] {
@@ -29,8 +29,30 @@ export function serverCommands(environment: NodeJS.ProcessEnv, describeConfigura
       const { runDemo } = await import('../cli/demo/demo.ts')
       process.exitCode = await runDemo({ verbose: options.verbose ?? false, stay: options.stay ?? false })
     })
-  return [serve, migrate, demo]
+  const backup = new Command('backup')
+    .description('copy the database, code, checkpoints and keys into an empty directory')
+    .argument('<directory>')
+    .addHelpText('after', `\nExample:\n  $ reprise backup /backups/monday${BACKUP_HELP}`)
+    .action(async (directory: string) => {
+      const { backUp } = await import('./backup.ts')
+      process.exitCode = await backUp(environment, directory)
+    })
+  const restore = new Command('restore')
+    .description('restore a backup into an empty data directory')
+    .argument('<backup>', 'directory that `reprise backup` has made')
+    .addHelpText('after', `\nExample:\n  $ REPRISE_DATA_DIR=/var/lib/reprise reprise restore /backups/monday`)
+    .action(async (directory: string) => {
+      const { restore: run } = await import('./backup.ts')
+      process.exitCode = await run(environment, directory)
+    })
+  return [serve, migrate, backup, restore, demo]
 }
+
+const BACKUP_HELP = `
+
+It reads the configuration of the server. Stop a server with the embedded
+database first. With a database of your own (REPRISE_DATABASE_URL) servers may
+run, and pg_dump must be installed.`
 
 /** Options of `reprise agent`; each overrides an environment variable, whose documentation has the details. */
 const OPTIONS = [

@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { type Config, ConfigurationError, loadConfig } from './config.ts'
 import { messageOf } from '../observability/error-message.ts'
 import { createLogger, type Logger } from '../observability/log.ts'
@@ -16,10 +17,17 @@ const EXIT_CONFIGURATION = 78
 /** A clean stop that takes longer is aborted; the next start completes it. */
 const STOP_WITHIN_MS = 30_000
 
-/** Returns the exit status. A ConfigurationError is printed without a stack. */
+/** Marks a directory that `reprise backup` or `reprise restore` has not filled yet. */
+export const UNFINISHED = '.reprise-unfinished'
+
+/**
+ * Returns the exit status. A ConfigurationError is printed without a stack. `restores`: the command may fill a data
+ * directory that is not complete.
+ */
 export async function withConfig(
   environment: NodeJS.ProcessEnv,
   work: (config: Config, log: Logger, warnings: readonly string[]) => Promise<number>,
+  { restores = false }: { restores?: boolean } = {},
 ): Promise<number> {
   let log: Logger | undefined
   try {
@@ -28,6 +36,7 @@ export async function withConfig(
     outliveUncaughtFaults(log)
     for (const warning of warnings) log.warn(warning)
     refuseUnsafePaths(config)
+    if (!restores) refuseUnfinished(config)
     return await work(config, log, warnings)
   } catch (error) {
     if (error instanceof ConfigurationError) {
@@ -54,9 +63,18 @@ function refuseUnsafePaths({ allowUnsafePaths, dataDir, chainsDir }: Config): vo
   ])
 }
 
+/** @throws ConfigurationError if a restore into the data directory was interrupted */
+function refuseUnfinished(config: Config): void {
+  const dataDir = resolve(config.dataDir)
+  if (!existsSync(join(dataDir, UNFINISHED))) return
+  throw new ConfigurationError([
+    `REPRISE_DATA_DIR: a restore into ${dataDir} was interrupted, or still runs: run \`reprise restore\` again`,
+  ])
+}
+
 /** Resolves with the first signal that asks this process to stop. */
 export function stopSignal(): Promise<string> {
-  return new Promise((resolve) => listenForStop(resolve))
+  return new Promise((stop) => listenForStop(stop))
 }
 
 /** Waits for a clean stop, and exits if it takes too long. `drainMs`: time before the stop begins. */

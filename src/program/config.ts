@@ -4,6 +4,7 @@ import { AGENT_VARIABLES } from './config/agent-variables.ts'
 import { API_VARIABLES } from './config/api-variables.ts'
 import { RETENTION_VARIABLES, SERVER_VARIABLES, TRACES_VARIABLES } from './config/server-variables.ts'
 import type { Documentation, Variable } from './config/values.ts'
+import { KERNEL_VARIABLES } from '../domain/session/kernel-environment.ts'
 
 /** All variables of the program. Only this module reads them from the environment. An empty value counts as not set. */
 
@@ -52,17 +53,24 @@ export function loadConfig(environment: NodeJS.ProcessEnv): { config: Config; wa
     faults.push('REPRISE_TLS_CERT_FILE, REPRISE_TLS_KEY_FILE: both are needed for TLS, or neither')
   }
   const unknown = unknownVariables(environment)
-  faults.push(
-    ...unknown.flatMap(({ name, meant }) =>
-      meant ? [`${name}: there is no such variable; did you mean ${meant}?`] : [],
-    ),
-  )
+  const misspelt = unknown.filter(({ isMisspelt }) => isMisspelt)
+  faults.push(...misspelt.map(({ name, nearest }) => `${name}: there is no such variable; did you mean ${nearest}?`))
   if (faults.length > 0) throw new ConfigurationError(faults)
-  return { config, warnings: unknown.map(({ name }) => `${name} is set, but nothing reads it`) }
+  return { config, warnings: unknown.map(warningOf) }
 }
 
-/** Variables that clients read; they may be set on the same machine. */
-const OF_CLIENTS = [
+/** Warns of each variable that nothing reads. Unlike `loadConfig`, accepts any value and any misspelling. */
+export function warnOfUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
+  return unknownVariables(environment).map(warningOf)
+}
+
+function warningOf({ name, nearest }: UnknownVariable): string {
+  const advice = nearest === undefined ? 'docs/configuration.md has all names' : `did you mean ${nearest}?`
+  return `${name} is set, but nothing reads it: ${advice}`
+}
+
+/** Variables of clients and kernels, which may be set on the same machine. Agents load no code of the client. */
+const OF_OTHERS = [
   'REPRISE_URL',
   'REPRISE_TOKEN',
   'REPRISE_PROFILE',
@@ -70,20 +78,49 @@ const OF_CLIENTS = [
   'REPRISE_READ_TIMEOUT',
   'REPRISE_HTTP_RETRIES',
   'REPRISE_NETWORK_RETRY_SECONDS',
+  ...Object.keys(KERNEL_VARIABLES),
 ]
 
 /** Share of letters that may differ in a misspelling: 3 in a name of 12 letters behind the prefix. */
 const MISSPELT_SHARE = 1 / 4
 
-/** Finds unknown variables. `meant`: the known name of which it is probably a misspelling. */
-function unknownVariables(environment: NodeJS.ProcessEnv): { name: string; meant: string | undefined }[] {
-  const known = [...CONFIGURATION.map(({ name }) => name as string), ...OF_CLIENTS]
+interface UnknownVariable {
+  name: string
+  /** The known name with the most words in common; undefined if none has any. */
+  nearest: string | undefined
+  /** Whether the name differs from `nearest` in a few letters only. */
+  isMisspelt: boolean
+}
+
+/** The names of all variables, also of those that clients and kernels read. */
+export function knownVariables(): string[] {
+  return [...CONFIGURATION.map(({ name }) => name as string), ...OF_OTHERS]
+}
+
+function unknownVariables(environment: NodeJS.ProcessEnv): UnknownVariable[] {
+  const known = knownVariables()
   const unknown = Object.keys(environment).filter((name) => name.startsWith('REPRISE_') && !known.includes(name))
   return unknown.map((name) => {
-    const [nearest] = known
-      .map((candidate) => ({ candidate, distance: leven(name, candidate) }))
-      .toSorted((a, b) => a.distance - b.distance)
-    const near = nearest!.distance <= Math.max(2, (name.length - 'REPRISE_'.length) * MISSPELT_SHARE)
-    return { name, meant: near ? nearest!.candidate : undefined }
+    const [byLetters] = known.map((each) => ({ each, distance: leven(name, each) })).toSorted(byDistance)
+    const isMisspelt = byLetters!.distance <= Math.max(2, (name.length - 'REPRISE_'.length) * MISSPELT_SHARE)
+    if (isMisspelt) return { name, nearest: byLetters!.each, isMisspelt }
+    const [byWords] = known.map((each) => ({ each, distance: wordDistance(name, each) })).toSorted(byDistance)
+    const hasCommonWord = byWords!.distance < wordsOf(name).length + wordsOf(byWords!.each).length
+    return { name, nearest: hasCommonWord ? byWords!.each : undefined, isMisspelt }
   })
+}
+
+function byDistance(a: { distance: number }, b: { distance: number }): number {
+  return a.distance - b.distance
+}
+
+/** The number of words that only one of the two names has. */
+function wordDistance(a: string, b: string): number {
+  const [ofA, ofB] = [wordsOf(a), wordsOf(b)]
+  const common = ofA.filter((word) => ofB.includes(word)).length
+  return ofA.length + ofB.length - 2 * common
+}
+
+function wordsOf(name: string): string[] {
+  return name.split('_').slice(1)
 }

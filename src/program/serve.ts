@@ -60,7 +60,9 @@ export async function migrateDatabase(environment: NodeJS.ProcessEnv): Promise<n
 /** Prints where the server is. The last line means that everything is ready; scripts wait for it. */
 function announce(config: Config, { url, adminToken }: Runtime): void {
   const path = relative(process.cwd(), resolve(adminToken.path))
-  if (adminToken.created) console.log(`admin token, shown once: ${adminToken.token}`)
+  // Elsewhere it would stay in a journal or a log file.
+  const isSeen = process.stdout.isTTY && adminToken.created
+  if (isSeen) console.log(`admin token, shown once: ${adminToken.token}`)
   if (adminToken.token !== null) console.log(`admin token kept in ${path}`)
   else console.log(`admin token: this database has one, kept by the server that made it; this server has no ${path}`)
   if (url === null) {

@@ -1,6 +1,5 @@
-import type { FailureError } from '../domain/session/failure.ts'
 import type { LifecycleDeclaration } from '../domain/session/lifecycle.ts'
-import { judge, type Judged, type Outcome } from '../domain/session/judge.ts'
+import { type FailedStep, judge, type Judged, type Outcome } from '../domain/session/judge.ts'
 import type { WakeTopic } from '../domain/wake.ts'
 import { applyMoves, type SessionMove } from '../store/sql/session/apply-moves.sql.ts'
 import type { RunReport } from './background-service.ts'
@@ -18,7 +17,7 @@ import type { Tracer } from '../observability/trace.ts'
 /** The result of a handler, which the coordinator judges. A session in no list is only checked for its timeout. */
 export interface HandlerResult {
   successes: string[]
-  failures: { id: string; error: FailureError; giveUpNow?: boolean }[]
+  failures: ({ id: string } & FailedStep)[]
   skipped: { id: string; reason: string; pauseMs?: number }[]
 }
 

@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process'
-import { mkdir, rm } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -7,6 +9,7 @@ import { readAdminToken, type ServerProcess, startServer } from '../../src/cli/d
 import { type Client, createClient, type SessionEvent } from '../../src/client/node/index.ts'
 import { blocksOfTest } from '../support/document-blocks.ts'
 import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
+import { cleanEnvironment, commandLine, startCommand } from '../support/programs/command-line.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { whyNoPostgres } from '../support/distribution.ts'
 import {
@@ -18,10 +21,60 @@ import {
 import { webhookReceiver } from '../support/servers/webhook-receiver.ts'
 
 describe('backup', () => {
-  const copy = promisify(execFile)
+  const run = promisify(execFile)
+  const BIN = join(import.meta.dirname, '../../bin/reprise.mjs')
+  const UNFINISHED = '.reprise-unfinished'
 
-  /** Follows docs/operation.md: copies the data directory of a stopped server with owners and modes. */
-  test('a server goes on from a backup of its data directory in another place', async () => {
+  /** The commands of a server that is stopped, or has a database of its own. */
+  function tools(environment: Record<string, string>) {
+    const command = (...args: string[]) => startCommand(args, { REPRISE_LOG_FORMAT: 'json', ...environment }).ended
+    /** Kills the command at its file number `copies`, or when it renames a file to `named`. */
+    const killed = async (args: string[], { copies = Infinity, named = '' }: { copies?: number; named?: string }) => {
+      const fault = `import { promises as fs } from 'node:fs'
+        import { syncBuiltinESMExports } from 'node:module'
+        const [copyFile, rename] = [fs.copyFile, fs.rename]
+        const die = () => process.kill(process.pid, 'SIGKILL')
+        let left = ${copies}
+        fs.copyFile = (...args) => (left-- > 0 ? copyFile(...args) : die())
+        fs.rename = (from, to) => (${JSON.stringify(named)} && to.endsWith(${JSON.stringify(named)}) ? die() : rename(from, to))
+        syncBuiltinESMExports()`
+      const options = `--import="data:text/javascript,${encodeURIComponent(fault.replaceAll('Infinity', '1e9'))}"`
+      const { child, ended } = startCommand(args, { ...environment, NODE_OPTIONS: options })
+      const { status, stderr } = await ended
+      expect({ status, signal: child.signalCode, stderr }).toMatchObject({ status: null, signal: 'SIGKILL' })
+    }
+    return { command, killed }
+  }
+
+  /** A session that has failed once, with uploaded code and a checkpoint, and waits for its retry. */
+  async function firstAttempt(url: string, token: string, place: string): Promise<string> {
+    const program = 'echo run >> "$REPRISE_CHAIN_DIR/runs"\ntest $(wc -l < "$REPRISE_CHAIN_DIR/runs") = 2\n'
+    await mkdir(place, { recursive: true })
+    await writeFile(join(place, 'count.sh'), program)
+    const options = ['--name', 'kept', '--retries', '1', '--retry-delay', '3000', '--upload', 'count.sh', '--json']
+    const environment = { REPRISE_URL: url, REPRISE_TOKEN: token }
+    const made = await commandLine(environment, place)('create', ...options, '--', 'sh', 'count.sh')
+    expect(made, made.stderr).toMatchObject({ status: 0 })
+    await using client = createClient({ url, token })
+    const { nodes } = await client.sessionPage({ filter: { name: { equals: 'kept' } }, first: 1 })
+    const { sessionId } = nodes[0]!
+    await expect
+      .poll(async () => (await client.session(sessionId)).retryState.phase, { timeout: 120_000 })
+      .toBe('SCHEDULED')
+    return sessionId
+  }
+
+  async function expectToGoOn(url: string, token: string, sessionId: string): Promise<void> {
+    await using client = createClient({ url, token })
+    await client.retryNow(sessionId)
+    expect(await client.waitForChain(sessionId)).toMatchObject({
+      outcome: 'SUCCEEDED',
+      attempts: [{ attempt: 1 }, { attempt: 2 }],
+    })
+  }
+
+  /** Follows docs/operation.md. */
+  test('a server goes on from a backup in another place, however often backup and restore were killed', async () => {
     const root = await temporaryDirectory('backup')
     const [dataDir, backup, restored] = ['data', 'backup', 'restored'].map((name) => join(root, name)) as [
       string,
@@ -32,36 +85,104 @@ describe('backup', () => {
     await copyPreparedCluster(join(dataDir, 'postgres'))
     const first = await startServer({ dataDir, port: 0, onLog: () => {} })
     const token = await readAdminToken(dataDir)
-    let sessionId: string
-    {
-      await using client = createClient({ url: first.url, token })
-      const { session } = await client.createSession({
-        name: 'kept',
-        command: ['sh', '-c', 'test "$REPRISE_ATTEMPT" = 2'],
-        retryPolicy: { maxRetries: 1, retryDelay: 3_000 },
-      })
-      sessionId = session.sessionId
-      await expect
-        .poll(async () => (await client.session(sessionId)).retryState.phase, { timeout: 120_000 })
-        .toBe('SCHEDULED')
-    }
+    const sessionId = await firstAttempt(first.url, token, join(root, 'code'))
+    const [from, into] = [tools({ REPRISE_DATA_DIR: dataDir }), tools({ REPRISE_DATA_DIR: restored })]
+    expect(await from.command('backup', backup)).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('uses the data directory') as string,
+    })
     expect(await first.stop()).toBe(0)
+
+    const incomplete = { status: 78, stderr: expect.stringContaining('is not a complete backup') as string }
+    for (const at of [{ copies: 0 }, { copies: 200 }, { named: 'backup.json' }]) {
+      await from.killed(['backup', backup], at)
+      expect(await into.command('restore', backup)).toMatchObject(incomplete)
+      expect(existsSync(restored)).toBe(false)
+    }
     const [documented] = await blocksOfTest('test/e2e/backup.test.ts')
-    await copy('bash', ['-ec', documented!.text.replace('.reprise', 'data')], { cwd: root })
+    const [taking, restoring] = documented!.text
+      .replaceAll('npx reprise', `"${process.execPath}" "${BIN}"`)
+      .trim()
+      .split('\n')
+    const inRoot = { cwd: root, env: cleanEnvironment({ REPRISE_DATA_DIR: dataDir }) }
+    expect((await run('bash', ['-ec', taking!], inRoot)).stdout).toContain('backup complete')
+    expect((await stat(backup)).mode & 0o77).toBe(0)
+    expect(await from.command('backup', backup)).toMatchObject({
+      status: 78,
+      stderr: expect.stringContaining('is not empty') as string,
+    })
     await rm(dataDir, { recursive: true })
 
-    await copy('cp', ['-a', backup, restored])
+    for (const copies of [0, 200]) {
+      await into.killed(['restore', backup], { copies })
+      expect(await into.command('serve')).toMatchObject({
+        status: 78,
+        stderr: expect.stringContaining('was interrupted, or still runs: run `reprise restore` again') as string,
+      })
+    }
+    expect((await run('bash', ['-ec', restoring!], inRoot)).stdout).toContain('restored the backup')
+    expect(existsSync(join(restored, UNFINISHED))).toBe(false)
+    expect(await into.command('restore', backup)).toMatchObject({ status: 78 })
     const second = await startServer({ dataDir: restored, port: 0, onLog: () => {} })
     expect(await readAdminToken(restored)).toBe(token)
-    await using client = createClient({ url: second.url, token })
-    expect((await client.session(sessionId)).retryState.phase).toBe('SCHEDULED')
-    await client.retryNow(sessionId)
-    expect(await client.waitForChain(sessionId)).toMatchObject({
-      outcome: 'SUCCEEDED',
-      attempts: [{ attempt: 1 }, { attempt: 2 }],
-    })
+    await expectToGoOn(second.url, token, sessionId)
     expect(await second.stop()).toBe(0)
   })
+
+  const missing = whyNoPostgres()
+
+  test.skipIf(missing)(
+    `a backup of a database of your own is taken while its server runs${missing ? `: ${missing}` : ''}`,
+    async () => {
+      const root = await temporaryDirectory('own-database')
+      const [dataDir, backup, restored] = ['data', 'backup', 'restored'].map((name) => join(root, name)) as [
+        string,
+        string,
+        string,
+      ]
+      const [from, to] = [await privatePostgres(join(root, 'from')), await privatePostgres(join(root, 'to'))]
+      const elsewhere = (name: string) => ({
+        REPRISE_CHECKPOINT_DIR: join(root, name, 'checkpoints'),
+        REPRISE_SECRETS_KEY_FILE: join(root, name, 'key'),
+      })
+      await mkdir(join(root, 'a'))
+      await mkdir(join(root, 'b'))
+      await writeFile(join(root, 'a/key'), randomBytes(32).toString('base64'), { mode: 0o600 })
+      const env = { REPRISE_DATABASE_URL: from.url, ...elsewhere('a') }
+      const first = await startServer({ dataDir, port: 0, onLog: () => {}, env })
+      const token = await readAdminToken(dataDir)
+      const sessionId = await firstAttempt(first.url, token, join(root, 'code'))
+      const taking = tools({ REPRISE_DATA_DIR: dataDir, ...env })
+      await taking.killed(['backup', backup], { copies: 2 })
+      const taken = await taking.command('backup', backup)
+      expect(taken, taken.stderr).toMatchObject({ status: 0 })
+      expect(await first.stop()).toBe(0)
+
+      // A file that the dump names and that is gone makes the backup fail.
+      const code = join(root, 'a/checkpoints/code')
+      await rename(code, `${code}-away`)
+      expect(await taking.command('backup', join(root, 'lacking'))).toMatchObject({
+        status: 1,
+        stderr: expect.stringContaining('is missing') as string,
+      })
+      expect(existsSync(join(root, 'lacking/backup.json'))).toBe(false)
+
+      const target = { REPRISE_DATABASE_URL: to.url, ...elsewhere('b') }
+      const restoring = tools({ REPRISE_DATA_DIR: restored, ...target })
+      await restoring.killed(['restore', backup], { copies: 2 })
+      const full = tools({ REPRISE_DATA_DIR: join(root, 'other'), ...target, REPRISE_DATABASE_URL: from.url })
+      expect(await full.command('restore', backup)).toMatchObject({
+        status: 78,
+        stderr: expect.stringContaining('the database has tables') as string,
+      })
+      const back = await restoring.command('restore', backup)
+      expect(back, back.stderr).toMatchObject({ status: 0 })
+      const second = await startServer({ dataDir: restored, port: 0, onLog: () => {}, env: target })
+      await expectToGoOn(second.url, token, sessionId)
+      expect(await second.stop()).toBe(0)
+      await Promise.all([from.stop('immediate'), to.stop('immediate')])
+    },
+  )
 })
 
 describe('restored database', async () => {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -52,6 +52,57 @@ describe('installed', () => {
     const names = await readdir(root)
     expect(names).not.toContain('scripts')
     expect(names).toContain('LICENSE')
+  })
+
+  describe('with a Node that is too old', () => {
+    const old = `data:text/javascript,${encodeURIComponent(
+      `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.0' } })`,
+    )}`
+    const onOldNode = () => run(process.execPath, ['--import', old, program, '--version'])
+    const nodePackage = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
+    const own = join(ROOT, 'node_modules', nodePackage)
+
+    test('the first line is a command to run, for this very installation', async () => {
+      const { code, stdout, stderr } = (await onOldNode().catch((error: unknown) => error)) as Record<string, unknown>
+      const prefix = JSON.stringify(join(root, '../../..'))
+      expect({ code, stdout, stderr }).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: existsSync(own)
+          ? `Node ${process.version} is too old for Reprise. Run: npm install --global --prefix ${prefix} ${nodePackage}@24\n`
+          : expect.stringContaining('https://nodejs.org'),
+      })
+    })
+
+    test.skipIf(!existsSync(own))('it runs with the one that this command installs', async () => {
+      const beside = join(root, '..', nodePackage)
+      await symlink(own, beside)
+      const { stdout } = await onOldNode().finally(() => rm(beside))
+      expect(stdout.trim()).toBe(packageJson.version)
+    })
+  })
+
+  describe('without a build', () => {
+    let checkout: string
+    beforeAll(async () => {
+      checkout = await temporaryDirectory('no-build')
+      for (const name of ['package.json', '.npmrc', 'bin']) {
+        await cp(join(ROOT, name), join(checkout, name), { recursive: true })
+      }
+    })
+
+    test('`npm pack` fails instead of making a package without the program', async () => {
+      const packing = run('npm', ['pack'], { cwd: checkout, shell: process.platform === 'win32' })
+      await expect(packing).rejects.toMatchObject({ stderr: expect.stringContaining('dist') as string })
+      expect((await readdir(checkout, { recursive: true })).filter((name) => name.endsWith('.tgz'))).toEqual([])
+    })
+
+    test('a package that was made nevertheless has one line to say so', async () => {
+      await expect(run(process.execPath, [join(checkout, 'bin/reprise.mjs')])).rejects.toMatchObject({
+        code: 1,
+        stderr: 'This package was packed without a build. Where it was packed, run: npm run build && npm pack\n',
+      })
+    })
   })
 
   test('its web UI is served', async () => {

@@ -11,6 +11,7 @@ import { emptyDatabase, testDatabase } from '../support/database/database.ts'
 import { fixedPort } from '../support/agents/fixed-port.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
+import { spawnProgram } from '../support/programs/spawned-program.ts'
 import { existsSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
@@ -79,6 +80,31 @@ describe('server', () => {
 
     expect(await second.stop()).toBe(0)
     expect(await findLeftovers(dataDir)).toEqual([])
+  })
+
+  test.skipIf(!PSEUDO_TERMINAL)('prints the admin token on a terminal, and nowhere else', async () => {
+    const database = await testDatabase()
+    const environment = { REPRISE_DATABASE_URL: database.connectionString, REPRISE_PORT: '0', REPRISE_ROLES: 'api' }
+    const options = { columns: 80, environment: { ...environment, REPRISE_DATA_DIR: dataDir } }
+    const { seen, ended, press } = startInTerminal(['serve'], options)
+    await vi.waitFor(() => expect(seen.text).toContain('reprise ready'), WITHIN)
+    const token = await readAdminToken(dataDir)
+    expect(seen.text).toContain(`admin token, shown once: ${token}`)
+    press(CTRL_C)
+    expect((await ended).status).toBe(0)
+
+    const lines: string[] = []
+    const again = await spawnProgram({
+      args: [MAIN, 'serve', '--new-admin-token'],
+      environment: { ...environment, REPRISE_DATA_DIR: dataDir },
+      ready: /^reprise ready (http:\S+)$/,
+    })
+    lines.push(...again.log)
+    expect(await readAdminToken(dataDir)).not.toBe(token)
+    expect(lines.filter((line) => line.startsWith('admin token kept in'))).toHaveLength(1)
+    expect(lines.join('\n')).not.toContain('rpr_')
+    await again.stop()
+    await database.close()
   })
 
   test('uses the database that it is given, and stops cleanly at Ctrl-C', async () => {

@@ -40,7 +40,8 @@ describe('the directions of imports', () => {
   const ALLOWED_IN_PROGRAM: Record<string, readonly string[]> = {
     'bundle.ts': [],
     'serve.ts': ['runtime.ts', 'command.ts', 'config.ts'],
-    'command-definitions.ts': ['run-agent.ts', 'serve.ts'],
+    'backup.ts': ['agent-options.ts', 'command.ts', 'config.ts', 'runtime-parts.ts'],
+    'command-definitions.ts': ['backup.ts', 'run-agent.ts', 'serve.ts'],
     'agent-options.ts': ['config.ts'],
     'run-agent.ts': ['agent-options.ts', 'command.ts', 'config.ts'],
     'command.ts': ['config.ts'],

@@ -159,9 +159,6 @@ describe('entries of the client', () => {
       'graphql',
       'graphql-ws/client',
       'graphql/language/printer.js',
-      'undici/lib/api/api-request.js',
-      'undici/lib/core/errors.js',
-      'undici/lib/dispatcher/agent.js',
       'uuid',
       'ws',
     ])

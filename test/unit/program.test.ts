@@ -12,7 +12,9 @@ import {
   unsafeInPackage,
   unsafePath,
 } from '../../src/machine/system-programs.ts'
-import { CONFIGURATION, ConfigurationError, loadConfig } from '../../src/program/config.ts'
+import { CLIENT_VARIABLES } from '../../src/client/node/environment.ts'
+import { KERNEL_VARIABLES } from '../../src/domain/session/kernel-environment.ts'
+import { CONFIGURATION, ConfigurationError, loadConfig, warnOfUnknownVariables } from '../../src/program/config.ts'
 import { createSecretBox, SECRET_KEY_BYTES, SecretKeyError } from '../../src/services/access/secrets.ts'
 import { checkProperty } from '../support/seeds.ts'
 
@@ -71,9 +73,23 @@ describe('configuration', () => {
     for (const name of Object.keys(environment)) expect(attempt).toThrow(`\n  ${name}: `)
   })
 
-  test('variables that nothing reads are named', () => {
-    const environment = { REPRISE_UNHEARD: '1', OTHER: '2' }
-    expect(loadConfig(environment).warnings).toEqual(['REPRISE_UNHEARD is set, but nothing reads it'])
+  test.each([
+    ['REPRISE_AGENT_SLOTS', 'did you mean REPRISE_SLOTS?'],
+    ['REPRISE_MAX_UPLOAD_BYTES', 'did you mean REPRISE_UPLOAD_BYTES_MAX?'],
+    ['REPRISE_DATABASE', 'did you mean REPRISE_DATABASE_URL?'],
+    ['REPRISE_SERVER', 'did you mean REPRISE_SERVER_URL?'],
+    ['REPRISE_UNHEARD', 'docs/configuration.md has all names'],
+  ])('%s is set: nothing reads it, and the warning has the nearest name', (name, advice) => {
+    const environment = { [name]: '1', OTHER: '2' }
+    const warnings = [`${name} is set, but nothing reads it: ${advice}`]
+    expect(loadConfig(environment).warnings).toEqual(warnings)
+    expect(warnOfUnknownVariables(environment)).toEqual(warnings)
+  })
+
+  test('variables of clients and of kernels cause no warning', () => {
+    const names = [...CLIENT_VARIABLES.map(({ name }) => name), ...Object.keys(KERNEL_VARIABLES)]
+    expect(names.length).toBeGreaterThan(20)
+    expect(warnOfUnknownVariables(Object.fromEntries(names.map((name) => [name, '1'])))).toEqual([])
   })
 
   test.each([

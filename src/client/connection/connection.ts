@@ -38,7 +38,8 @@ export interface ConnectionSettings {
   retry: RetryConfig
   timeouts: Timeouts
   transport: Transport
-  webSocket: WebSocketClass
+  /** Called for the first subscription. */
+  webSocket: () => WebSocketClass | Promise<WebSocketClass>
   onProgress: OnProgress | undefined
 }
 

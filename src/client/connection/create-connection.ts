@@ -47,7 +47,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     retry: resolveRetry(options.retry),
     timeouts,
     transport: createFetchTransport({ fetch: options.fetch ?? fetch, timeouts }),
-    webSocket: options.webSocket ?? globalThis.WebSocket,
+    webSocket: () => options.webSocket ?? globalThis.WebSocket,
     onProgress: options.onProgress,
   })
 }

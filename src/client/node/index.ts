@@ -2,12 +2,12 @@ import process from 'node:process'
 import { type Client, type ClientOptions, createClientOn } from '../client.ts'
 import { createConnectionOn } from '../connection/connection.ts'
 import { resolveRetry, resolveTimeouts } from '../settings.ts'
+import type { WebSocketClass } from '../streams/event-socket.ts'
 import { createFetchTransport } from '../transport/fetch-transport.ts'
-import { createUndiciTransport } from '../transport/undici-transport.ts'
+import { createNodeTransport } from '../transport/node-transport.ts'
 import { readEnvironment } from './environment.ts'
 import { findServer } from './find-server.ts'
 import { profilesPath, readProfiles } from './profiles.ts'
-import { WebSocket } from 'ws'
 
 export * from '../exports.ts'
 export { CLIENT_VARIABLES, readEnvironment } from './environment.ts'
@@ -37,22 +37,23 @@ export function createClient(options: NodeClientOptions = {}): Client {
     token,
     retry: resolveRetry(options.retry, environment),
     timeouts,
-    transport: options.fetch
-      ? createFetchTransport({ fetch: options.fetch, timeouts })
-      : createUndiciTransport(timeouts),
-    webSocket: options.webSocket ?? NodeWebSocket,
+    transport: options.fetch ? createFetchTransport({ fetch: options.fetch, timeouts }) : createNodeTransport(timeouts),
+    webSocket: () => options.webSocket ?? loadWebSocket(),
     onProgress: options.onProgress,
   })
   return createClientOn(connection)
 }
 
 /**
- * A WebSocket that ignores errors after it was abandoned: a connection that is abandoned while it is being made emits
- * an error, and it no longer has a listener.
+ * Loads a WebSocket that ignores errors after it was abandoned: a connection that is abandoned while it is being made
+ * emits an error, and it no longer has a listener. Most commands need none.
  */
-class NodeWebSocket extends WebSocket {
-  constructor(url: string, protocols?: string | string[]) {
-    super(url, protocols)
-    this.on('error', () => {})
+async function loadWebSocket(): Promise<WebSocketClass> {
+  const { WebSocket } = await import('ws')
+  return class extends WebSocket {
+    constructor(url: string, protocols?: string | string[]) {
+      super(url, protocols)
+      this.on('error', () => {})
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { type Client, createClient, type ExecutionResult, type Sink } from 'graphql-ws/client'
+import { type Client, type ClientOptions, createClient, type ExecutionResult, type Sink } from 'graphql-ws/client'
 import type { Endpoint, Endpoints } from '../transport/endpoints.ts'
 import type { Credentials } from '../transport/transport.ts'
 import type { Timeouts } from '../settings.ts'
@@ -21,7 +21,7 @@ const PING_INTERVAL_MS = 10_000
 const BLAMELESS = (code: number) => code === 1000 || (code >= 4400 && code < 4499)
 
 export function createEventSocket(options: {
-  webSocket: WebSocketClass
+  webSocket: () => WebSocketClass | Promise<WebSocketClass>
   endpoints: Endpoints
   timeouts: Timeouts
   credentials: Credentials
@@ -36,7 +36,7 @@ export function createEventSocket(options: {
 
   function expectWithin(ms: number): void {
     clearTimeout(deadline)
-    if (ms > 0) deadline = setTimeout(() => client.terminate(), ms)
+    if (ms > 0) deadline = setTimeout(() => client?.terminate(), ms)
   }
 
   function blame(): void {
@@ -44,14 +44,22 @@ export function createEventSocket(options: {
     current = undefined
   }
 
-  const client: Client = createClient({
+  let client: Client | undefined
+  let making: Promise<Client> | undefined
+
+  const make = async (): Promise<Client> => {
+    const webSocketImpl = await options.webSocket()
+    client = createClient({ ...settings, webSocketImpl })
+    return client
+  }
+
+  const settings: Omit<ClientOptions, 'webSocketImpl'> = {
     url: () => {
       current = endpoints.choose()!
       expectWithin((connectSeconds ?? 0) * 1000)
       return subscriptionUrl(current.url)
     },
     connectionParams: () => credentials.parameters(),
-    webSocketImpl: options.webSocket,
     retryAttempts: 0,
     keepAlive: PING_INTERVAL_MS,
     on: {
@@ -70,27 +78,32 @@ export function createEventSocket(options: {
         if (!BLAMELESS((event as { code: number }).code)) blame()
       },
     },
-  })
+  }
 
   return {
     subscribe(operation, sink) {
       let ended = false
+      let unsubscribe: (() => void) | undefined
       open++
-      const unsubscribe = client.subscribe(operation, sink)
+      const begin = (made: Client) => {
+        if (!ended) unsubscribe = made.subscribe(operation, sink)
+      }
+      if (client) begin(client)
+      else (making ??= make()).then(begin).catch((error: unknown) => sink.error(error))
       return () => {
         if (ended) return
         ended = true
         open--
-        unsubscribe()
+        unsubscribe?.()
         // The connection is no longer needed.
-        if (open === 0 && !connected) client.terminate()
+        if (open === 0 && !connected) client?.terminate()
       }
     },
     close() {
       clearTimeout(deadline)
       // `dispose` rejects if the connection is terminated while it is being made.
-      Promise.resolve(client.dispose()).catch(() => {})
-      if (!connected) client.terminate()
+      Promise.resolve(client?.dispose()).catch(() => {})
+      if (!connected) client?.terminate()
     },
   }
 }

@@ -54,6 +54,22 @@ export const CAUSE_OF_FAILURE = {
   'chain-directory-full': 'QUOTA_EXCEEDED',
 } as const satisfies Record<string, FailureCause>
 
+/**
+ * Failures of a pull that the agent has already repeated if that could help: another try on the same agent would only
+ * repeat all of it.
+ */
+const PULL_FAILURES: readonly FailureName[] = [
+  'image-not-found',
+  'image-unauthorised',
+  'image-unreachable',
+  'image-invalid',
+  'image-disk-full',
+]
+
+export function isPullFailure({ name }: Pick<FailureError, 'name'>): boolean {
+  return PULL_FAILURES.includes(name)
+}
+
 export const RETRY_PHASES = [
   'NONE',
   'UNDECIDED',

@@ -16,10 +16,17 @@ import {
  */
 export type Outcome =
   | { kind: 'success' }
-  /** `giveUpNow` means that another try cannot succeed, so none is made even if the group allows more. */
-  | { kind: 'failure'; error: FailureError; giveUpNow?: boolean }
+  | ({ kind: 'failure' } & FailedStep)
   /** `pauseMs` is the time before which the session need not be claimed again. */
   | { kind: 'skipped'; reason: string; pauseMs?: number }
+
+export interface FailedStep {
+  error: FailureError
+  /** Another try on the same agent cannot succeed, so none is made even if the group allows more. */
+  giveUpNow?: boolean
+  /** No other agent is left: the session ends if it gives up. */
+  nowhereElse?: boolean
+}
 
 /** The facts about the session that the coordinator judges by. */
 export interface Judged {
@@ -79,13 +86,13 @@ export function judge(
   if (outcome?.kind === 'failure') {
     const tries = session.tries + 1
     if (outcome.giveUpNow || tries >= session.triesMax) {
-      return leave(handler, session, 'GIVE_UP', outcome.error)
+      return leave(handler, session, 'GIVE_UP', outcome)
     }
     return needRetry(handler, session, tries, outcome.error)
   }
   if (session.queuedTooLong) return end(session, 'EXPIRED', queueTimeout(session.queuedTooLong))
-  if (session.waitedTooLong != null) return leave(handler, session, 'EXPIRED', waitedTooLong(session))
-  if (session.expired) return leave(handler, session, 'EXPIRED', timeoutOf(session.status))
+  if (session.waitedTooLong != null) return leave(handler, session, 'EXPIRED', { error: waitedTooLong(session) })
+  if (session.expired) return leave(handler, session, 'EXPIRED', { error: timeoutOf(session.status) })
   if (outcome?.kind === 'skipped') return skipped(session, outcome)
   return undefined
 }
@@ -156,7 +163,7 @@ function leave(
   handler: LifecycleDeclaration,
   session: Judged,
   outcome: 'GIVE_UP' | 'EXPIRED',
-  cause: FailureError,
+  { error: cause, nowhereElse = false }: FailedStep,
 ): Judgement {
   const move = outcome === 'GIVE_UP' ? handler.giveUp : handler.expired
   const to = move.session ?? session.status
@@ -168,7 +175,7 @@ function leave(
   const failedAgents = cause.agentId === undefined ? silentAgents(handler, session) : [cause.agentId]
   const error = failedAgents.length === 1 ? { ...cause, agentId: failedAgents[0]! } : cause
   const ranAlready = session.kernels.some(({ status }) => status === 'RUNNING' || isTerminal(status))
-  if (ranAlready || session.reschedules >= session.reschedulesMax) {
+  if (ranAlready || nowhereElse || session.reschedules >= session.reschedulesMax) {
     return { ...end(session, outcome, error), failedAgents }
   }
   return {

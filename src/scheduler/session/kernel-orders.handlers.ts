@@ -1,7 +1,12 @@
-import type { FailureError } from '../../domain/session/failure.ts'
+import { type FailureError, isPullFailure } from '../../domain/session/failure.ts'
 import { isTerminal, LIFECYCLE_HANDLERS, type LifecycleDeclaration } from '../../domain/session/lifecycle.ts'
 import type { Wake, WakeTopic } from '../../domain/wake.ts'
-import { type ClaimedKernel, type ClaimedSession, claimSessions } from '../../store/sql/session/claim-sessions.sql.ts'
+import {
+  type ClaimedKernel,
+  type ClaimedSession,
+  claimSessions,
+  withoutOtherAgent,
+} from '../../store/sql/session/claim-sessions.sql.ts'
 import type { HandlerResult, LifecycleHandler } from '../lifecycle.ts'
 import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
 import type { Database } from '../../store/database.ts'
@@ -62,7 +67,7 @@ function advanceKernels(
     wakes,
     agentsOf: (session) => session.kernels.flatMap(({ agentId }) => agentId ?? []),
     claim: (tx, bounds) => claimSessions(tx, { ...declaration, judgesFailures: true }, bounds),
-    async execute(_tx, sessions) {
+    async execute(tx, sessions) {
       const result: HandlerResult = { successes: [], failures: [], skipped: [] }
       for (const session of sessions) {
         const failed = session.kernels.find(failedBeforeItRan)
@@ -70,6 +75,9 @@ function advanceKernels(
         else if (session.kernels.some(({ status }) => declaration.kernelIn.includes(status)))
           result.successes.push(session.id)
       }
+      const pulls = result.failures.filter(({ error }) => isPullFailure(error))
+      const last = await withoutOtherAgent(tx, pulls)
+      for (const failure of pulls) failure.nowhereElse = last.has(failure.id)
       return result
     },
   }
@@ -77,7 +85,7 @@ function advanceKernels(
 
 /** Returns whether another try on this agent would fail, too. */
 function isHopeless({ agentLost, error }: ClaimedKernel): boolean {
-  return agentLost || error?.name === 'environment-too-large'
+  return agentLost || (error !== null && (error.name === 'environment-too-large' || isPullFailure(error)))
 }
 
 function failedBeforeItRan(kernel: ClaimedKernel): boolean {

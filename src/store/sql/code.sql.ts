@@ -16,6 +16,23 @@ export interface CodeRow {
   lastUsedAt: Date
 }
 
+/** The files beside the database that rows refer to. */
+export interface StoredFiles {
+  code: CodeKey[]
+  checkpoints: { chainId: string; sha256: string }[]
+}
+
+const STORED_CODE_SQL = `SELECT project_id AS "projectId", sha256 FROM code_archives`
+const STORED_CHECKPOINTS_SQL = `
+SELECT chain_id AS "chainId", relay_sha256 AS sha256 FROM checkpoints WHERE relay_sha256 IS NOT NULL`
+
+/** Reads all of them, for a backup. */
+export async function readStoredFiles(db: Pick<Queryable, 'query'>): Promise<StoredFiles> {
+  const code = (await db.query<CodeKey>(STORED_CODE_SQL)).rows
+  const checkpoints = (await db.query<StoredFiles['checkpoints'][number]>(STORED_CHECKPOINTS_SQL)).rows
+  return { code, checkpoints }
+}
+
 const COLUMNS = `sha256, bytes::float8 AS bytes, files, created_by AS "createdBy", created_at AS "createdAt",
   last_used_at AS "lastUsedAt"`
 

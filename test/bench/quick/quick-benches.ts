@@ -44,4 +44,10 @@ export const QUICK_BENCHES: readonly Bench[] = [
     limitSeconds: 600,
     load: async () => (await import('./quick-burst.ts')).quickBurst,
   },
+  {
+    name: 'command',
+    size: 10,
+    limitSeconds: 600,
+    load: async () => (await import('./quick-command.ts')).quickCommand,
+  },
 ]

@@ -122,3 +122,29 @@ test('a resubmission offers to bring back sessions that were cancelled because o
   expect(both).toMatchObject({ status: 0, stdout: expect.stringMatching(/report  attempt 2\n2 chains resubmitted\n$/) })
   expect(both.stderr).toBe('')
 })
+
+test('a variable that nothing reads causes a warning with the nearest name, but not in completions', async () => {
+  const set = { XDG_CONFIG_HOME: directory, REPRISE_AGENT_SLOTS: 'cpu=4', REPRISE_PROT: '1', REPRISE_PORT: 'none' }
+  const { status, stdout, stderr } = await commandLine(set)('profiles', 'list', '--json')
+  expect({ status, stdout: JSON.parse(stdout) as unknown }).toEqual({ status: 0, stdout: [] })
+  expect(stderr.split('\n')).toEqual([
+    'warning: REPRISE_AGENT_SLOTS is set, but nothing reads it: did you mean REPRISE_SLOTS?',
+    'warning: REPRISE_PROT is set, but nothing reads it: did you mean REPRISE_PORT?',
+    '',
+  ])
+  expect(await commandLine(set)('complete', '--', 'profile', '')).toMatchObject({ status: 0, stderr: '' })
+})
+
+test('a command loads only modules that it needs', async () => {
+  const report = `process.on('exit', () => console.error(JSON.stringify(process.moduleLoadList)))`
+  const listing = commandLine({
+    ...environment,
+    NODE_OPTIONS: `--import="data:text/javascript,${encodeURIComponent(report)}"`,
+  })
+  const { status, stderr } = await listing('list', '--json')
+  const loaded = JSON.parse(stderr) as string[]
+  expect(status).toBe(0)
+  expect(loaded).toContain('NativeModule http')
+  const unused = ['https', 'http2', 'tls', 'zlib', 'sqlite', 'internal/deps/undici/undici']
+  expect(loaded.filter((name) => unused.some((each) => name === `NativeModule ${each}`))).toEqual([])
+})

@@ -6,6 +6,7 @@ import { terminateSession } from '../../../src/services/session/terminate-sessio
 import { updateResourceGroup } from '../../../src/services/resource-group.ts'
 import { driveAll, endAll, sessionIn } from '../../support/sessions/drive-session.ts'
 import { advanceClock } from '../../support/sessions/advance-clock.ts'
+import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import {
   decisionRow,
@@ -22,8 +23,8 @@ const given = useScheduling()
 const NO_IMAGE: FailureError = { name: 'image-pull-failed', message: 'no such image' }
 
 /** The agent cannot prepare it, as often as it is told to. */
-async function failPreparing(id: string, times: number): Promise<void> {
-  const { server, agent, db } = given
+async function failPreparing(id: string, times: number, error = NO_IMAGE, agent = given.agent): Promise<void> {
+  const { server, db } = given
   for (let time = 0; time < times; time++) {
     await advanceClock(db, 60)
     await server.run('schedule-sessions', 'prepare-sessions')
@@ -32,7 +33,7 @@ async function failPreparing(id: string, times: number): Promise<void> {
     agent.kernels.clear()
     for (const order of (await agent.sync()).orders) {
       agent.obey({ orders: [order], forget: [] })
-      agent.observe(kernel!.id, { status: 'FAILED', error: NO_IMAGE })
+      agent.observe(kernel!.id, { status: 'FAILED', error })
     }
     await agent.sync()
     await server.run('prepare-sessions')
@@ -103,6 +104,38 @@ describe('tries', () => {
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED', cause: 'IMAGE_PULL_FAILURE' })
     expect(await misbookedSlots(db)).toEqual([])
   })
+
+  describe.each(['image-unreachable', 'image-not-found', 'image-unauthorised', 'image-invalid', 'image-disk-full'])(
+    'after %s, which the agent itself has tried again,',
+    (name) => {
+      const error: FailureError = { name, message: 'its registry is unreachable' }
+
+      it('is not tried again, and without another agent the session fails', async () => {
+        const { server, db, agent } = given
+        const id = await server.create({ retryPolicy: { maxRetries: 2 } })
+        await failPreparing(id, 1, error)
+        expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: name })
+        await server.run('terminate-sessions')
+        await agent.comply()
+        await server.run('promote-to-terminated', 'decide-retries')
+        expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED', cause: 'IMAGE_PULL_FAILURE' })
+      })
+
+      it('goes back for another agent, and fails if it comes to the same agent again', async () => {
+        const { server, db, agent } = given
+        const other = fakeAgent(server.gateway, { slots: { cpu: '64' } })
+        const id = await server.create({ allowAgents: [agent.id] })
+        await other.register()
+        await server.run('watch-agents')
+        await failPreparing(id, 1, error)
+        const first = await sessionRow(db, id)
+        expect(first).toMatchObject({ status: 'PENDING', reschedules: 1, avoidAgents: [agent.id] })
+        // No other agent than the first may have it, so it comes back.
+        await failPreparing(id, 1, error)
+        expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: name })
+      })
+    },
+  )
 
   it('equal failures in a row are one line that counts up', async () => {
     const { server, agent, db } = given

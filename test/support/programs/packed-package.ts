@@ -16,7 +16,7 @@ const run = promisify(execFile)
  */
 export async function installPacked(directory: string): Promise<string> {
   await alone(async () => {
-    // Package scripts are disabled here, including `prepack`.
+    // Package scripts are disabled here (.npmrc), including `prepack`.
     await run('npm', ['run', 'build'], { cwd: ROOT, shell: process.platform === 'win32' })
     await run('npm', ['pack', '--pack-destination', directory], { cwd: ROOT, shell: process.platform === 'win32' })
   })

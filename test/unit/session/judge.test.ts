@@ -51,6 +51,12 @@ describe('judging a session', () => {
       expect(judgeOf('prepare-sessions', {}, { ...FAILURE, giveUpNow: true })).toMatchObject({ outcome: 'GIVE_UP' })
     })
 
+    it('ends instead of going back where no other agent is left', () => {
+      const last = { ...FAILURE, giveUpNow: true, nowhereElse: true }
+      expect(judgeOf('prepare-sessions', {}, last)).toMatchObject({ to: 'TERMINATING', result: 'FAILURE' })
+      expect(judgeOf('prepare-sessions', {}, { ...last, giveUpNow: false })).toMatchObject({ outcome: 'NEED_RETRY' })
+    })
+
     it('goes back to PENDING a bounded number of times, then ends with the last error', () => {
       expect(judgeOf('start-sessions', { tries: 4, reschedules: 2 }, FAILURE)).toMatchObject({ rescheduled: true })
       expect(judgeOf('start-sessions', { tries: 4, reschedules: 3 }, FAILURE)).toMatchObject({

@@ -113,3 +113,25 @@ export async function claimSessions(
   const values = [handler.sessionIn, handler.kernelIn, handler.judgesFailures, limit, fenceMarginMs]
   return (await tx.query<ClaimedSession>(SQL, values)).rows
 }
+
+/**
+ * The agent of the failure has failed the session before, or no other agent of its resource group takes work that has
+ * not. Reads the table of agents once for each failure, of which there are few.
+ */
+const WITHOUT_OTHER_AGENT = `
+SELECT s.id
+FROM unnest($1::uuid[], $2::uuid[]) AS failed (session_id, agent_id) JOIN sessions s ON s.id = failed.session_id
+WHERE failed.agent_id = ANY(s.avoid_agents) OR NOT EXISTS (
+  SELECT FROM agents a
+  WHERE a.resource_group = s.resource_group AND a.status = 'ALIVE' AND a.refuses IS NULL
+    AND a.id <> ALL(s.avoid_agents) AND a.id IS DISTINCT FROM failed.agent_id)`
+
+/** Returns the ids of those sessions that no agent is left for after these failures. */
+export async function withoutOtherAgent(
+  tx: Queryable,
+  failures: readonly { id: string; error: Pick<FailureError, 'agentId'> }[],
+): Promise<Set<string>> {
+  if (failures.length === 0) return new Set()
+  const values = [failures.map(({ id }) => id), failures.map(({ error }) => error.agentId ?? null)]
+  return new Set((await tx.query<{ id: string }>(WITHOUT_OTHER_AGENT, values)).rows.map(({ id }) => id))
+}
