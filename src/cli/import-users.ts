@@ -117,7 +117,7 @@ function tokenOf(value: unknown, members: ImportedUser['members']): ImportedUser
     name: textOf('name', name),
     project: where,
     role: role === undefined ? member!.role : roleOf(role),
-    expiresAt: expires === undefined ? undefined : future(String(expires)),
+    expiresAt: expires === undefined ? undefined : future(textOf('expires', expires)),
   }
 }
 

@@ -16,7 +16,7 @@ import {
 } from 'node:fs/promises'
 import { join } from 'node:path'
 
-const { O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY } = constants
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants
 const IS_LINUX = process.platform === 'linux'
 
 /**
@@ -30,7 +30,7 @@ const IS_LINUX = process.platform === 'linux'
 export async function copyTree(from: string, to: string, leftOut: readonly string[] = []): Promise<void> {
   if (process.platform === 'win32') {
     const isKept = (path: string) => !leftOut.some((name) => path === join(from, name))
-    return await cp(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true, filter: isKept })
+    return cp(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true, filter: isKept })
   }
   const source = await open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   try {

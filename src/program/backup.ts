@@ -196,7 +196,7 @@ async function dump(config: Config, log: Logger, to: string): Promise<StoredFile
       `--snapshot=${rows[0]!.id}`,
       `--file=${join(to, DUMP)}`,
     ])
-    return await readStoredFiles(client)
+    return readStoredFiles(client)
   })
 }
 

@@ -57,7 +57,7 @@ export function answerErrors(app: RestApp, { log, refusals }: { log: Logger; ref
  * Renames the arguments of the services to the parameters of a list: the fields of a filter are parameters, and the
  * cursor after which a page begins is `cursor`.
  */
-function underParameters(error: Error, request: HonoRequest): Error {
+function underParameters(error: Error, request: Pick<HonoRequest, 'method' | 'query'>): Error {
   if (request.method !== 'GET' || !(error instanceof RepriseError) || error.issues.length === 0) return error
   const hasCursor = request.query('cursor') !== undefined
   const rename = (text: string) =>

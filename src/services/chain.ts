@@ -105,7 +105,7 @@ const KEY_TYPES: Record<ChainOrder, OrderColumn['type']> = {
 }
 
 export type { ChainConditions }
-export type { ChainKey, ChainOrder, ChainPlace, ListedChain }
+export type { ChainOrder, ChainPlace, ListedChain }
 export type { AttemptWindow, ChainRow, ChainTotalRow, RecordedAttempts }
 
 type Reader = Pick<ServiceContext, 'db' | 'viewer'>

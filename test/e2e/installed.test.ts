@@ -77,8 +77,12 @@ describe('installed', () => {
     test.skipIf(!existsSync(own))('it runs with the one that this command installs', async () => {
       const beside = join(root, '..', nodePackage)
       await symlink(own, beside)
-      const { stdout } = await onOldNode().finally(() => rm(beside))
-      expect(stdout.trim()).toBe(packageJson.version)
+      try {
+        const { stdout } = await onOldNode()
+        expect(stdout.trim()).toBe(packageJson.version)
+      } finally {
+        await rm(beside)
+      }
     })
   })
 

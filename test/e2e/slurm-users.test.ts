@@ -280,16 +280,19 @@ describe('slurm failures', () => {
       expect(memory).toEqual([String(64 * 2 ** 20), String(128 * 2 ** 20)])
     })
 
-    const survives = 'a pipeline that loses a process to the memory limit has failed, though it exits with 0'
-    test.skipIf(!canLimitMemory())(survives, { timeout: 400_000 }, async () => {
-      const { session } = await client.createSession({
-        name: 'pipeline',
-        command: ['sh', '-c', 'head -c 90000000 /dev/zero | tail -c 90000000 | wc -c'],
-        resourceSlots: [{ slot: 'mem', amount: '64m' }],
-      })
-      expect(await ended(session.sessionId)).toMatchObject([
-        { status: 'ERROR', exitCode: 0, failureCause: 'OOM_KILLED', failureReason: 'oom-killed' },
-      ])
-    })
+    test.skipIf(!canLimitMemory())(
+      'a pipeline that loses a process to the memory limit has failed, though it exits with 0',
+      { timeout: 400_000 },
+      async () => {
+        const { session } = await client.createSession({
+          name: 'pipeline',
+          command: ['sh', '-c', 'head -c 90000000 /dev/zero | tail -c 90000000 | wc -c'],
+          resourceSlots: [{ slot: 'mem', amount: '64m' }],
+        })
+        expect(await ended(session.sessionId)).toMatchObject([
+          { status: 'ERROR', exitCode: 0, failureCause: 'OOM_KILLED', failureReason: 'oom-killed' },
+        ])
+      },
+    )
   })
 })

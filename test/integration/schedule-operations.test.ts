@@ -103,7 +103,7 @@ describe('schedules over GraphQL', () => {
     const answers = await Promise.all([0, 1, 2].map(() => server.query(KEYED, input)))
     const created = answers.map(({ data }) => data.createSchedule)
     expect(new Set(created.map(({ schedule }) => schedule.scheduleId)).size).toBe(1)
-    expect(created.map((each) => each.created).toSorted()).toEqual([false, false, true])
+    expect(created.filter((each) => each.created)).toHaveLength(1)
     const [{ schedule }] = created
     const RENAME = `mutation ($input: UpdateScheduleInput!) { updateSchedule(input: $input) { __typename } }`
     await server.query(RENAME, { input: { scheduleId: schedule.scheduleId, name: 'renamed', cron: '@daily' } })

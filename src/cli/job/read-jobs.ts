@@ -119,7 +119,11 @@ function jobOf(value: unknown, place: string): Job {
         throw new Error(`there is no field ${name}, but ${Object.keys(SESSION_INPUT_FIELDS).join(', ')} and array`)
       fields[name] = parse(content)
     }
-    return { place, fields, array: array === undefined ? undefined : jobArray(String(array)) }
+    return {
+      place,
+      fields,
+      array: array === undefined ? undefined : jobArray(typeof array === 'string' ? array : JSON.stringify(array)),
+    }
   } catch (error) {
     throw new UsageError(`${place}: ${messageOf(error)}`)
   }

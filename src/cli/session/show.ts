@@ -75,7 +75,7 @@ export function infoCommand(): Command {
 }
 
 function describe(session: Session, terminal: Terminal): string {
-  const { retryState, resourceSlots, labels, environ, secretEnviron } = session
+  const { resourceSlots, labels, environ, secretEnviron } = session
   const status = statusWord(session)
   const style = statusStyle(status)
   const list = (entries: readonly string[]) => entries.join(', ')

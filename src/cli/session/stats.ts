@@ -176,11 +176,11 @@ async function showFailures({ client, out, signal }: ClientContext, options: Fai
   const groups = await Promise.all(kinds.map((each) => client.failureGroups({ ...query, by: each }, { signal })))
   const failed = byCause.reduce((sum, each) => sum + (cause?.includes(each.cause) === false ? 0 : each.failed), 0)
   if (out.json) {
-    const named = kinds.map((kind, at) => {
+    const named = kinds.map((kind, at): [string, unknown] => {
       const rows = groups[at]!.map((group) => ({ ...group, ...retriedOf(statistics, group) }))
       return [GROUPINGS[kind].field, kind === 'CAUSE' ? rows : groups[at]!]
     })
-    return out.show({ from, to, ended: total.ended, failed, groups: Object.fromEntries(named) }, () => '')
+    return out.show({ from, to, ended: total.ended, failed, groups: Object.fromEntries<unknown>(named) }, () => '')
   }
   const share = total.ended === 0 ? '' : `, ${Math.round((failed / total.ended) * 100)} %`
   out.print(`${failed} of ${total.ended} attempts that ended since ${instant(from)} failed${share}`)

@@ -319,7 +319,7 @@ describe('a person', () => {
     const { orders: preparations } = await agent.sync()
     const graces = (orders: readonly object[]) =>
       orders.map((order) => ('spec' in order ? (order.spec as { stopGraceMs: number }).stopGraceMs : undefined))
-    expect(graces(preparations).toSorted()).toEqual([10_000, 300_500])
+    expect(new Set(graces(preparations))).toEqual(new Set([10_000, 300_500]))
     await agent.comply()
     await server.run('promote-to-prepared', 'start-sessions')
     await agent.comply()
@@ -327,11 +327,11 @@ describe('a person', () => {
     for (const sessionId of [id, other]) await terminateSession(context, { sessionId })
     await server.run('terminate-sessions')
     const { orders } = await agent.sync()
-    expect(orders.map((order) => 'graceMs' in order && order.graceMs).toSorted()).toEqual([10_000, 300_500])
+    expect(new Set(orders.map((order) => 'graceMs' in order && order.graceMs))).toEqual(new Set([10_000, 300_500]))
     // The group's limit, which was lowered meanwhile, applies to the next order.
     await updateResourceGroup(context, { name: 'default', stopGraceMax: 100 })
     const { orders: shorter } = await agent.sync()
-    expect(shorter.map((order) => 'graceMs' in order && order.graceMs).toSorted()).toEqual([10_000, 100_000])
+    expect(new Set(shorter.map((order) => 'graceMs' in order && order.graceMs))).toEqual(new Set([10_000, 100_000]))
     // 20 s for the group's own 10 s, and as much more for each second of grace beyond these.
     await advanceClock(db, 30)
     await server.run('terminate-sessions')
