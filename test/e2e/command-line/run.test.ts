@@ -79,7 +79,7 @@ describe('run', () => {
     const work = ['--', 'sh', '-c', 'test {i} -ne 2']
     const { status, stdout, stderr } = await reprise('run', '--array', '1..3', '-n', 'part-{i}', ...retries, ...work)
     expect({ status, ids: stdout.match(/^[0-9a-f-]{36}$/gm)?.length }).toEqual({ status: 1, ids: 3 })
-    expect(stderr).toMatch(/^3 sessions created\npart-2 \S{36}: failed after 2 attempts: .*\n2 succeeded, 1 did not\n$/)
+    expect(stderr).toMatch(/^3 sessions created\npart-2 \S{36}: failed after 2 attempts: .*\n2 succeeded, 1 failed\n$/)
     const keyed = ['run', '--array', '1..3', '--creation-id', 'kept', '-n', 'kept-{i}', '--', 'true']
     expect(await reprise(...keyed)).toMatchObject({ status: 0, stderr: '3 sessions created\n3 succeeded\n' })
     const lines = [1, 2, 3].map((n) => `--array\\[${n}\\] kept-${n} \\S{36}: already existed, succeeded\n`)
