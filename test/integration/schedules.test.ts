@@ -213,7 +213,7 @@ describe('overlap', () => {
     await makeDue(database.db, id, 8)
     await server.runSchedules()
     const states = (await chainsOf(database.db, id)).map(({ state }) => state)
-    expect(states).toEqual(['FAILED', 'LIVE'])
+    expect(states).toEqual(['CANCELLED', 'LIVE'])
   })
 })
 

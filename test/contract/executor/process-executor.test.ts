@@ -48,12 +48,12 @@ describe('kernels', () => {
   const isGone = (pid: number) => ['Z', undefined].includes(readProcStat(pid)?.state)
 
   test.each([
-    [['no-such-command'], 127, 'command not found: no-such-command is not on the agent’s PATH'],
+    [['no-such-command'], 127, 'command not found: no-such-command is not on the session’s PATH'],
     [['/no/such/command'], 127, 'command not found: there is no /no/such/command on the agent’s machine'],
     [['./train.sh'], 127, 'command not found: there is no ./train.sh in the directory of its own in which it runs'],
     [['/etc/passwd'], 126, '/etc/passwd is no program: it is not executable. chmod +x makes it so'],
     [['/etc'], 126, '/etc is no program: it is a directory'],
-    [['exit', '3'], 127, 'command not found: exit is not on the agent’s PATH'],
+    [['exit', '3'], 127, 'command not found: exit is not on the session’s PATH'],
     [['sh', '-c', 'no-such-command'], 127, null],
     [['sh', '-c', 'kill -SEGV $$'], 139, null],
     [['sh', '-c', 'kill -TERM $$'], 143, null],

@@ -88,7 +88,7 @@ const WAYS: Record<string, [() => Promise<string>, string[]]> = {
       await cancelRetry(given.server.context, { sessionId: id })
       return id
     },
-    ['failed 0 after 1'],
+    ['cancelled 0 after 1'],
   ],
   'terminating a session that waits for its retry': [
     async () => {
@@ -96,7 +96,7 @@ const WAYS: Record<string, [() => Promise<string>, string[]]> = {
       await terminateSession(given.server.context, { sessionId: id })
       return id
     },
-    ['failed 0 after 1'],
+    ['cancelled 0 after 1'],
   ],
   'another policy for a retry that waits': [
     async () => {

@@ -72,7 +72,10 @@ describe('mutations', () => {
         image: null,
         command: ['serve'],
         environ: [{ name: 'MODE', value: 'live' }],
-        resourceSlots: [{ slot: 'mem', amount: '1073741824' }],
+        resourceSlots: [
+          { slot: 'cpu', amount: '1' },
+          { slot: 'mem', amount: '1073741824' },
+        ],
         priority: 10,
         labels: [{ key: 'team', value: 'a' }],
         agentLabels: [],

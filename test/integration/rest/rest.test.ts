@@ -57,7 +57,10 @@ describe('POST /v2/sessions', () => {
       name: 'train',
       status: 'PENDING',
       project: 'default',
-      resource_slots: [{ slot: 'mem', amount: '536870912' }],
+      resource_slots: [
+        { slot: 'cpu', amount: '1' },
+        { slot: 'mem', amount: '536870912' },
+      ],
       environ: [{ name: 'camelCase', value: 'stays' }],
       labels: [{ key: 'someKey', value: 'some_value' }],
       cluster_size: 2,

@@ -4,7 +4,7 @@ import type { FailureError } from '../../../src/domain/session/failure.ts'
 import { tryPauseMs } from '../../../src/domain/session/judge.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { updateResourceGroup } from '../../../src/services/resource-group.ts'
-import { driveAll, endAll, sessionIn } from '../../support/sessions/drive-session.ts'
+import { driveAll, sessionIn } from '../../support/sessions/drive-session.ts'
 import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
@@ -191,82 +191,6 @@ describe('time', () => {
     expect(await statuses(db, id)).toBe('CANCELLED: CANCELLED')
     expect((await events(db, id)).slice(-2)).toEqual(['session.cancelled PENDING→CANCELLED', 'session.retry_scheduled'])
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED' })
-  })
-
-  describe('PENDING longer than its own maxPending', () => {
-    const TOO_LARGE = { resourceSlots: [{ slot: 'cpu', amount: '65' }], maxPending: 60 }
-
-    it('has waited too long: it says for what, is retried, and the retry may wait as long again', async () => {
-      const { server, db } = given
-      const id = await server.create({ ...TOO_LARGE, retryPolicy: { maxRetries: 1, retryDelay: 1 } })
-      const patient = await server.create({ resourceSlots: TOO_LARGE.resourceSlots })
-      await server.run('schedule-sessions')
-      await advanceClock(db, 55)
-      await server.run('schedule-sessions')
-      expect((await sessionRow(db, id)).status).toBe('PENDING')
-      await advanceClock(db, 10)
-      await server.run('schedule-sessions', 'decide-retries')
-      const reason = expect.stringMatching(
-        /^waited for longer than the 60 s that it may wait \(maxPending\): no agent .* asks for 65$/,
-      )
-      const ended = {
-        status: 'CANCELLED',
-        result: 'FAILURE',
-        cause: 'SCHEDULER_TIMEOUT',
-        error: 'waited-too-long',
-        reason,
-      }
-      expect(await sessionRow(db, id)).toMatchObject(ended)
-      expect(await statuses(db, id)).toBe('CANCELLED: CANCELLED')
-      expect((await sessionRow(db, patient)).status).toBe('PENDING')
-      await advanceClock(db, 2)
-      await server.run('dispatch-retries')
-      const child = (await decisionRow(db, id))!.child!
-      await advanceClock(db, 50)
-      await server.run('schedule-sessions')
-      expect((await sessionRow(db, child)).status).toBe('PENDING')
-      await advanceClock(db, 15)
-      await server.run('schedule-sessions')
-      expect(await sessionRow(db, child)).toMatchObject({ ...ended, cause: null })
-    })
-
-    it('does not count the time before its start time, nor before its dependencies have succeeded', async () => {
-      const { server, agent, db, sql } = given
-      const before = await sessionIn(server, agent, 'RUNNING')
-      const [{ startsAt }] = (await sql(`SELECT reprise_now() + interval '300 s' AS "startsAt"`)) as [
-        { startsAt: Date },
-      ]
-      const later = await server.create({ ...TOO_LARGE, startsAt })
-      const dependent = await server.create({ ...TOO_LARGE, dependsOn: [before] })
-      const waiting = async () => {
-        await server.run('schedule-sessions')
-        const rows = await Promise.all([later, dependent].map((id) => sessionRow(db, id)))
-        return rows.map(({ status }) => status)
-      }
-      await advanceClock(db, 250)
-      expect(await waiting()).toEqual(['PENDING', 'PENDING'])
-      await endAll(server, agent, 0)
-      await advanceClock(db, 55)
-      expect(await waiting()).toEqual(['PENDING', 'PENDING'])
-      await advanceClock(db, 10)
-      expect(await waiting()).toEqual(['PENDING', 'CANCELLED'])
-      await advanceClock(db, 60)
-      expect(await waiting()).toEqual(['CANCELLED', 'CANCELLED'])
-    })
-
-    it('is found at any place of a long line, by its index', async () => {
-      const { server, db, sql } = given
-      const ids = await Promise.all(
-        Array.from({ length: 40 }, () => server.create({ resourceSlots: TOO_LARGE.resourceSlots })),
-      )
-      const last = await server.create({ ...TOO_LARGE, priority: 1 })
-      await advanceClock(db, 65)
-      await server.run('schedule-sessions')
-      expect((await sessionRow(db, last)).status).toBe('CANCELLED')
-      expect((await sessionRow(db, ids[0]!)).status).toBe('PENDING')
-      const [index] = await sql(`SELECT indexdef FROM pg_indexes WHERE indexname = 'sessions_max_pending'`)
-      expect(index!['indexdef']).toContain('max_pending')
-    })
   })
 
   it('a session that is TERMINATING too long ends without its agent, and its retry waits for the agent', async () => {

@@ -295,11 +295,11 @@ describe('kernels on real agents', () => {
       expect(await reaches(failing.sessionId, 'ERROR')).toMatchObject({
         exitCode: 0,
         result: 'FAILURE',
-        cause: 'OOM_KILLED',
         error: 'oom-killed',
         reason: expect.stringContaining('although the command exited with 0'),
       })
       await eventually(async () => (await decisionRow(db, failing.sessionId))?.phase === 'SCHEDULED')
+      expect((await sessionRow(db, failing.sessionId)).cause).toBe('OOM_KILLED')
       expect(await reaches(ignoring.sessionId, 'TERMINATED')).toMatchObject({
         exitCode: 0,
         result: 'SUCCESS',

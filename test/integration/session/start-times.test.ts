@@ -8,12 +8,12 @@ import { createSessions } from '../../../src/services/session/create-sessions.ts
 import { startSwarm } from '../../support/agents/agent-swarm.ts'
 import type { FakeAgent } from '../../support/agents/fake-agent.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
-import { chainRows, kernelRows, sessionRow } from '../../support/database/session-rows.ts'
+import { chainRows, decisionRow, kernelRows, sessionRow, statuses } from '../../support/database/session-rows.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { useFakeAgentApi } from '../../support/servers/fake-agent-api.ts'
 import { testServer } from '../../support/servers/test-server.ts'
-import { driveAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
+import { driveAll, endAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
@@ -209,6 +209,83 @@ describe('starts that expire', () => {
     await advanceClock(api.db, 5)
     await server.run('dispatch-retries')
     expect(await api.db.query('SELECT FROM sessions WHERE parent_session_id = $1', [id])).toMatchObject({ rowCount: 1 })
+  })
+})
+
+describe('PENDING longer than its own maxPending', () => {
+  const given = useScheduling()
+
+  const TOO_LARGE = { resourceSlots: [{ slot: 'cpu', amount: '65' }], maxPending: 60 }
+
+  it('has waited too long: it says for what, is retried, and the retry may wait as long again', async () => {
+    const { server, db } = given
+    const id = await server.create({ ...TOO_LARGE, retryPolicy: { maxRetries: 1, retryDelay: 1 } })
+    const patient = await server.create({ resourceSlots: TOO_LARGE.resourceSlots })
+    await server.run('schedule-sessions')
+    await advanceClock(db, 55)
+    await server.run('schedule-sessions')
+    expect((await sessionRow(db, id)).status).toBe('PENDING')
+    await advanceClock(db, 10)
+    await server.run('schedule-sessions', 'decide-retries')
+    const reason = expect.stringMatching(
+      /^waited for longer than the 60 s that it may wait \(maxPending\): no agent .* asks for 65$/,
+    )
+    const ended = {
+      status: 'CANCELLED',
+      result: 'FAILURE',
+      cause: 'SCHEDULER_TIMEOUT',
+      error: 'waited-too-long',
+      reason,
+    }
+    expect(await sessionRow(db, id)).toMatchObject(ended)
+    expect(await statuses(db, id)).toBe('CANCELLED: CANCELLED')
+    expect((await sessionRow(db, patient)).status).toBe('PENDING')
+    await advanceClock(db, 2)
+    await server.run('dispatch-retries')
+    const child = (await decisionRow(db, id))!.child!
+    await advanceClock(db, 50)
+    await server.run('schedule-sessions')
+    expect((await sessionRow(db, child)).status).toBe('PENDING')
+    await advanceClock(db, 15)
+    await server.run('schedule-sessions')
+    expect(await sessionRow(db, child)).toMatchObject({ ...ended, cause: null })
+  })
+
+  it('does not count the time before its start time, nor before its dependencies have succeeded', async () => {
+    const { server, agent, db, sql } = given
+    const before = await sessionIn(server, agent, 'RUNNING')
+    const [{ startsAt }] = (await sql(`SELECT reprise_now() + interval '300 s' AS "startsAt"`)) as [{ startsAt: Date }]
+    const later = await server.create({ ...TOO_LARGE, startsAt })
+    const dependent = await server.create({ ...TOO_LARGE, dependsOn: [before] })
+    const waiting = async () => {
+      // Each server looks for sessions that are not in line only once a second.
+      await testServer(db).run('schedule-sessions')
+      const rows = await Promise.all([later, dependent].map((id) => sessionRow(db, id)))
+      return rows.map(({ status }) => status)
+    }
+    await advanceClock(db, 250)
+    expect(await waiting()).toEqual(['PENDING', 'PENDING'])
+    await endAll(server, agent, 0)
+    await advanceClock(db, 55)
+    expect(await waiting()).toEqual(['PENDING', 'PENDING'])
+    await advanceClock(db, 10)
+    expect(await waiting()).toEqual(['PENDING', 'CANCELLED'])
+    await advanceClock(db, 60)
+    expect(await waiting()).toEqual(['CANCELLED', 'CANCELLED'])
+  })
+
+  it('is found at any place of a long line, by its index', async () => {
+    const { server, db, sql } = given
+    const ids = await Promise.all(
+      Array.from({ length: 40 }, () => server.create({ resourceSlots: TOO_LARGE.resourceSlots })),
+    )
+    const last = await server.create({ ...TOO_LARGE, priority: 1 })
+    await advanceClock(db, 65)
+    await server.run('schedule-sessions')
+    expect((await sessionRow(db, last)).status).toBe('CANCELLED')
+    expect((await sessionRow(db, ids[0]!)).status).toBe('PENDING')
+    const [index] = await sql(`SELECT indexdef FROM pg_indexes WHERE indexname = 'sessions_max_pending'`)
+    expect(index!['indexdef']).toContain('max_pending')
   })
 })
 

@@ -78,6 +78,7 @@ describe('the shim', () => {
     expect(parseProcStat(STAT)).toEqual({
       pid: 4711,
       state: 'S',
+      group: 4711,
       parent: 1,
       session: 4711,
       startTicks: 123_456,

@@ -57,7 +57,7 @@ export async function readRecordedKernels(
   agentId: string,
   observedIds: string[],
 ): Promise<RecordedKernel[]> {
-  return (await db.query<RecordedKernel>(RECORDED_SQL, [agentId, observedIds])).rows
+  return (await db.query<Omit<RecordedKernel, 'oomIsFailure'>>(RECORDED_SQL, [agentId, observedIds])).rows
 }
 
 /** Indexes: both primary keys. */

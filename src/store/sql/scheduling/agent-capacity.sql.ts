@@ -57,7 +57,7 @@ export async function readAgentCapacity(
   tx: Queryable,
   resourceGroups: readonly string[],
 ): Promise<Map<string, AgentCapacity[]>> {
-  const { rows } = await tx.query<SlotRow>(SQL, [resourceGroups])
+  const { rows } = await tx.query<Omit<SlotRow, 'name' | 'accepts'>>(SQL, [resourceGroups])
   return byGroup(rows)
 }
 

@@ -26,7 +26,7 @@ export interface ClaimBounds {
 }
 
 /** A session that a lifecycle handler has locked until its transaction ends. */
-export interface ClaimedSession extends Judged {
+export interface ClaimedSession extends Omit<Judged, 'waitedTooLong'> {
   id: string
   chainId: string
   attempt: number
