@@ -27,7 +27,7 @@ const STORED_CHECKPOINTS_SQL = `
 SELECT chain_id AS "chainId", relay_sha256 AS sha256 FROM checkpoints WHERE relay_sha256 IS NOT NULL`
 
 /** Reads all of them, for a backup. */
-export async function readStoredFiles(db: Pick<Queryable, 'query'>): Promise<StoredFiles> {
+export async function readStoredFiles(db: Queryable): Promise<StoredFiles> {
   const code = (await db.query<CodeKey>(STORED_CODE_SQL)).rows
   const checkpoints = (await db.query<StoredFiles['checkpoints'][number]>(STORED_CHECKPOINTS_SQL)).rows
   return { code, checkpoints }

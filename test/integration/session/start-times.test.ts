@@ -266,6 +266,7 @@ describe('PENDING longer than its own maxPending', () => {
     await advanceClock(db, 250)
     expect(await waiting()).toEqual(['PENDING', 'PENDING'])
     await endAll(server, agent, 0)
+    await server.run('decide-retries')
     await advanceClock(db, 55)
     expect(await waiting()).toEqual(['PENDING', 'PENDING'])
     await advanceClock(db, 10)
