@@ -175,13 +175,13 @@ test('the end of a chain is an event of its last session, with how it ended', as
   const connection = connect(api.url, await api.factory.token({ role: 'ADMIN' }))
   try {
     const events =
-      connection.subscribe(`subscription { sessionEvents(filter: { types: [CHAIN_FAILED, CHAIN_REOPENED] }) {
+      connection.subscribe(`subscription { sessionEvents(filter: { types: [CHAIN_CANCELLED, CHAIN_REOPENED] }) {
       type sessionId chainId toStatus reason chainEnd { epoch attempts cause runningSeconds waitingSeconds } } }`)
     const taken = events.take(1)
     const chainId = await failedChain()
     await cancelRetry(server.context, { sessionId: chainId })
     const [{ sessionEvents: event }] = await taken
-    expect(event).toMatchObject({ type: 'CHAIN_FAILED', sessionId: chainId, chainId, toStatus: null })
+    expect(event).toMatchObject({ type: 'CHAIN_CANCELLED', sessionId: chainId, chainId, toStatus: null })
     expect(event.reason).toMatch(/cancelled by ada$/)
     const { runningSeconds, waitingSeconds, ...ending } = event.chainEnd
     expect(ending).toEqual({ epoch: 0, attempts: 1, cause: 'KERNEL_NONZERO_EXIT' })
