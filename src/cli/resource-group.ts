@@ -196,7 +196,7 @@ const FIELDS = [
   ['queue', 'queueTimeout'],
   ['terminate', 'terminateTimeout'],
   ['stop grace', 'stopGrace'],
-  ['at most', 'stopGraceMax'],
+  ['longest grace', 'stopGraceMax'],
   ['fence after', 'fenceAfter'],
 ] as const
 

@@ -259,7 +259,7 @@ describe('many sessions of a file', () => {
   test.each([
     ['nowhere.yaml', undefined, 'no such file'],
     ['empty.yaml', '', 'it has no jobs'],
-    ['field.yaml', '- comand: [true]', 'there is no field comand, but name, command'],
+    ['field.yaml', '- comand: [true]', 'there is no field comand, but name, sessionType'],
     ['array.yaml', '- {array: 3.., command: [true]}', 'not an array'],
     ['line.jsonl', '{"command": ["a"]}\n{"command"', 'line 2:'],
     ['none.jsonl', '{"name": "idle"}', 'none.jsonl:1: it has no command'],
