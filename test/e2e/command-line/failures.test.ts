@@ -41,7 +41,7 @@ test('each failure has its own words, and is found by its name', async () => {
   const missing = await reprise('run', '--name', 'missing', '--', 'no-such-program', '--epochs', '3')
   expect(missing).toMatchObject({ status: 127, stdout: '' })
   expect(missing.stderr).toMatch(/attempt 1 ended: command not found/)
-  const absent = 'command not found: no-such-program is not on the session’s PATH'
+  const absent = 'command not found: no-such-program is not on the agent’s PATH'
   expect((await reprise('info', 'missing')).stdout).toContain(absent)
   const dependent = await client.createSession({
     name: 'dependent',
