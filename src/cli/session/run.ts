@@ -24,7 +24,7 @@ export function runCommand(): Command {
     "reprise run --mem 4g --retries 2 --rule 'retry cause=oom-killed scale=mem:2:64g' -- ~/hungry.sh",
     'reprise run --upload . --retries 2 -- python3 train.py    # its files come along to whatever agent runs it',
     'reprise run --array 1..20 --name sim-{i} -- ~/simulate.sh --seed {i}    # succeeds if all of them do',
-    'reprise run --env-from PATH,VIRTUAL_ENV -- python3 train.py   # if its machine has the same directories',
+    'reprise run --env-from PATH,VIRTUAL_ENV --upload train.py -- python3 train.py',
     'reprise run --on-interrupt terminate -e SEED=7 --label study=7 -- ~/simulate.sh',
   ]).argument('[command...]', 'command to run, after --')
   addSessionOptions(command)
