@@ -22,7 +22,7 @@ export function runCommand(): Command {
     'reprise run -- python3 ~/train.py --epochs 10',
     'reprise run --retries 3 --retry-delay 30s --backoff exponential -- ~/flaky.sh',
     "reprise run --mem 4g --retries 2 --rule 'retry cause=oom-killed scale=mem:2:64g' -- ~/hungry.sh",
-    'reprise run --upload . --retries 2 -- python3 train.py    # its files come along to whatever agent runs it',
+    'reprise run --upload . --retries 2 -- python3 train.py    # its files are sent to the agent that runs it',
     'reprise run --array 1..20 --name sim-{i} -- ~/simulate.sh --seed {i}    # succeeds if all of them do',
     'reprise run --env-from PATH,VIRTUAL_ENV --upload train.py -- python3 train.py',
     'reprise run --on-interrupt terminate -e SEED=7 --label study=7 -- ~/simulate.sh',

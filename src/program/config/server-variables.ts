@@ -166,7 +166,7 @@ export const RETENTION_VARIABLES = {
   keepEvents: keptVariable({
     name: 'REPRISE_KEEP_EVENTS',
     default: '30d',
-    meaning: 'The same for events. A subscription with an older cursor is told that it has expired.',
+    meaning: 'How long to keep events. A subscription that resumes from an older cursor gets an error.',
   }),
   keepLogs: keptVariable({
     name: 'REPRISE_KEEP_LOGS',

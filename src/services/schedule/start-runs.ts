@@ -77,7 +77,7 @@ export async function cancelOthers(
  * The viewer whose rights the runs of a schedule have: that of the token that created the schedule or changed it last.
  */
 function ownerOf({ tokenId, userId, owner, ownerRole, projectId }: HeldSchedule): Viewer | RepriseError {
-  const advice = 'Whoever resumes or updates the schedule becomes its owner.'
+  const advice = 'The person who resumes or updates the schedule becomes its owner.'
   if (ownerRole === null) {
     const message = `The token "${owner}", whose rights its runs have, is no longer valid in its project. ${advice}`
     return new RepriseError('FORBIDDEN', message)
