@@ -223,7 +223,7 @@ describeEngines('into a container of %s', (name) => {
     await eventually(() => last.output.stdout.includes('ready'))
     await reprise('cancel', sessionId)
     expect(await last.ended).toMatchObject({
-      status: 137,
+      status: 143,
       stderr: expect.stringContaining('the kernel has ended\n') as string,
     })
     expect(await reprise('exec', '--no-stdin', sessionId, '--', 'true')).toMatchObject({

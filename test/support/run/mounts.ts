@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
 
 /** Why a test can mount nothing here; null if it can. */
 export function whyNoMounts(): string | null {
@@ -9,5 +10,14 @@ export function whyNoMounts(): string | null {
     return null
   } catch {
     return 'nothing may be mounted here'
+  }
+}
+
+/** Detaches every file system that is mounted below `directory`, for example by a test that was cut off. */
+export async function unmountBelow(directory: string): Promise<void> {
+  const mounts = await readFile('/proc/self/mounts', 'utf8').catch(() => '')
+  const targets = mounts.split('\n').map((line) => line.split(' ')[1] ?? '')
+  for (const target of targets.toReversed()) {
+    if (target.startsWith(`${directory}/`)) spawnSync('umount', ['--lazy', target])
   }
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { openCluster } from '../../../src/store/postgres/cluster.ts'
 import { stopServer } from '../../../src/store/postgres/postmaster.ts'
 import { endLeftovers } from './end-leftovers.ts'
+import { unmountBelow } from './mounts.ts'
 import { endServices } from './run-service.ts'
 
 /**
@@ -23,5 +24,6 @@ try {
   if (await stat(cluster).catch(() => null)) await stopServer(await openCluster(cluster))
   for (const leftover of await endLeftovers(directory)) console.error(`left running by a test, ended now: ${leftover}`)
 } finally {
+  await unmountBelow(directory)
   await rm(directory, { recursive: true, force: true, maxRetries: 10 })
 }

@@ -230,6 +230,8 @@ describe('judging a job', () => {
       expect(judge(`${BEGAN}exit 1\n`, row('RUNNING'), { endedForMs: 1_000 })).toEqual({ kind: 'runs' })
       expect(judge(BEGAN, row('FAILED'), { rowAgeMs: 1_000 })).toEqual({ kind: 'runs' })
       expect(judge(BEGAN, null, { rowAgeMs: 1_000 })).toEqual({ kind: 'runs' })
+      expect(judge(BEGAN, row('PENDING', '', 1), { rowAgeMs: 1_000 })).toEqual({ kind: 'runs' })
+      expect(judge(BEGAN, row('COMPLETING', '', 1))).toEqual({ kind: 'runs' })
     })
 
     test('a stopped job is not blamed on Slurm', () => {

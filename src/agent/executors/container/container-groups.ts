@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, readdirSync, readFileSync, readSync, rmdirSync, statSync } from 'node:fs'
+import { closeSync, constants, openSync, readdirSync, readSync, rmdirSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { guarded } from '../../../waiting/wait.ts'
 import { type KernelCgroup, openKernelCgroups } from '../process/limits/kernel-cgroups.ts'
@@ -76,12 +76,11 @@ export function openContainerGroups(agentDir: string, engine: EngineDescription)
     read: ({ meters }) => readMeters(meters),
     ranOutOfMemory(group, memoryBytes, exitCode) {
       if (groups.oomKills(group) > 0) return true
-      if (version === 2 || !hasReachedLimit(group)) return false
-      // Version 1 counts kills only in the container's own group, which is gone.
-      const logged = hasLoggedOomKill(group.parent)
-      if (logged !== null) return logged
+      // Version 1 counts kills, and how often the limit was reached, only in the container's own group, which is gone.
+      const { peakMemoryBytes } = readMeters(group.meters)
+      if (version === 2 || (peakMemoryBytes !== null && peakMemoryBytes < memoryBytes * FULL)) return false
       // Cached files can reach the limit, too, but then nothing is killed.
-      return exitCode === SIGKILLED && (readMeters(group.meters).peakMemoryBytes ?? 0) >= memoryBytes * FULL
+      return hasLoggedOomKill(group.parent) ?? (exitCode === SIGKILLED && peakMemoryBytes !== null)
     },
     remove(group) {
       leaving.add(group.parent)
@@ -121,23 +120,6 @@ function removeGroup(path: string): boolean {
     return true
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT'
-  }
-}
-
-/** Whether the memory limit of a group of version 1 was ever reached, which is not yet a kill. */
-function hasReachedLimit({ paths }: KernelCgroup): boolean {
-  const counts = paths.flatMap((path) => COUNTS_OF_REACHED.map((name) => countIn(join(path, name))))
-  const known = counts.filter((count) => count !== null)
-  return known.length === 0 || known.some((count) => count > 0)
-}
-
-const COUNTS_OF_REACHED = ['memory.failcnt', 'memory.memsw.failcnt']
-
-function countIn(path: string): number | null {
-  try {
-    return Number(readFileSync(path, 'latin1'))
-  } catch {
-    return null
   }
 }
 

@@ -117,7 +117,9 @@ function judgeExit(evidence: JobEvidence, exitCode: number): JobVerdict {
 function judgeSilent(evidence: JobEvidence, row: JobRow | null): JobVerdict {
   const { status, startedAgain, stopOrdered, rowAgeMs } = evidence
   const waits = row !== null && WAITING.has(row.state)
-  if (startedAgain() || (status.began !== null && (waits || (row !== null && row.restarts > 0)))) {
+  const requeued = status.began !== null && row !== null && (waits || (row.restarts > 0 && row.state !== 'COMPLETING'))
+  // Slurm ends the program before it requeues the job, and the exit line may come late.
+  if (startedAgain() || (requeued && rowAgeMs >= EXIT_LINE_WAIT_MS)) {
     return lost({ name: 'node-failed', message: 'Slurm has started its job another time' })
   }
   // The job is about to begin; the row belongs to another job of its name.
