@@ -288,10 +288,10 @@ describe('slurm failures', () => {
           name: 'pipeline',
           command: ['sh', '-c', 'head -c 90000000 /dev/zero | tail -c 90000000 | wc -c'],
           resourceSlots: [{ slot: 'mem', amount: '64m' }],
+          retryPolicy: { maxRetries: 1, retryDelay: 0.1 },
         })
-        expect(await ended(session.sessionId)).toMatchObject([
-          { status: 'ERROR', exitCode: 0, failureCause: 'OOM_KILLED', failureReason: 'oom-killed' },
-        ])
+        const killed = { status: 'ERROR', exitCode: 0, failureCause: 'OOM_KILLED', failureReason: 'oom-killed' }
+        expect(await ended(session.sessionId)).toMatchObject([killed, killed])
       },
     )
   })

@@ -332,7 +332,7 @@ describe('slurm chains', () => {
             .session
         }
         const words = new RegExp(
-          `no machine of resource group default has more than cpu ${cluster.cpusPerNode}, it asks for ${cluster.cpusPerNode + 1}$`,
+          `^impossible: no machine of resource group default has more than cpu ${cluster.cpusPerNode}, it asks for ${cluster.cpusPerNode + 1}; the nearest is `,
         )
         await eventually(async () => words.test((await reason()).pendingReason ?? ''), { withinMs: SLOWLY_MS })
         const interactive = client.createSession({ name: 'shell', command: ['sh'], sessionType: 'INTERACTIVE' })
