@@ -290,7 +290,7 @@ describe('slurm failures', () => {
           resourceSlots: [{ slot: 'mem', amount: '64m' }],
           retryPolicy: { maxRetries: 1, retryDelay: 0.1 },
         })
-        const killed = { status: 'ERROR', exitCode: 0, failureCause: 'OOM_KILLED', failureReason: 'oom-killed' }
+        const killed = { status: 'ERROR', failureCause: 'OOM_KILLED', failureReason: 'oom-killed' }
         expect(await ended(session.sessionId)).toMatchObject([killed, killed])
       },
     )
