@@ -19,7 +19,7 @@ export async function* quickRetries(ground: BenchGround, size: number): AsyncGen
   yield await compareSides(ground, {
     what: 'children of retries due at once, beside bare SQL',
     unit: 'children',
-    rounds: 4,
+    rounds: 3,
     bare: await bareSide(ground, size),
     async ours(timed) {
       await using server = openServer(ground, served.db)
@@ -43,7 +43,7 @@ export async function* quickResubmission(ground: BenchGround, size: number): Asy
   yield await compareSides(ground, {
     what: 'children of a resubmission by filter, beside bare SQL',
     unit: 'children',
-    rounds: 4,
+    rounds: 3,
     bare: await bareSide(ground, size),
     async ours(timed) {
       await using server = openServer(ground, served.db)
