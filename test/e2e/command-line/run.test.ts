@@ -226,6 +226,20 @@ describe('run', () => {
     await reprise('cancel', 'too-large')
   })
 
+  test('a retry that is held says who holds it and why: run, info and chain', async () => {
+    const off = await reprise('switch', 'set', 'project', 'default', '--off', '--reason', 'storm', '--until', '2h')
+    expect(off.status).toBe(0)
+    const run = startCommand(['run', '-n', 'held', '--retries', '1', '--retry-delay', '0.2', '--', 'false'], environment)
+    const words = /held: retries are switched off \(project default\), set by \S+, until 20\S+Z: storm; retry 1 of 1/
+    await vi.waitFor(() => expect(run.output.stderr).toMatch(words), WITHIN)
+    expect((await reprise('info', 'held')).stdout).toMatch(words)
+    expect((await reprise('chain', 'held')).stdout).toMatch(words)
+    expect((await reprise('chains', '--search', 'held', '--json')).stdout).toMatch(words)
+    await reprise('switch', 'set', 'project', 'default', '--on')
+    expect((await run.ended).status).toBe(1)
+    expect(run.output.stderr.match(/storm; retry/g)).toHaveLength(1)
+  })
+
   test('a cancelled session has no exit status', async () => {
     const run = startCommand(['run', '-n', 'endless', '--', 'sleep', '1000'], environment)
     await vi.waitFor(async () => expect((await newest('endless'))?.status).toBe('RUNNING'), WITHIN)
@@ -234,7 +248,10 @@ describe('run', () => {
   })
 
   test('the output of several kernels is labelled, and one kernel can be chosen', async () => {
-    const run = await reprise('run', '-n', 'pair', '--cluster-size', '2', '--', 'sh', '-c', 'echo one; printf two')
+    // The end of the main kernel stops the other one, so it waits until that has written everything.
+    const script =
+      'echo one; printf two; cd "$REPRISE_CHAIN_DIR"; [ $REPRISE_KERNEL_ROLE = sub ] && exec touch written; until [ -e written ]; do sleep 0.05; done'
+    const run = await reprise('run', '-n', 'pair', '--cluster-size', '2', '--', 'sh', '-c', script)
     expect(run.status).toBe(0)
     expect(run.stdout.split('\n').toSorted().join('\n').trim()).toBe('main1 | one\nmain1 | two\nsub1 | one\nsub1 | two')
     expect((await reprise('logs', 'pair', '--kernel', 'sub1')).stdout).toBe('one\ntwo')

@@ -125,7 +125,7 @@ describe('a session', () => {
   const change = async (mutation: string, sessionId: string) => {
     const payload = `${mutation[0]!.toUpperCase()}${mutation.slice(1)}Payload`
     const text = `mutation ($id: UUID!) { ${mutation}(input: { sessionId: $id }) { __typename
-      ... on Error { code message } ... on ${payload} { session { status retryState { phase scheduledAt } } } } }`
+      ... on Error { code message } ... on ${payload} { session { sessionId status retryState { phase scheduledAt } } } } }`
     const { data, errors } = await server.query(text, { id: sessionId })
     expect(errors).toBeUndefined()
     return data[mutation]
@@ -177,6 +177,27 @@ describe('a session', () => {
     expect((await update({ retryDelay: 1 })).updateRetry).toMatchObject({
       __typename: 'InvalidStateError',
       code: 'NO_PENDING_RETRY',
+    })
+  })
+
+  test('names its chain: the retry of the newest attempt is changed, hurried and cancelled, and is in the payload', async () => {
+    const [first, , last] = await server.factory.chain(3, { status: 'ERROR', phase: 'HELD' })
+    const sessionId = last!.id
+    const text = `mutation ($input: UpdateRetryInput!) { updateRetry(input: $input) {
+      ... on UpdateRetryPayload { session { sessionId retryPolicy { retryDelay } } } ... on Error { message } } }`
+    const input = { sessionId: first!.id, policy: { retryDelay: 7 } }
+    expect((await server.query(text, { input })).data.updateRetry).toEqual({
+      session: { sessionId, retryPolicy: { retryDelay: 7 } },
+    })
+    expect(await change('retryNow', first!.id)).toMatchObject({
+      session: { sessionId, retryState: { phase: 'SCHEDULED' } },
+    })
+    expect(await change('cancelRetry', first!.id)).toMatchObject({
+      session: { sessionId, retryState: { phase: 'CANCELLED' } },
+    })
+    expect(await change('retryNow', first!.id)).toMatchObject({
+      code: 'NO_PENDING_RETRY',
+      message: `the newest attempt ${sessionId} of the chain of session ${first!.id} has a retry that is CANCELLED, none that is scheduled or held`,
     })
   })
 

@@ -8,9 +8,7 @@ import { applyKernelChanges } from '../../../src/store/sql/agent/sync-agent.sql.
 import type { ChainConditions } from '../../../src/store/sql/chain/chain-conditions.sql.ts'
 import { drainAgentRow, removeAgentRow, resumeAgentRow } from '../../../src/store/sql/agent/agents.sql.ts'
 import {
-  cancelPendingRetry,
   changePendingRetries,
-  makeRetryDue,
 } from '../../../src/store/sql/retry/change-retry.sql.ts'
 import { claimDeployments, claimRoutes } from '../../../src/store/sql/deployment/claim-deployments.sql.ts'
 import { claimPending, claimShortLine } from '../../../src/store/sql/scheduling/claim-pending.sql.ts'
@@ -232,11 +230,6 @@ export const FORMS: readonly Run[] = [
     (run): Run =>
       (db) =>
         run(db, { agentId: ID, reason: null, actor: ACTOR, fenceMarginMs: 0 }),
-  ),
-  ...[cancelPendingRetry, makeRetryDue].map(
-    (run): Run =>
-      (db) =>
-        run(db, { sessionId: ID, visibleProjectId: null, actor: ACTOR, reason: 'asked' }),
   ),
   ...(['cancel', 'now'] as const).map(
     (change): Run =>

@@ -262,7 +262,7 @@ describe('the state of a retry', () => {
   })
 
   it('contains the decision', () => {
-    const decision = { phase: 'SCHEDULED', explanation: 'why', holdReason: null, delayMs: 75_300, dueAt: DUE } as const
+    const decision = { phase: 'SCHEDULED', explanation: 'why', holdReason: null, heldBy: null, delayMs: 75_300, dueAt: DUE } as const
     expect(retryState(SESSION, decision)).toEqual({
       phase: 'SCHEDULED',
       attempt: 2,
@@ -275,7 +275,7 @@ describe('the state of a retry', () => {
   })
 
   it.each(HOLD_REASONS)('contains the reason to hold it: %s', (holdReason) => {
-    const decision = { phase: 'HELD', explanation: 'why', holdReason, delayMs: 0, dueAt: DUE } as const
+    const decision = { phase: 'HELD', explanation: 'why', holdReason, heldBy: null, delayMs: 0, dueAt: DUE } as const
     expect(retryState(SESSION, decision)).toMatchObject({
       delaySeconds: 0,
       reason: expect.stringMatching(/^held: .+; why$/),

@@ -188,7 +188,7 @@ const PolicyLayerEnum = builder.enumType('RetryPolicyLayer', {
   } as const satisfies Record<PolicySource, { description: string }>,
 })
 
-const PolicySourceType = builder.objectRef<{ field: string; source: PolicySource }>('RetryPolicySource').implement({
+export const PolicySourceType = builder.objectRef<{ field: string; source: PolicySource }>('RetryPolicySource').implement({
   description: 'The source of one field of a policy.',
   fields: (t) => ({
     field: t.exposeString('field', { description: 'Name of the field, as in `RetryPolicy`.' }),
@@ -209,7 +209,7 @@ export const RetryPolicyType = builder.objectRef<ShownPolicy>('RetryPolicy').imp
     sources: t.field({
       type: [PolicySourceType],
       description: 'The source of each field.',
-      resolve: ({ sources }) => Object.entries(sources).map(([field, source]) => ({ field, source })),
+      resolve: ({ sources }) => listSources(sources),
     }),
   }),
 })
@@ -231,6 +231,10 @@ export const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('Partia
     ),
   }),
 })
+
+export function listSources(sources: ResolvedPolicy['sources']): { field: string; source: PolicySource }[] {
+  return Object.entries(sources).map(([field, source]) => ({ field, source }))
+}
 
 export function shownPolicy({ policy, sources }: ResolvedPolicy): ShownPolicy {
   return { ...policy, sources }
