@@ -67,11 +67,7 @@ export function runLifecycle<Session extends HandledSession>(
   context: CoordinatorContext,
   handler: LifecycleHandler<Session>,
 ): Promise<RunReport> {
-  return runHandler<Session, LifecycleDeclaration, HandlerResult, SessionMove>(
-    context,
-    sessionsOf(handler),
-    handler,
-  )
+  return runHandler<Session, LifecycleDeclaration, HandlerResult, SessionMove>(context, sessionsOf(handler), handler)
 }
 
 function outcomesById(result: HandlerResult): Map<string, Outcome> {

@@ -45,9 +45,7 @@ describe('schedules over GraphQL', () => {
     const projectId = await server.factory.project('whole')
     const agentId = await server.factory.agent('whole-agent')
     const other = await server.factory.agent('other-agent')
-    await server.db.query(
-      `UPDATE resource_groups SET allowed_executor_options = '{partition}' WHERE name = 'default'`,
-    )
+    await server.db.query(`UPDATE resource_groups SET allowed_executor_options = '{partition}' WHERE name = 'default'`)
     const sha256 = 'ab'.repeat(32)
     await server.db.query(
       `INSERT INTO code_archives (project_id, sha256, bytes, files, created_by) VALUES ($1, $2, 1, 1, 'ada')`,
@@ -89,7 +87,9 @@ describe('schedules over GraphQL', () => {
       asked: __type(name: "CreateSessionInput") { inputFields { name } }
       shown: __type(name: "ScheduledSession") { fields { name } } }`)
     const notOfRuns = ['creationId', 'startsAt', 'dependsOn', 'project']
-    const asked = types.asked.inputFields.map(({ name }: any) => name).filter((name: string) => !notOfRuns.includes(name))
+    const asked = types.asked.inputFields
+      .map(({ name }: any) => name)
+      .filter((name: string) => !notOfRuns.includes(name))
     expect(types.shown.fields.map(({ name }: any) => name)).toEqual(expect.arrayContaining(asked))
     expect(Object.keys(session)).toEqual(expect.arrayContaining(asked))
 

@@ -62,8 +62,8 @@ export function describePlaces(
   agentNames: Readonly<Record<string, string>>,
 ): string {
   const named = (verb: string, noun: string, places: readonly string[]) =>
-    places.length === 0 ? [] : [`${verb} ${noun}${places.length === 1 ? '' : 's'} ${places.join(', ')}`]
-  const names = (ids: readonly string[]) => ids.map((id) => agentNames[id] ?? id).toSorted()
+    places.length === 0 ? [] : [`${verb} ${noun} ${places.join(', ')}`]
+  const names = (ids: readonly string[]) => ids.map((id) => agentNames[id] ?? id)
   return [
     ...named('avoids', 'resource group', avoid.groups),
     // Agents that were avoided before are listed again only to move to the end.

@@ -138,7 +138,11 @@ async function changeRetries(
   }
   const cancels = action === 'CANCEL_RETRY'
   const message = (cancels ? retryCancelledBy : retryDueBy)(actor)
-  await changePendingRetries(tx, cancels ? 'cancel' : 'now', { sessionIds: [...pending], actor: actorNamed(actor), message })
+  await changePendingRetries(tx, cancels ? 'cancel' : 'now', {
+    sessionIds: [...pending],
+    actor: actorNamed(actor),
+    message,
+  })
   return cancels ? pending.size : 0
 }
 

@@ -203,10 +203,7 @@ async function refuseTerminations(
 }
 
 /** Finds sessions that have ended and whose retry is about to be scheduled. */
-async function readCancellable(
-  db: Queryable,
-  targets: readonly Tail[],
-): Promise<Set<string>> {
+async function readCancellable(db: Queryable, targets: readonly Tail[]): Promise<Set<string>> {
   const undecided = targets.filter(({ status, retryDecided }) => isTerminal(status) && !retryDecided)
   const sessions = await readUndecided(
     db,

@@ -194,7 +194,12 @@ function refuseSecretNames(environ: readonly { name: unknown }[], secrets: reado
   const names = new Set<unknown>(secretNames(secrets))
   const issues = environ.flatMap(({ name }, index) =>
     names.has(name)
-      ? [{ path: `session.environ.${index}.name`, message: 'is also a secret variable, which stays: give secretEnviron' }]
+      ? [
+          {
+            path: `session.environ.${index}.name`,
+            message: 'is also a secret variable, which stays: give secretEnviron',
+          },
+        ]
       : [],
   )
   if (issues.length > 0) refuseInput(issues)

@@ -355,11 +355,6 @@ test('policy preview shows delays, a plot, and the delays of Airflow', async () 
   const unbounded = await reprise('policy', 'preview', ...growing, '--max-retry-delay', 'none', '--max-elapsed', '40')
   expect(unbounded).toMatchObject({ status: 0, stdout: expect.stringMatching(/ 30 s +30 s +█+\n$/) })
 
-  await reprise('projects', 'create', 'lenient')
-  await reprise('defaults', 'set', 'project', 'lenient', '--retries', '1', '--jitter', 'none')
-  const merged = await reprise('policy', 'preview', '--project', 'lenient', '--retry-delay', '5')
-  expect(merged.stdout).toMatch(/^retried: 1 retry .*\ndefaults of the project: maxRetries, jitter\n\n[^]* 5 s/)
-
   const settings = '{"owner": "ada", "retries": 2, "retry_delay": "0:05:00", "retry_exponential_backoff": true}'
   const airflow = startCommand(['policy', 'preview', '--from-airflow', '-', '--json'], environment, settings)
   expect(JSON.parse((await airflow.ended).stdout)).toMatchObject({

@@ -226,20 +226,6 @@ describe('run', () => {
     await reprise('cancel', 'too-large')
   })
 
-  test('a retry that is held says who holds it and why: run, info and chain', async () => {
-    const off = await reprise('switch', 'set', 'project', 'default', '--off', '--reason', 'storm', '--until', '2h')
-    expect(off.status).toBe(0)
-    const run = startCommand(['run', '-n', 'held', '--retries', '1', '--retry-delay', '0.2', '--', 'false'], environment)
-    const words = /held: retries are switched off \(project default\), set by \S+, until 20\S+Z: storm; retry 1 of 1/
-    await vi.waitFor(() => expect(run.output.stderr).toMatch(words), WITHIN)
-    expect((await reprise('info', 'held')).stdout).toMatch(words)
-    expect((await reprise('chain', 'held')).stdout).toMatch(words)
-    expect((await reprise('chains', '--search', 'held', '--json')).stdout).toMatch(words)
-    await reprise('switch', 'set', 'project', 'default', '--on')
-    expect((await run.ended).status).toBe(1)
-    expect(run.output.stderr.match(/storm; retry/g)).toHaveLength(1)
-  })
-
   test('a cancelled session has no exit status', async () => {
     const run = startCommand(['run', '-n', 'endless', '--', 'sleep', '1000'], environment)
     await vi.waitFor(async () => expect((await newest('endless'))?.status).toBe('RUNNING'), WITHIN)

@@ -228,8 +228,7 @@ describe('a deployment', () => {
     )
     const text = `query ($id: UUID!, $before: String) { deployment(id: $id) {
       revisions(last: 2, before: $before) { pageInfo { startCursor hasPreviousPage } edges { node { number } } } } }`
-    const pageBefore = async (before: string | null) =>
-      (await read(text, { id: web.id, before })).deployment.revisions
+    const pageBefore = async (before: string | null) => (await read(text, { id: web.id, before })).deployment.revisions
     const numbers = ({ edges }: any) => edges.map(({ node }: any) => node.number)
     const last = await pageBefore(null)
     expect([numbers(last), last.pageInfo.hasPreviousPage]).toEqual([[3, 4], true])

@@ -229,3 +229,41 @@ test('retryPolicyPreview plans without creating', async () => {
     issues: [{ path: 'policy.jitterRatio' }],
   })
 })
+
+describe('the preview of a first attempt', () => {
+  const TEXT = `query ($policy: RetryPolicyInput!, $project: String) {
+    retryPolicyPreview(policy: $policy, project: $project, exitCode: 3) { eligible schedule { delaySeconds }
+      policy { maxRetries retryDelay } sources { field source } } }`
+  const SET = `mutation ($input: SetRetryDefaultsInput!) { setRetryDefaults(input: $input) { __typename } }`
+  const preview = async (variables: object, token?: string) => {
+    const { data, errors } = await server.query(TEXT, variables, token)
+    return errors ? errors[0]!.extensions : data.retryPolicyPreview
+  }
+
+  test('has the defaults that a session of the project would get, and their sources', async () => {
+    const projectId = await server.factory.project('forgiving')
+    const policy = { maxRetries: 2, jitter: 'NONE' }
+    await server.query(SET, { input: { scope: 'PROJECT', name: 'forgiving', policy } })
+    await server.query(SET, { input: { scope: 'CLUSTER', policy: { maxRetries: 9, retryDelay: 7 } } })
+    const shown = await preview({ policy: { backoff: 'FIXED' }, project: 'forgiving' })
+    expect(shown).toMatchObject({
+      eligible: true,
+      schedule: [{ delaySeconds: 7 }, { delaySeconds: 7 }],
+      policy: { maxRetries: 2, retryDelay: 7 },
+    })
+    const sources = Object.fromEntries(shown.sources.map(({ field, source }: any) => [field, source]))
+    expect(sources).toMatchObject({
+      backoff: 'SESSION',
+      maxRetries: 'PROJECT',
+      jitter: 'PROJECT',
+      retryDelay: 'CLUSTER',
+      maxElapsed: 'SHIPPED',
+    })
+    const member = await server.factory.token({ role: 'MEMBER', projectId })
+    expect((await preview({ policy: {} }, member)).policy.maxRetries).toBe(2)
+    expect((await preview({ policy: {} })).policy.maxRetries).toBe(9)
+    expect(await preview({ policy: {}, project: 'default' }, member)).toMatchObject({ code: 'PROJECT_NOT_FOUND' })
+    await server.query(SET, { input: { scope: 'CLUSTER', policy: null } })
+    expect((await preview({ policy: {} })).policy.maxRetries).toBe(0)
+  })
+})

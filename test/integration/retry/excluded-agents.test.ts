@@ -229,7 +229,9 @@ describe('avoided resource groups', () => {
       `SELECT data ->> 'reason' AS reason FROM session_events WHERE type = 'session.retry_dispatched'`,
     )
     expect(said).toEqual([{ reason: 'retried as attempt 2 of 4 in resource group b' }])
-    expect(await explanation()).toMatch(/^retry 1 of 3: .*; avoids resource group default; waits .*; moves to resource group b$/)
+    expect(await explanation()).toMatch(
+      /^retry 1 of 3: .*; avoids resource group default; waits .*; moves to resource group b$/,
+    )
   })
 
   it('stays where no other group has an agent', async () => {

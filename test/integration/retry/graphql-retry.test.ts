@@ -103,41 +103,6 @@ describe('switches', () => {
     expect((await server.query(read)).data.retrySwitches).toEqual([])
   })
 
-  test('a held retry shows the switch that holds it: state, spans, outlook and timeline, over REST as well', async () => {
-    const { id } = await server.factory.session({ status: 'ERROR', phase: 'HELD' })
-    const heldBy = {
-      scope: 'PROJECT',
-      name: 'default',
-      by: 'ada',
-      reason: 'storm',
-      since: '2026-11-29T00:00:00.000Z',
-      until: '2040-01-01T00:00:00.000Z',
-    }
-    await server.db.query(
-      `UPDATE retry_decisions SET hold_reason = 'DISABLED', held_by = $2, explanation = 'why' WHERE session_id = $1`,
-      [id, heldBy],
-    )
-    await server.db.query(
-      `INSERT INTO retry_waits (session_id, number, reason, scope, held_by) VALUES ($1, 1, 'DISABLED', 'PROJECT', $2)`,
-      [id, heldBy],
-    )
-    const FIELDS = '{ scope name by reason since until }'
-    const { data, errors } = await server.query(
-      `query ($id: UUID!) { session(id: $id) { retryState { reason } chain { outlook { reason }
-        timeline { edges { node { kind reason } } } }
-        retryDecision { holdReason heldBy ${FIELDS} holds { reason heldBy ${FIELDS} } } } }`,
-      { id },
-    )
-    expect(errors).toBeUndefined()
-    const words = 'retries are switched off (project default), set by ada, until 2040-01-01T00:00:00Z: storm'
-    expect(data.session).toMatchObject({
-      retryState: { reason: `held: ${words}; why` },
-      chain: { outlook: { reason: `held: ${words}; why` } },
-      retryDecision: { holdReason: 'DISABLED', heldBy, holds: [{ reason: words, heldBy }] },
-    })
-    expect(data.session.chain.timeline.edges).toContainEqual({ node: { kind: 'HELD', reason: words } })
-  })
-
   test('a viewer of one project does not read the switches of another', async () => {
     await server.factory.project('somebody-elses')
     await set({ scope: 'PROJECT', name: 'somebody-elses', disabled: true })
@@ -212,43 +177,6 @@ describe('previews', () => {
       expect(memory.map((bytes: string) => Math.floor(Number(bytes) / 2 ** 20))).toEqual([
         2600, 3380, 4394, 5712, 7425, 7500, 7500,
       ])
-    })
-  })
-
-  describe('of a first attempt', () => {
-    const TEXT = `query ($policy: RetryPolicyInput!, $project: String) {
-      retryPolicyPreview(policy: $policy, project: $project, exitCode: 3) { eligible schedule { delaySeconds }
-        policy { maxRetries retryDelay } sources { field source } } }`
-    const SET = `mutation ($input: SetRetryDefaultsInput!) { setRetryDefaults(input: $input) { __typename } }`
-    const preview = async (variables: object, token?: string) => {
-      const { data, errors } = await server.query(TEXT, variables, token)
-      return errors ? errors[0]!.extensions : data.retryPolicyPreview
-    }
-
-    test('has the defaults that a session of the project would get, and their sources', async () => {
-      const projectId = await server.factory.project('forgiving')
-      const policy = { maxRetries: 2, jitter: 'NONE' }
-      await server.query(SET, { input: { scope: 'PROJECT', name: 'forgiving', policy } })
-      await server.query(SET, { input: { scope: 'CLUSTER', policy: { maxRetries: 9, retryDelay: 7 } } })
-      const shown = await preview({ policy: { backoff: 'FIXED' }, project: 'forgiving' })
-      expect(shown).toMatchObject({
-        eligible: true,
-        schedule: [{ delaySeconds: 7 }, { delaySeconds: 7 }],
-        policy: { maxRetries: 2, retryDelay: 7 },
-      })
-      expect(sourcesOf(shown)).toMatchObject({
-        backoff: 'SESSION',
-        maxRetries: 'PROJECT',
-        jitter: 'PROJECT',
-        retryDelay: 'CLUSTER',
-        maxElapsed: 'SHIPPED',
-      })
-      const member = await server.factory.token({ role: 'MEMBER', projectId })
-      expect((await preview({ policy: {} }, member)).policy.maxRetries).toBe(2)
-      expect((await preview({ policy: {} })).policy.maxRetries).toBe(9)
-      expect(await preview({ policy: {}, project: 'default' }, member)).toMatchObject({ code: 'PROJECT_NOT_FOUND' })
-      await server.query(SET, { input: { scope: 'CLUSTER', policy: null } })
-      expect((await preview({ policy: {} })).policy.maxRetries).toBe(0)
     })
   })
 

@@ -67,49 +67,6 @@ describe('switches', () => {
     })
   })
 
-  it('a held retry has who holds it, why and until when; another change of the switch is another span', async () => {
-    const [id] = await due(1)
-    const until = inSeconds(7_200)
-    await set({ ...PROJECT, disabled: true, reason: 'storm', until }, { name: 'bob' })
-    await dispatch()
-    const first = { scope: 'PROJECT', name: 'default', by: 'bob', reason: 'storm', until: until.toISOString() }
-    const end = until.toISOString().replace(/\.\d+/, '')
-    const words = `held: retries are switched off (project default), set by bob, until ${end}: storm`
-    const decided = async () => (await given.sql('SELECT held_by FROM retry_decisions WHERE session_id = $1', [id]))[0]
-    expect((await decided())!['held_by']).toEqual({ ...first, since: expect.stringMatching(/^20/) })
-    await set({ ...CLUSTER, rateLimit: { perSecond: 5, burst: 5 }, reason: 'no matter' })
-    await set({ ...PROJECT, disabled: true, reason: 'still a storm' }, { name: 'eve' })
-    await dispatch()
-    const spans = await given.sql('SELECT held_by, to_at IS NULL AS open FROM retry_waits ORDER BY number')
-    const second = { scope: 'PROJECT', name: 'default', by: 'eve', reason: 'still a storm', until: null }
-    expect(spans).toMatchObject([
-      { held_by: first, open: false },
-      { held_by: second, open: true },
-    ])
-    const reasons = await given.sql(
-      `SELECT data ->> 'reason' AS reason FROM session_events WHERE type = 'session.retry_held' ORDER BY id`,
-    )
-    expect(reasons).toEqual([
-      { reason: words },
-      { reason: 'held: retries are switched off (project default), set by eve: still a storm' },
-    ])
-    await set({ ...PROJECT, disabled: false })
-    await dispatch()
-    expect((await decided())!['held_by']).toBeNull()
-    expect((await decisionRow(given.db, id!))!.explanation).toMatch(
-      /; held [\d.]+ s: retries are switched off, set by bob: storm; held [\d.]+ s: retries are switched off, set by eve: still a storm$/,
-    )
-  })
-
-  it('a rate limit that holds a retry has who set it', async () => {
-    await due(2)
-    await set({ ...CLUSTER, rateLimit: { perSecond: 0.01, burst: 1 }, reason: 'slowly' })
-    await dispatch()
-    expect(await given.sql('SELECT held_by FROM retry_decisions WHERE held_by IS NOT NULL')).toMatchObject([
-      { held_by: { scope: 'CLUSTER', name: null, by: 'ada', reason: 'slowly', until: null } },
-    ])
-  })
-
   it('a project that is switched off holds no other', async () => {
     await due(2)
     await due(1, 'other')

@@ -112,45 +112,42 @@ describe('tries', () => {
     'image-unauthorised',
     'image-invalid',
     'image-disk-full',
-  ])(
-    'after %s, which the agent itself has tried again,',
-    (name) => {
-      const error: FailureError = { name, message: 'its registry is unreachable' }
+  ])('after %s, which the agent itself has tried again,', (name) => {
+    const error: FailureError = { name, message: 'its registry is unreachable' }
 
-      it('is not tried again, and without another agent the session fails', async () => {
-        const { server, db, agent } = given
-        const id = await server.create({ retryPolicy: { maxRetries: 2 } })
-        await failPreparing(id, 1, error)
-        expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: name })
-        await server.run('terminate-sessions')
-        await agent.comply()
-        await server.run('promote-to-terminated', 'decide-retries')
-        expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED', cause: 'IMAGE_PULL_FAILURE' })
-        const { rows } = await db.query<{ message: string | null; agents: string[] | null }>(
-          'SELECT message, agent_ids AS agents FROM scheduling_history WHERE entity_id = $1 ORDER BY id',
-          [id],
-        )
-        expect(rows.length).toBeLessThan(10)
-        // Placed, prepared, and failed: all on this agent.
-        expect(rows.slice(0, 4).map(({ agents }) => agents)).toEqual(Array.from({ length: 4 }, () => [agent.id]))
-        expect(rows.filter(({ message }) => message === error.message).length).toBeLessThan(3)
-      })
+    it('is not tried again, and without another agent the session fails', async () => {
+      const { server, db, agent } = given
+      const id = await server.create({ retryPolicy: { maxRetries: 2 } })
+      await failPreparing(id, 1, error)
+      expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: name })
+      await server.run('terminate-sessions')
+      await agent.comply()
+      await server.run('promote-to-terminated', 'decide-retries')
+      expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED', cause: 'IMAGE_PULL_FAILURE' })
+      const { rows } = await db.query<{ message: string | null; agents: string[] | null }>(
+        'SELECT message, agent_ids AS agents FROM scheduling_history WHERE entity_id = $1 ORDER BY id',
+        [id],
+      )
+      expect(rows.length).toBeLessThan(10)
+      // Placed, prepared, and failed: all on this agent.
+      expect(rows.slice(0, 3).map(({ agents }) => agents)).toEqual(Array.from({ length: 3 }, () => [agent.id]))
+      expect(rows.filter(({ message }) => message === error.message).length).toBeLessThan(3)
+    })
 
-      it('goes back for another agent, and fails if it comes to the same agent again', async () => {
-        const { server, db, agent } = given
-        const other = fakeAgent(server.gateway, { slots: { cpu: '64' } })
-        const id = await server.create({ allowAgents: [agent.id] })
-        await other.register()
-        await server.run('watch-agents')
-        await failPreparing(id, 1, error)
-        const first = await sessionRow(db, id)
-        expect(first).toMatchObject({ status: 'PENDING', reschedules: 1, avoidAgents: [agent.id] })
-        // No other agent than the first may have it, so it comes back.
-        await failPreparing(id, 1, error)
-        expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: name })
-      })
-    },
-  )
+    it('goes back for another agent, and fails if it comes to the same agent again', async () => {
+      const { server, db, agent } = given
+      const other = fakeAgent(server.gateway, { slots: { cpu: '64' } })
+      const id = await server.create({ allowAgents: [agent.id] })
+      await other.register()
+      await server.run('watch-agents')
+      await failPreparing(id, 1, error)
+      const first = await sessionRow(db, id)
+      expect(first).toMatchObject({ status: 'PENDING', reschedules: 1, avoidAgents: [agent.id] })
+      // No other agent than the first may have it, so it comes back.
+      await failPreparing(id, 1, error)
+      expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: name })
+    })
+  })
 
   it('equal failures in a row are one line that counts up', async () => {
     const { server, agent, db } = given

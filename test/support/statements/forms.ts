@@ -7,9 +7,7 @@ import { readWarningFacts } from '../../../src/store/sql/server.sql.ts'
 import { applyKernelChanges } from '../../../src/store/sql/agent/sync-agent.sql.ts'
 import type { ChainConditions } from '../../../src/store/sql/chain/chain-conditions.sql.ts'
 import { drainAgentRow, removeAgentRow, resumeAgentRow } from '../../../src/store/sql/agent/agents.sql.ts'
-import {
-  changePendingRetries,
-} from '../../../src/store/sql/retry/change-retry.sql.ts'
+import { changePendingRetries } from '../../../src/store/sql/retry/change-retry.sql.ts'
 import { claimDeployments, claimRoutes } from '../../../src/store/sql/deployment/claim-deployments.sql.ts'
 import { claimPending, claimShortLine } from '../../../src/store/sql/scheduling/claim-pending.sql.ts'
 import {

@@ -48,7 +48,9 @@ export function programFault(host: Host, kernel: Kernel, exitCode: number | null
   if (typeof image === 'string') return null
   const namespaces = kernel.namespaced ? isolation.namespaces : null
   const view = { work: join(kernel.path, 'work'), chain: chainDirectory(host, spec), uid: kernel.uid, namespaces }
-  return faultOfCommand(spec, exitCode, { image, path, view: { ...view, machine: 'the agent’s machine' } })?.text ?? null
+  return (
+    faultOfCommand(spec, exitCode, { image, path, view: { ...view, machine: 'the agent’s machine' } })?.text ?? null
+  )
 }
 
 /** Finds the same for the command of a session whose image is known; `path` is the default PATH of its kernels. */

@@ -188,13 +188,15 @@ const PolicyLayerEnum = builder.enumType('RetryPolicyLayer', {
   } as const satisfies Record<PolicySource, { description: string }>,
 })
 
-export const PolicySourceType = builder.objectRef<{ field: string; source: PolicySource }>('RetryPolicySource').implement({
-  description: 'The source of one field of a policy.',
-  fields: (t) => ({
-    field: t.exposeString('field', { description: 'Name of the field, as in `RetryPolicy`.' }),
-    source: t.expose('source', { type: PolicyLayerEnum, description: 'Its source.' }),
-  }),
-})
+export const PolicySourceType = builder
+  .objectRef<{ field: string; source: PolicySource }>('RetryPolicySource')
+  .implement({
+    description: 'The source of one field of a policy.',
+    fields: (t) => ({
+      field: t.exposeString('field', { description: 'Name of the field, as in `RetryPolicy`.' }),
+      source: t.expose('source', { type: PolicyLayerEnum, description: 'Its source.' }),
+    }),
+  })
 
 export interface ShownPolicy extends RetryPolicy {
   sources: ResolvedPolicy['sources']

@@ -143,7 +143,8 @@ const RetryNowPayload = sessionPayload('RetryNowPayload', 'The session whose ret
 
 mutation({
   name: 'cancelRetry',
-  description: 'Cancels the scheduled or held retry of a chain. The chain ends with the failed session, which the payload has.',
+  description:
+    'Cancels the scheduled or held retry of a chain. The chain ends with the failed session, which the payload has.',
   input: CancelRetryInput,
   inputDescription: 'The retry to cancel.',
   payload: CancelRetryPayload,

@@ -47,11 +47,7 @@ export function historyField(t: Parameters<typeof bothWaysArguments>[0], descrip
     description: `${description} Equal consecutive entries are merged into one with a count.`,
     args: bothWaysArguments(t),
     complexity: pageComplexity,
-    resolve: (
-      { id }: { id: string },
-      args: PageArguments,
-      context: GraphQLContext,
-    ) =>
+    resolve: ({ id }: { id: string }, args: PageArguments, context: GraphQLContext) =>
       serialPage({
         id,
         args,

@@ -16,9 +16,7 @@ interface RecordRow extends Omit<RecordedAttempt, 'moves' | 'waits' | 'decision'
   number: number
   now: Date
   moves: { to: RecordedAttempt['status']; at: number }[] | null
-  waits:
-    | (Omit<RecordedAttempt['waits'][number], 'from' | 'to'> & { from: number; to: number | null })[]
-    | null
+  waits: (Omit<RecordedAttempt['waits'][number], 'from' | 'to'> & { from: number; to: number | null })[] | null
   phase: NonNullable<RecordedAttempt['decision']>['phase'] | null
   explanation: string | null
   dueAt: Date | null

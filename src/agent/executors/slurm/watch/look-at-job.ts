@@ -220,8 +220,7 @@ function whyNotRun(host: SlurmHost, kernel: SlurmKernel): string | null {
   const work = join(path, 'work')
   const view = { work, chain: work, uid: user?.uid ?? null, namespaces: null, machine }
   const image = kernel.image ?? pullImage(host.presets, spec.image, host.path)
-  const fault =
-    typeof image === 'string' ? null : faultOfCommand(spec, exitCode, { image, path: host.path, view })
+  const fault = typeof image === 'string' ? null : faultOfCommand(spec, exitCode, { image, path: host.path, view })
   if (fault?.kind === 'line-ends') return fault.text
   const last = readEnd(directory.logPath(outputPath, 'STDERR'), OUTPUT_READ_BYTES).trimEnd().split('\n').at(-1)!
   const ofShell = last.includes(`/${kernel.id}/run.${token}: `)
