@@ -6,7 +6,6 @@ import { HELD_RECHECK_MS } from '../limits.ts'
 import type { Owner, PendingPlaces, QuotaScope } from '../quota.ts'
 import type { HoldReason } from '../session/failure.ts'
 import type { RetryScope } from './policy/resolve-policy.ts'
-import type { HoldingSwitch } from './retry-state.ts'
 
 interface BudgetedSession {
   retryCount: number
@@ -67,6 +66,19 @@ function isCounted(
 /** Whether a retry that starts at this time would start later than `maxElapsed` (seconds) allows. */
 export function isTooLate(maxElapsed: number | null, epochStartedAt: Date, startsAt: Date): boolean {
   return maxElapsed !== null && startsAt.getTime() > epochStartedAt.getTime() + maxElapsed * 1000
+}
+
+/** The switch that holds a retry, as it was when the retry was last checked. Times are in ISO 8601, as it is stored. */
+export interface HoldingSwitch {
+  scope: RetryScope
+  /** Null for the cluster. */
+  name: string | null
+  /** Who set it, when, and why; null if its value came back because a temporary one expired. */
+  by: string | null
+  reason: string | null
+  since: string | null
+  /** When it ends by itself; null if it does not. */
+  until: string | null
 }
 
 /** The retry switch of one scope, as in force now. */

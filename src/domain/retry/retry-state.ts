@@ -1,4 +1,4 @@
-import { budgetOf, type RateLimit } from './admit.ts'
+import { budgetOf, type HoldingSwitch, type RateLimit } from './admit.ts'
 import type { SessionType } from '../session/lifecycle.ts'
 import type { HoldReason, RetryPhase } from '../session/failure.ts'
 import type { RetryScope } from './policy/resolve-policy.ts'
@@ -35,19 +35,6 @@ export function currentValue<Value>({ value, until, afterwards }: Timed<Value>, 
  */
 export function currentChange<Value>({ until, change: last }: Timed<Value>, now: Date): SwitchChange | null {
   return until !== null && until <= now ? null : last
-}
-
-/** The switch that holds a retry, as it was when the retry was last checked. Times are in ISO 8601, as it is stored. */
-export interface HoldingSwitch {
-  scope: RetryScope
-  /** Null for the cluster. */
-  name: string | null
-  /** Who set it, when, and why; null if its value came back because a temporary one expired. */
-  by: string | null
-  reason: string | null
-  since: string | null
-  /** When it ends by itself; null if it does not. */
-  until: string | null
 }
 
 /** Describes the setting of a switch whose present value holds retries. */

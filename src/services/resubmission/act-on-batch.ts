@@ -51,8 +51,8 @@ export async function readSessionActions(
 }
 
 /**
- * Applies to the chain of each of these sessions what `terminateSession`, `cancelRetry` or `retryNow` would do, by their rules. Lock
- * order: sessions by id, their decisions, then kernels, as in resubmissions.
+ * Applies to the chain of each of these sessions what `terminateSession`, `cancelRetry` or `retryNow` would do, by their
+ * rules. Lock order: sessions by id, their decisions, then kernels, as in resubmissions.
  */
 export async function actOnBatch(
   tx: Queryable,

@@ -131,7 +131,7 @@ async function lockPending(
   { viewer }: ServiceContext,
   { sessionId }: PendingRetryInput,
 ): Promise<LockedSession> {
-  const tail = (await lockTails(tx, [sessionId], viewer.projectId)).get(sessionId)
+  const tail = (await lockTails(tx, [sessionId], viewer.projectId)).get(sessionId.toLowerCase())
   if (tail === undefined) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
   const refusal = refusePendingRetry(sessionId, tail)
   if (refusal) throw refusal

@@ -61,7 +61,8 @@ async function resolveNew(
   // A member of several projects who names none gets an error only when a session is created.
   const name = (own instanceof RepriseError ? null : own!.project) ?? 'default'
   const project = (await readProjectScopes(db, [name], viewer.projectId)).get(name)
-  if (!project) throw await projectNotFound({ db, viewer }, name)
+  if (!project && named != null) throw await projectNotFound({ db, viewer }, name)
+  if (!project) return resolvePolicy([{ source: 'SESSION', policy }])
   return resolveInProject(policy, project)
 }
 

@@ -184,8 +184,10 @@ async function newTemplate(
   session: CreateSessionInput,
   issues: readonly ValidationIssue[],
 ) {
-  const project = session.project ?? (await findSchedule(context.db, context, scheduleId)).projectName
-  const parsed = await parseTemplate(context, { ...session, project }, issues)
+  // Over REST it may be anything; what is no object is refused below.
+  const namesNone = typeof session === 'object' && !Array.isArray(session) && session.project == null
+  const project = namesNone && (await findSchedule(context.db, context, scheduleId)).projectName
+  const parsed = await parseTemplate(context, project === false ? session : { ...session, project }, issues)
   return { ...parsed, secretEnviron: session.secretEnviron == null ? null : parsed.secretEnviron }
 }
 

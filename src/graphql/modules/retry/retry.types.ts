@@ -5,9 +5,9 @@ import {
   type SessionOutboxEvent,
 } from '../../../domain/events.ts'
 import { RETRY_WAITS_MAX } from '../../../domain/limits.ts'
+import type { HoldingSwitch } from '../../../domain/retry/admit.ts'
 import { showStoredPolicy } from '../../../domain/retry/policy/stored-policy.ts'
 import {
-  type HoldingSwitch,
   holdReasonText,
   readHoldingSwitch,
   retryState,

@@ -1,5 +1,5 @@
 import type { RetryEventData } from '../../../domain/events.ts'
-import type { HoldingSwitch } from '../../../domain/retry/retry-state.ts'
+import type { HoldingSwitch } from '../../../domain/retry/admit.ts'
 import type { HoldReason } from '../../../domain/session/failure.ts'
 import type { Queryable } from '../../database.ts'
 import { beginWaits, endWaits, heldNotes, NOT_HELD } from './retry-waits.sql.ts'
