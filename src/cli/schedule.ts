@@ -292,9 +292,9 @@ type Policy = NonNullable<Schedule['session']>['retryPolicy']
 
 /** Formats a field of a policy: `maxRetries 3`, `backoff EXPONENTIAL`, `2 rules`. */
 function policyField(policy: Policy, field: string): string {
-  const value = policy[field as keyof Policy]
   if (field === 'rules') return `${policy.rules!.length} ${policy.rules!.length === 1 ? 'rule' : 'rules'}`
-  return `${field} ${Array.isArray(value) ? value.join('+') : String(value)}`
+  if (field === 'eligibleCauses') return `${field} ${policy.eligibleCauses!.join('+')}`
+  return `${field} ${policy[field as Exclude<keyof Policy, 'rules' | 'eligibleCauses' | 'given'>]}`
 }
 
 function pauseOf({ paused, pausedAt, pausedBy, pauseReason }: Schedule): string | null {

@@ -140,11 +140,11 @@ function groupIssues(value: ParsedCreateSession, group: GroupScope): ValidationI
 
 /** Resolves the policy of a first attempt with the defaults of its project, and of the wider scopes. */
 export function resolveInProject(
-  given: Partial<RetryPolicy>,
+  policy: Partial<RetryPolicy>,
   project: Pick<ProjectScope, 'retryDefaults' | 'domainRetryDefaults' | 'clusterRetryDefaults'>,
 ): ResolvedPolicy {
   return resolvePolicy([
-    { source: 'SESSION', policy: given },
+    { source: 'SESSION', policy },
     { source: 'PROJECT', policy: storedDefaults(project.retryDefaults) },
     { source: 'DOMAIN', policy: storedDefaults(project.domainRetryDefaults) },
     { source: 'CLUSTER', policy: storedDefaults(project.clusterRetryDefaults) },

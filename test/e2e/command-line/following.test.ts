@@ -367,10 +367,7 @@ describe('logs of several sessions', () => {
 test('a retry that is held says who holds it and why: run, info and chain', async () => {
   const off = await reprise('switch', 'set', 'project', 'default', '--off', '--reason', 'storm', '--until', '2h')
   expect(off.status).toBe(0)
-  const run = startCommand(
-    ['run', '-n', 'held', '--retries', '1', '--retry-delay', '0.2', '--', 'false'],
-    environment,
-  )
+  const run = startCommand(['run', '-n', 'held', '--retries', '1', '--retry-delay', '0.2', '--', 'false'], environment)
   const words = /held: retries are switched off \(project default\), set by \S+, until 20\S+Z: storm; retry 1 of 1/
   await vi.waitFor(() => expect(run.output.stderr).toMatch(words), WITHIN)
   expect((await reprise('info', 'held')).stdout).toMatch(words)

@@ -25,7 +25,7 @@ export interface JobEvidence {
   /** Returns the last line that Slurm itself wrote for the job. */
   slurmOutput: () => string
   /** Returns why the command could not be run; null if it could. */
-  notRun: () => string | null
+  whyNotRun: () => string | null
 }
 
 export type JobVerdict =
@@ -115,8 +115,8 @@ function judgeExit(evidence: JobEvidence, exitCode: number): JobVerdict {
   return endedByItself(evidence, exitCode)
 }
 
-function endedByItself({ notRun }: JobEvidence, exitCode: number): JobVerdict {
-  const message = notRun()
+function endedByItself({ whyNotRun }: JobEvidence, exitCode: number): JobVerdict {
+  const message = whyNotRun()
   return ended(exitCode, message === null ? null : { name: 'command-not-found', message, exitCode })
 }
 

@@ -102,7 +102,7 @@ function conclude(host: SlurmHost, kernel: SlurmKernel, now: number): void {
     stopError,
     memoryLimitBytes: memoryLimit(kernel.spec),
     slurmOutput: () => slurmOutput(kernel),
-    notRun: () => whyNotRun(host, kernel),
+    whyNotRun: () => whyNotRun(host, kernel),
   })
   if (verdict.kind === 'waits') return show(host, kernel, verdict.reason)
   if (verdict.kind === 'runs') return
