@@ -103,7 +103,7 @@ export type CancelRetriesInput = {
 
 /** The retry to cancel. */
 export type CancelRetryInput = {
-  /** Id of the session that failed. */
+  /** Id of any session of the chain. */
   sessionId: string;
 };
 
@@ -990,7 +990,7 @@ export type RetryJitter =
 
 /** The retry to make due now. */
 export type RetryNowInput = {
-  /** Id of the session that failed. */
+  /** Id of any session of the chain. */
   sessionId: string;
 };
 
@@ -1654,7 +1654,7 @@ export type UpdateRetryInput = {
   policy?: RetryPolicyInput | null | undefined;
   /** Slots that the retry gets instead of those that it would have, as do the attempts after it; the amount 0 removes a slot. Other slots stay as they are. */
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
-  /** Id of the session that failed. */
+  /** Id of any session of the chain. */
   sessionId: string;
 };
 
@@ -1674,7 +1674,7 @@ export type UpdateScheduleInput = {
   overlap?: ScheduleOverlap | null | undefined;
   /** Id of the schedule. */
   scheduleId: string;
-  /** Specification of the sessions from now on. Replaces all of the old one, including secret variables. */
+  /** Specification of the sessions from now on. Replaces all of the old one. Its secret variables stay if `secretEnviron` is missing; an empty list removes them. */
   session?: CreateSessionInput | null | undefined;
   /** Time zone of `cron`. */
   timeZone?: string | null | undefined;

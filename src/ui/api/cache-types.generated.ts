@@ -64,6 +64,7 @@ export const KEYLESS_TYPES = [
   'FailureGroup',
   'ForbiddenError',
   'HealthCheck',
+  'HoldingSwitch',
   'InvalidStateError',
   'KernelConnection',
   'KernelEdge',
