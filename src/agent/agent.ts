@@ -7,7 +7,7 @@ import type { Logger } from '../observability/log.ts'
 import { acquireAgentLock } from './agent-lock.ts'
 import { createChangeSignal, type LoopParts, runAgentLoop } from './agent-loop.ts'
 import { type Executor, type ExecutorHooks, FENCED, isOver } from './executors/executor.ts'
-import { LABELS_MAX } from '../domain/limits.ts'
+import { GPU_FAULT_LENGTH_MAX, LABELS_MAX } from '../domain/limits.ts'
 import { createChainReports, createChainSizes } from './chain-reports.ts'
 import { createChannels } from './channels.ts'
 import { createFence } from './fence.ts'
@@ -101,6 +101,14 @@ export function createAgent(options: AgentOptions): Agent {
         outdated = true
         changes.raise()
       },
+      gpus({ gpus, slots, fault }) {
+        identity.gpus = gpus
+        if (fault === null) delete identity.gpuFault
+        else identity.gpuFault = fault.slice(0, GPU_FAULT_LENGTH_MAX)
+        identity.slots = withGpuSlots(options, slots)
+        outdated = true
+        changes.raise()
+      },
       labelled(labels) {
         const all = { ...options.labels, ...labels }
         if (Object.keys(all).length > LABELS_MAX) return
@@ -161,6 +169,16 @@ export function createAgent(options: AgentOptions): Agent {
     },
     done: done.promise,
   }
+}
+
+/** Slots that a person configured are an upper bound. */
+function withGpuSlots({ slots, slotsByHand }: AgentOptions, found: Record<string, string>): Record<string, string> {
+  if (slotsByHand !== true) return { ...slots, ...found }
+  const known = Object.entries(slots).map(([slot, amount]) => {
+    const bound = Object.hasOwn(found, slot) ? Math.min(Number(amount), Number(found[slot])) : amount
+    return [slot, String(bound)]
+  })
+  return Object.fromEntries(known) as Record<string, string>
 }
 
 const nobody: DialChannel = () => Promise.reject(new Error('this agent opens no channels'))

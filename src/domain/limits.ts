@@ -130,6 +130,10 @@ export const DISK_LOW_BYTES = 1024 * 1024
 export const DISK_CHECK_INTERVAL_MS = 2_000
 /** Characters of an agent's reason for taking no new kernels. */
 export const REFUSAL_LENGTH_MAX = 1_000
+/** Length of the reason why an agent cannot see its GPUs, or why one of them is out of service. */
+export const GPU_FAULT_LENGTH_MAX = 1_000
+/** GPUs, or instances of GPUs, of one agent. */
+export const AGENT_GPUS_MAX = 256
 
 /** Body of a registration: several times the size of 64 labels and 32 slots with the longest names and values. */
 export const REGISTER_BYTES_MAX = 256 * 1024

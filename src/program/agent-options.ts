@@ -23,11 +23,8 @@ export async function agentOptions(
 ): Promise<Omit<AgentOptions, 'gateway'>> {
   const dataDir = resolve(config.dataDir)
   const agentDir = join(dataDir, 'agent')
-  const { isolation, create, slots, slotsPerKernelMax, ports, volumes, warnings, guardIsolation } = await choose(
-    config,
-    { dataDir, agentDir },
-    log,
-  )
+  const { isolation, create, slots, slotsPerKernelMax, gpuSlots, ports, volumes, warnings, guardIsolation } =
+    await choose(config, { dataDir, agentDir }, log)
   return {
     createExecutor: (hooks, agentId) => orConfigurationError(() => create(hooks, agentId)),
     isolation,
@@ -37,7 +34,7 @@ export async function agentOptions(
     resourceGroup: config.resourceGroup,
     address: config.agentAddress,
     version,
-    slots: config.slots ?? slots ?? detectSlots(),
+    slots: config.slots ?? { ...(slots ?? detectSlots()), ...gpuSlots },
     slotsByHand: config.slots !== undefined,
     ...(slotsPerKernelMax !== undefined && { slotsPerKernelMax }),
     ...(ports !== undefined && { ports }),

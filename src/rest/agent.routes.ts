@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi'
+import { GPU_SLOTS, type ObservedGpu } from '../domain/agent/gpu.ts'
 import { type AgentRecord, readAgent, readAgents, readVolumes, type Volume } from '../services/agent/agents.ts'
 import { labels, time, toLabels, toTime } from './fields.ts'
 import { COMMON_PROBLEMS, json, nextLink, PAGE_PARAMETERS, pageOf, problems, toPage } from './route-parts.ts'
@@ -19,6 +20,24 @@ const AgentResource = z
       .string()
       .nullable()
       .openapi({ description: 'How its kernels are isolated from the agent and from each other.' }),
+    gpus: z
+      .array(
+        z
+          .object({
+            slot: z.enum(GPU_SLOTS),
+            uuid: z.string(),
+            index: z.int(),
+            name: z.string(),
+            memory_bytes: z.number().nullable(),
+            in_use: z.boolean(),
+            fault: z
+              .string()
+              .nullable()
+              .openapi({ description: 'Why it is out of service; null if it is in service.' }),
+          })
+          .openapi('AgentGpu', { description: 'A GPU of an agent, as the agent last saw it.' }),
+      )
+      .openapi({ description: 'The GPUs that it assigns to kernels.' }),
     refuses: z
       .string()
       .nullable()
@@ -115,6 +134,15 @@ function toAgent(record: AgentRecord): z.infer<typeof AgentResource> {
     })),
     labels: toLabels(record.labels),
     isolation: record.isolation,
+    gpus: ((record.gpus ?? []) as unknown as ObservedGpu[]).map((gpu) => ({
+      slot: gpu.slot,
+      uuid: gpu.uuid,
+      index: gpu.index,
+      name: gpu.name,
+      memory_bytes: gpu.memoryBytes,
+      in_use: gpu.kernelId !== null,
+      fault: gpu.fault,
+    })),
     refuses: record.refuses,
     drain_reason: record.drainReason,
     drained_at: toTime(record.drainedAt),

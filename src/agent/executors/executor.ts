@@ -12,6 +12,7 @@ import type {
   LogStreamName,
   ObservedKernel,
 } from '../../domain/agent/protocol.ts'
+import type { ObservedGpu } from '../../domain/agent/gpu.ts'
 import type { FailureError } from '../../domain/session/failure.ts'
 
 /**
@@ -133,6 +134,15 @@ export interface ExecutorOffer {
   slotsPerKernelMax: Record<string, string>
 }
 
+/** The GPUs that an agent assigns. */
+export interface GpuReport {
+  gpus: ObservedGpu[]
+  /** Number of those in service, by slot. */
+  slots: Record<string, string>
+  /** Why they cannot be seen now, as text for people; null if they can. */
+  fault: string | null
+}
+
 export interface ExecutorHooks {
   /**
    * Returns why no new kernel may start now, as text for people, or null if one may. If missing, kernels may always
@@ -145,6 +155,8 @@ export interface ExecutorHooks {
   changed(): void
   /** Called when the executor offers other resources than before. If missing, changes are not reported. */
   offers?(offer: ExecutorOffer): void
+  /** Called when the agent has found other GPUs than before, or one has broken. If missing, that is not reported. */
+  gpus?(report: GpuReport): void
   /** Called with labels that the agent adds to the configured ones. If missing, changes are not reported. */
   labelled?(labels: Record<string, string>): void
   /**

@@ -1,3 +1,4 @@
+import type { ObservedGpu } from './gpu.ts'
 import type { CheckpointOffer, FoundCheckpoint, LeftCheckpoint } from './checkpoint.ts'
 import type { ChannelPort } from './channel-protocol.ts'
 import type { KernelUsage } from './kernel-report.ts'
@@ -202,6 +203,10 @@ export interface RegisterRequest {
   warnings?: AgentWarning[]
   /** Why the agent takes no new kernels now, for people. Missing if it takes them. */
   refuses?: string
+  /** The GPUs that it assigns to kernels. Missing if it assigns none. */
+  gpus?: ObservedGpu[]
+  /** Why it cannot see its GPUs now, for people. Missing if it can. */
+  gpuFault?: string
   /** The agent reports `inTime`: while it is alive, the server does not decide how a program ended. */
   judgesTime?: boolean
 }

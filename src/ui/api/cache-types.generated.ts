@@ -4,6 +4,7 @@ export const KEYLESS_TYPES = [
   'ActionVerdict',
   'AgentConnection',
   'AgentEdge',
+  'AgentGpu',
   'AgentSessionConnection',
   'AgentSessionEdge',
   'AgentSlot',

@@ -23,6 +23,7 @@ import { systemProgram } from '../../../machine/system-programs.ts'
  *   stdout.cut   number of bytes cut off, and length of the note about it; the keeper writes this and stderr.cut
  *   stop         { killAt, error, at } written before the first signal of a stop
  *   oom          { usedBytes, limitBytes, atEnd } written before a kernel over its memory limit is killed, or at its end
+ *   gpus         the kernel's GPUs; see GpuMark
  *   usage        resources used, if the shim cannot report them; see UsageMark
  *   job/         status, stdout and stderr, if the kernel's own user writes them; see KernelEntry.outputPath
  *
@@ -69,7 +70,13 @@ export interface UsageMark {
   wallSeconds: number | null
 }
 
+/** The GPUs that were chosen for a kernel, written before it can run. */
+export interface GpuMark {
+  uuids: string[]
+}
+
 export interface Marks {
+  gpus: GpuMark
   stop: StopMark
   oom: OomMark
   usage: UsageMark
@@ -247,6 +254,11 @@ export function readStopMark(path: string): StopMark | null {
 export function readOomMark(path: string): OomMark | null {
   const mark = readJson<OomMark>(join(path, 'oom'))
   return typeof mark?.usedBytes === 'number' ? mark : null
+}
+
+export function readGpuMark(path: string): GpuMark | null {
+  const mark = readJson<GpuMark>(join(path, 'gpus'))
+  return Array.isArray(mark?.uuids) && mark.uuids.every((uuid) => typeof uuid === 'string') ? mark : null
 }
 
 export function readUsageMark(path: string): UsageMark | null {

@@ -1,3 +1,4 @@
+import type { ObservedGpu } from '../../../domain/agent/gpu.ts'
 import type { Volume } from '../../../services/agent/agents.ts'
 import { AGENTS_BY_NAME } from '../../../services/paging.ts'
 import { builder } from '../../builder.ts'
@@ -46,6 +47,40 @@ const AgentSlotType = builder.prismaObject('AgentSlot', {
   }),
 })
 
+const AgentGpuType = builder.objectRef<ObservedGpu>('AgentGpu').implement({
+  description: 'A GPU of an agent, or a MIG instance of one, as the agent last saw it.',
+  fields: (t) => ({
+    slot: t.exposeString('slot', { description: 'The resource that it counts for: `cuda.device` or `rocm.device`.' }),
+    uuid: t.exposeString('uuid', { description: 'Its id, from the driver.' }),
+    index: t.exposeInt('index', { description: 'Its number on its machine, from 0.' }),
+    name: t.exposeString('name', { description: 'Its model.' }),
+    memoryBytes: t.exposeFloat('memoryBytes', { nullable: true, description: 'Its memory in bytes.' }),
+    fault: t.exposeString('fault', {
+      nullable: true,
+      description: 'Why it is out of service, so that no kernel gets it. Null if it is in service.',
+    }),
+    inUse: t.boolean({
+      description: 'Whether a kernel has it.',
+      resolve: ({ kernelId }) => kernelId !== null,
+    }),
+    kernelId: t.field({
+      type: 'UUID',
+      nullable: true,
+      description: 'The kernel that has it; null for tokens of one project.',
+      resolve: ({ kernelId }, _args, { viewer }) => (viewer.projectId === null ? kernelId : null),
+    }),
+    temperatureCelsius: t.exposeFloat('temperatureCelsius', {
+      nullable: true,
+      description: 'Its temperature in degrees Celsius.',
+    }),
+    usedMemoryBytes: t.exposeFloat('usedMemoryBytes', { nullable: true, description: 'Its memory in use, in bytes.' }),
+    utilization: t.exposeFloat('utilization', {
+      nullable: true,
+      description: 'Share of the last sample period in which it computed, from 0 to 1.',
+    }),
+  }),
+})
+
 const KernelConnection = builder.connectionObject(
   { type: KernelNode, name: 'KernelConnection', description: 'A page of kernels.' },
   { name: 'KernelEdge', description: 'One kernel with its cursor.' },
@@ -85,6 +120,16 @@ export const AgentNode = builder.prismaNode('Agent', {
       nullable: true,
       description:
         'How its kernels are isolated from the agent and from each other: `namespaces+user`, `namespaces`, `user` or `none`; `noop` if it runs nothing. Null if the version of the agent does not report it.',
+    }),
+    gpus: t.field({
+      type: [AgentGpuType],
+      description: 'The GPUs that it assigns to kernels, in the order of their indexes. Updated every minute.',
+      select: { gpus: true },
+      resolve: ({ gpus }) => (gpus ?? []) as unknown as ObservedGpu[],
+    }),
+    gpuFault: t.exposeString('gpuFault', {
+      nullable: true,
+      description: 'Why it cannot see its GPUs now. Null if it can, or has none.',
     }),
     refuses: t.exposeString('refuses', {
       nullable: true,
