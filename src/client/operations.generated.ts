@@ -290,7 +290,7 @@ export type AgentsQueryVariables = Exact<{
 }>;
 
 
-export type AgentsQuery = { agents: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { agentId: string, name: string, status: Types.AgentStatus, embedded: boolean, isolation: string | null, refuses: string | null, version: string, registeredAt: string, lastHeardAt: string, resourceGroup: { name: string }, slots: Array<{ slot: string, capacity: string, used: string }>, labels: Array<{ key: string, value: string }> } }> } };
+export type AgentsQuery = { agents: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { agentId: string, name: string, status: Types.AgentStatus, embedded: boolean, isolation: string | null, refuses: string | null, gpuFault: string | null, version: string, registeredAt: string, lastHeardAt: string, resourceGroup: { name: string }, slots: Array<{ slot: string, capacity: string, used: string }>, labels: Array<{ key: string, value: string }>, gpus: Array<{ slot: string, uuid: string, index: number, name: string, memoryBytes: number | null, inUse: boolean, fault: string | null, temperatureCelsius: number | null, usedMemoryBytes: number | null, utilization: number | null }> } }> } };
 
 export type VolumesQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -3155,6 +3155,19 @@ export const AgentsDocument = new TypedDocumentString(`
         embedded
         isolation
         refuses
+        gpus {
+          slot
+          uuid
+          index
+          name
+          memoryBytes
+          inUse
+          fault
+          temperatureCelsius
+          usedMemoryBytes
+          utilization
+        }
+        gpuFault
         version
         registeredAt
         lastHeardAt

@@ -43,6 +43,7 @@ export interface SlotOptions {
   slot?: [string, string][]
   cpu?: string
   mem?: string
+  gpus?: number
 }
 
 /** Options that a resubmission may override, too. */
@@ -97,6 +98,7 @@ export function addSlotOptions(command: Command): Command {
     .option('--slot <slot=amount>', 'resource slot, like cuda.device=1', pairs)
     .option('--cpu <amount>', 'the same as --slot cpu=…', amount)
     .option('--mem <amount>', 'the same as --slot mem=…; like 512m or 1.5 GiB', amount)
+    .option('--gpus <n>', 'the same as --slot cuda.device=…; for GPUs of AMD use --slot rocm.device=…', wholeNumber)
 }
 
 /** Description of `--image`. The executor of the agents decides what an image is. */
@@ -224,9 +226,10 @@ export function secretsOf({ secret: here = [], secretFile: files = [] }: SpecOpt
   return all.length === 0 ? undefined : named(all)
 }
 
-export function slotsOf({ slot = [], cpu, mem }: SlotOptions) {
-  const all = [...slot, ...(cpu === undefined ? [] : [['cpu', cpu]]), ...(mem === undefined ? [] : [['mem', mem]])]
-  return all.length === 0 ? undefined : all.map(([name, value]) => ({ slot: name!, amount: value! }))
+export function slotsOf({ slot = [], cpu, mem, gpus }: SlotOptions) {
+  const named = Object.entries({ cpu, mem, 'cuda.device': gpus })
+  const all = [...slot, ...named.filter(([, value]) => value !== undefined)]
+  return all.length === 0 ? undefined : all.map(([name, value]) => ({ slot: name, amount: String(value) }))
 }
 
 export function mounts(text: string, earlier: MountInput[] = []): MountInput[] {
