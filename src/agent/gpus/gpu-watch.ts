@@ -153,11 +153,11 @@ export async function openGpus({ drivers, only, agentDir, log }: GpuOptions): Pr
         if (!ending.signal.aborted) log.debug({ error: messageOf(error) }, 'GPUs could not be sampled')
       }
     }
-    count()
+    countUsage()
   }
 
   /** Adds the newest samples to what the kernels have used. */
-  function count(): void {
+  function countUsage(): void {
     const now = performance.now()
     const kernels = Map.groupBy(watcher?.held() ?? [], ([, kernelId]) => kernelId)
     for (const [kernelId, entries] of kernels) {

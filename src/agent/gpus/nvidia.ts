@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import type { DetectedGpu, GpuDriver, GpuSample, LinkRank } from './gpu-driver.ts'
 import { runTool } from './gpu-driver.ts'
 
@@ -97,13 +98,12 @@ const CONNECTIONS = ['SYS', 'NODE', 'PHB', 'PXB', 'PIX']
 export function parseLinks(text: string): LinkRank {
   const rows = new Map<number, string[]>()
   for (const line of text.split('\n')) {
-    // Escape sequences underline the header.
-    const cells = line.replaceAll(/\u001B\[[0-9;]*m/g, '').split(/\s+/)
+    const cells = stripVTControlCharacters(line).split(/\s+/)
     const [, index] = /^GPU(\d+)$/.exec(cells[0] ?? '') ?? []
     if (index !== undefined && cells[1] !== undefined && !/^GPU\d/.test(cells[1]))
       rows.set(Number(index), cells.slice(1))
   }
-  const columns = [...rows.keys()].sort((a, b) => a - b)
+  const columns = [...rows.keys()].toSorted((a, b) => a - b)
   return (a, b) => {
     const connection = rows.get(a)?.[columns.indexOf(b)] ?? ''
     const [, links] = /^NV(\d+)$/.exec(connection) ?? []

@@ -227,8 +227,8 @@ export function secretsOf({ secret: here = [], secretFile: files = [] }: SpecOpt
 }
 
 export function slotsOf({ slot = [], cpu, mem, gpus }: SlotOptions) {
-  const named = Object.entries({ cpu, mem, 'cuda.device': gpus })
-  const all = [...slot, ...named.filter(([, value]) => value !== undefined)]
+  const short = Object.entries({ cpu, mem, 'cuda.device': gpus })
+  const all = [...slot, ...short.filter(([, value]) => value !== undefined)]
   return all.length === 0 ? undefined : all.map(([name, value]) => ({ slot: name, amount: String(value) }))
 }
 
