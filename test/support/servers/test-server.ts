@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Logger, pino } from 'pino'
 import { createGateway } from '../../../src/gateway/gateway.ts'
-import { LEASE } from '../../../src/domain/agent/lease.ts'
+import { LEASE, type Lease } from '../../../src/domain/agent/lease.ts'
 import type { Gateway } from '../../../src/domain/agent/protocol.ts'
 import { createWakeHub, type WakeHub } from '../../../src/events/wake-hub.ts'
 import { createMetrics, type Metrics } from '../../../src/observability/metrics.ts'
@@ -65,11 +65,12 @@ export function testServer(
   db: Database,
   sync: SyncPoints = NO_SYNC_POINTS,
   hub: WakeHub = createWakeHub(),
-  { log = pino({ enabled: false }), ...gatewayOptions }: { log?: Logger; waitMaxMs?: number } = {},
+  options: { log?: Logger; lease?: Lease; waitMaxMs?: number } = {},
 ): TestServer {
+  const { log = pino({ enabled: false }), lease = LEASE, ...gatewayOptions } = options
   const identity = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['api', 'scheduler', 'agent'] }
   const metrics = createMetrics()
-  const parts = { db, wake: hub, log, metrics, sync, trace: NO_TRACER, server: identity, lease: LEASE }
+  const parts = { db, wake: hub, log, metrics, sync, trace: NO_TRACER, server: identity, lease }
   const services = createSchedulerServices(parts)
   const context: ServiceContext = { db, wake: hub, log, metrics, secrets: TEST_SECRETS, viewer: ADMIN }
   const run = async (...names: ServiceName[]) => {
@@ -91,6 +92,7 @@ export function testServer(
       relay: TEST_RELAY,
       onAgent: hub.onAgent,
       logged: () => {},
+      lease,
       ...gatewayOptions,
     }),
     context,
