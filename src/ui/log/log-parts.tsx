@@ -1,4 +1,4 @@
-import { memo, useMemo, useRef, useState } from 'react'
+import { memo, useEffect, useEffectEvent, useMemo, useState } from 'react'
 import { count } from '../words/numbers.ts'
 import { parseAnsi, type Span } from './ansi.ts'
 import { type LogLine, type LogText, type Match, NOTE } from './log-text.ts'
@@ -119,40 +119,51 @@ interface Find {
   matches: readonly Match[]
   /** The current match. */
   current: Match | null
+  /** Another object for each choice, by typing or by a button. */
+  chosen: object | null
   index: number
   go(step: number): void
-  open(): void
-  input: React.RefObject<HTMLInputElement | null>
 }
 
-export function useFind(text: { readonly log: LogText }): Find {
-  const input = useRef<HTMLInputElement>(null)
-  const [query, setWords] = useState('')
-  const [index, setIndex] = useState(-1)
+/** Sets the focus to the search field of the open log. */
+export function openFind(): void {
+  const input = document.querySelector<HTMLInputElement>('#find')
+  input?.focus()
+  input?.select()
+}
+
+/** `prepended`: the number of lines that were added at the front. */
+export function useFind(text: { readonly log: LogText }, prepended: number): Find {
+  const [query, setQuery] = useState('')
+  // The current match stays the same while earlier lines are added, which changes its number.
+  const [chosen, setChosen] = useState<Match | null>(null)
   const matches = useMemo(() => text.log.search(query, MATCHES_MAX), [text, query])
-  const at = Math.min(index, matches.length - 1)
+  const index = chosen === null ? -1 : matches.findIndex(({ line }) => line === chosen.line + prepended)
+  const choose = (at: number) => {
+    const match = matches.at(at)
+    setChosen(match ? { ...match, line: match.line - prepended } : null)
+  }
+  const chooseFirst = useEffectEvent((isTyped: boolean) => void ((isTyped || index < 0) && choose(0)))
+  useEffect(() => chooseFirst(true), [query])
+  useEffect(() => chooseFirst(false), [prepended])
   return {
     query,
-    setQuery(words) {
-      setWords(words)
-      setIndex(-1)
-    },
+    setQuery,
     matches,
-    current: at < 0 ? null : matches[at]!,
-    index: at,
-    go: (step) => matches.length > 0 && setIndex((at + step + matches.length) % matches.length),
-    open: () => input.current?.focus(),
-    input,
+    current: matches[index] ?? null,
+    chosen,
+    index,
+    go: (step) => matches.length > 0 && choose(index < 0 ? 0 : (index + step) % matches.length),
   }
 }
 
 export function FindBar({ find, hasEarlier, onAll }: { find: Find; hasEarlier: boolean; onAll: () => void }) {
-  const { query, matches, index, input } = find
+  const { query, matches, index } = find
   const found = matches.length >= MATCHES_MAX ? `${count(MATCHES_MAX)}+` : count(matches.length)
   return (
     <div className="find">
       <input
-        ref={input}
+        id="find"
         type="search"
         value={query}
         placeholder="find  /"

@@ -46,7 +46,7 @@ export function LogViewer(props: LogViewerProps) {
   const [isFollowing, setIsFollowing] = useState(line === undefined)
   const [seenLines, setSeenLines] = useState(0)
   const [isWrapped, setIsWrapped] = useState(false)
-  const find = useFind(text)
+  const find = useFind(text, props.prepended)
   const columns = Math.max(20, Math.floor((view.width - 88) / CHARACTER_PX))
   const layout = useMemo(() => layoutOf(text.log, isWrapped ? columns : null), [text, isWrapped, columns])
   const rows = { count: layout.rows + ends.length, height: ROW_PX, viewHeight: view.height }
@@ -72,10 +72,9 @@ export function LogViewer(props: LogViewerProps) {
   useEffect(() => {
     if (isThere) goToEvent(line - 1)
   }, [isThere, line])
-  const found = find.current?.line
-  useEffect(() => {
-    if (found !== undefined) goToEvent(found)
-  }, [found])
+  const { chosen } = find
+  const goToMatch = useEffectEvent(() => void (find.current && goTo(find.current.line)))
+  useEffect(() => goToMatch(), [chosen])
 
   const onScroll = () => {
     const { scrollTop, scrollHeight: whole, clientHeight } = scroller.current!
@@ -85,11 +84,7 @@ export function LogViewer(props: LogViewerProps) {
     if (scrollTop < ROW_PX * 10 && hasEarlier && !props.isReading && !isFollowing) props.onEarlier(false)
   }
   const onKey = (event: KeyboardEvent) => {
-    if (event.key === 'End') setIsFollowing(true)
-    if (event.key === '/' && !(event.target as HTMLElement).matches('input')) {
-      event.preventDefault()
-      find.open()
-    }
+    if (event.key === 'End' && !(event.target as HTMLElement).matches('input')) setIsFollowing(true)
   }
   const unseen = log.lineCount - seenLines
   return (
@@ -164,9 +159,11 @@ export function LogViewer(props: LogViewerProps) {
         {hasEarlier
           ? `the last ${counted(log.lineCount, 'line')}`
           : log.lineCount === 0
-            ? 'no lines'
+            ? props.isReading
+              ? 'reading…'
+              : 'no lines'
             : `${count(log.lineCount)} ${log.lineCount === 1 ? 'line' : 'lines'}`}
-        {isLive && ' so far'}
+        {isLive && !(props.isReading && log.lineCount === 0) && ' so far'}
       </p>
       <Announcer text={text} isOn={isFollowing && isLive} />
     </div>

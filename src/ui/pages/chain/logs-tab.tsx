@@ -1,6 +1,8 @@
 import { useLayoutEffect, useRef, useState } from 'react'
 import { download } from '../../api/login.ts'
+import { useKeys } from '../../app/keys.ts'
 import { toast } from '../../app/toasts.tsx'
+import { openFind } from '../../log/log-parts.tsx'
 import { LogViewer } from '../../log/log-viewer.tsx'
 import { useLog } from '../../log/use-log.ts'
 import type { Bar, Timeline } from '../../timeline/bars.ts'
@@ -27,6 +29,7 @@ interface Props {
 }
 
 export function LogsTab({ bar, bars, kernels, isRead, timeline, now, line, onLine, isAll, onAll }: Props) {
+  useKeys([{ keys: '/', does: 'search the log', run: openFind }])
   const [chosen, setChosen] = useState<string | null>(null)
   const kernel = kernels.find(({ kernelId }) => kernelId === chosen) ?? kernels[0]
   const all = bars.length > 1 && (
@@ -44,7 +47,7 @@ export function LogsTab({ bar, bars, kernels, isRead, timeline, now, line, onLin
       <>
         {all && <div className="log-tools">{all}</div>}
         <p className="chain-empty" aria-busy={!isRead}>
-          {!isRead ? '' : waits ? 'It has no log before it runs.' : 'It never ran, so it has no log.'}
+          {!isRead ? 'reading…' : waits ? 'It has no log before it runs.' : 'It never ran, so it has no log.'}
         </p>
       </>
     )

@@ -69,6 +69,7 @@ function columnsOf(showsProject: boolean): readonly Column<UiScheduleRowFragment
     {
       title: 'Schedule',
       className: 'named',
+      value: ({ name }) => name,
       cell: ({ scheduleId, name, project }) => (
         <>
           <Link to="/schedules/$scheduleId" params={{ scheduleId }} className="table-link" title={name}>
@@ -82,10 +83,17 @@ function columnsOf(showsProject: boolean): readonly Column<UiScheduleRowFragment
     {
       title: 'Next run',
       className: 'schedule-next',
+      value: ({ paused, nextRunAt }) => (paused ? null : nextRunAt),
       hint: ({ statusReason }) => statusReason,
       cell: ({ paused, nextRunAt }) => (paused ? 'paused' : nextRunAt === null ? 'none' : <Until at={nextRunAt} />),
     },
     { title: 'Last runs', className: 'schedule-runs', cell: ({ lastRuns }) => <LastRuns runs={lastRuns} /> },
-    { title: 'Created', className: 'schedule-created', cell: ({ createdAt }) => <Ago at={createdAt} said="created" /> },
+    {
+      title: 'Created',
+      className: 'schedule-created',
+      value: ({ createdAt }) => createdAt,
+      isDown: true,
+      cell: ({ createdAt }) => <Ago at={createdAt} said="created" />,
+    },
   ]
 }
