@@ -1,4 +1,5 @@
 import { memo, useEffect, useEffectEvent, useMemo, useState } from 'react'
+import { flushSync } from 'react-dom'
 import { count } from '../words/numbers.ts'
 import { parseAnsi, type Span } from './ansi.ts'
 import { type LogLine, type LogText, type Match, NOTE } from './log-text.ts'
@@ -109,6 +110,62 @@ function highlighted(spans: readonly Span[], query: string): Shown[] {
     if (from < span.text.length) parts.push({ ...span, text: span.text.slice(from) })
     return parts
   })
+}
+
+/** Whether the page is being printed. */
+export function usePrinting(): boolean {
+  const [isPrinting, setPrinting] = useState(false)
+  useEffect(() => {
+    // Drawn before the event ends, as the page is printed then.
+    const begin = () => flushSync(() => setPrinting(true))
+    const end = () => setPrinting(false)
+    const media = matchMedia('print')
+    const change = () => (media.matches ? begin() : end())
+    media.addEventListener('change', change)
+    addEventListener('beforeprint', begin)
+    addEventListener('afterprint', end)
+    return () => {
+      media.removeEventListener('change', change)
+      removeEventListener('beforeprint', begin)
+      removeEventListener('afterprint', end)
+    }
+  }, [])
+  return isPrinting
+}
+
+const PRINTED_LINES_MAX = 10_000
+
+interface PrintedProps {
+  log: LogText
+  hasEarlier: boolean
+  ends: readonly { key: string; text: string }[]
+}
+
+/** The lines for paper, which has no scroll bar; of a very long log the last ones. */
+export function PrintedLog({ log, hasEarlier, ends }: PrintedProps) {
+  const first = Math.max(0, log.lineCount - PRINTED_LINES_MAX)
+  return (
+    <div className="log-printed">
+      {(hasEarlier || first > 0) && <div className="log-end">earlier lines are in the download</div>}
+      {Array.from({ length: log.lineCount - first }, (_, index) => (
+        <LogLineRow
+          // oxlint-disable-next-line react/no-array-index-key -- the lines keep their places
+          key={index}
+          line={log.line(first + index)}
+          number={hasEarlier ? null : first + index + 1}
+          part={null}
+          query=""
+          isChosen={false}
+          onLine={() => {}}
+        />
+      ))}
+      {ends.map(({ key, text }) => (
+        <div key={key} className="log-end">
+          {text}
+        </div>
+      ))}
+    </div>
+  )
 }
 
 const MATCHES_MAX = 10_000

@@ -10,7 +10,7 @@ import {
 } from 'react'
 import { count, counted } from '../words/numbers.ts'
 import { plainText } from './ansi.ts'
-import { FindBar, LogLineRow, useFind } from './log-parts.tsx'
+import { FindBar, LogLineRow, PrintedLog, useFind, usePrinting } from './log-parts.tsx'
 import type { LogText } from './log-text.ts'
 import { scrollHeight, scrollTopOf, windowAt } from './window.ts'
 import './log.css'
@@ -40,6 +40,7 @@ const ANNOUNCED_MS_MIN = 1000
 
 export function LogViewer(props: LogViewerProps) {
   const { text, hasEarlier, ends, isLive, line, onLine } = props
+  const isPrinting = usePrinting()
   const { log } = text
   const scroller = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ scrollTop: 0, height: 0, width: 0 })
@@ -150,6 +151,7 @@ export function LogViewer(props: LogViewerProps) {
           </div>
         )}
       </div>
+      {isPrinting && <PrintedLog log={log} hasEarlier={hasEarlier} ends={ends} />}
       {!isFollowing && unseen > 0 && isLive && (
         <button type="button" className="log-new" onClick={() => setIsFollowing(true)}>
           {counted(unseen, 'new line')}

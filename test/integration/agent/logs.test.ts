@@ -183,7 +183,7 @@ describe('reading logs', () => {
       expect(response.status).toBe(200)
       expect(Object.fromEntries(response.headers)).toMatchObject({
         'content-type': 'text/plain; charset=utf-8',
-        'content-disposition': `attachment; filename="kernel-${kernelId}.log"`,
+        'content-disposition': expect.stringMatching(/^attachment; filename="[\w.-]+-attempt-1\.log"$/),
         'x-content-type-options': 'nosniff',
         'accept-ranges': 'bytes',
         'content-length': '21',

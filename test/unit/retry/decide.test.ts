@@ -57,7 +57,7 @@ describe('decisions', () => {
     it('a session that a person ended', () => {
       const verdict = decide({ terminatedBy: 'ann', status: 'TERMINATED', result: 'UNDEFINED' })
       expect(verdict).toMatchObject({ phase: 'NOT_ELIGIBLE', cause: 'USER_CANCELLED', emit: null, ...NOTHING_PLANNED })
-      expect(verdict.explanation).toBe('not retried: ended by ann; USER_CANCELLED is never retried')
+      expect(verdict.explanation).toBe('not retried: ended by ann; a cancelled session is never retried')
     })
 
     it.each(['user-cancelled', 'validation-failed', 'dependency-failed', 'quota-exceeded'])(

@@ -224,7 +224,14 @@ const PARAMETERS = {
   /** `show=all`: with revoked and expired tokens. */
   tokens: { project: text, show: oneOf({ all: true }) },
   webhook: { project: text, status: oneOf(DELIVERIES) },
-  audit: { project: text, action: text, actor: text, outcome: oneOf({ refused: true, done: true }) },
+  /** `action` and `actor` are parts of names; `by`: the server itself, or anybody else. */
+  audit: {
+    project: text,
+    action: text,
+    actor: text,
+    outcome: oneOf({ refused: true, done: true }),
+    by: oneOf({ people: true, server: true }),
+  },
 } satisfies Record<string, Record<string, Reader>>
 
 export type SearchPage = keyof typeof PARAMETERS

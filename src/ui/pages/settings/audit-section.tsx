@@ -47,16 +47,18 @@ export function AuditSection() {
   )
 }
 
-function filterOf({ project, action, actor, outcome }: SearchOf<'audit'>) {
+function filterOf({ project, action, actor, outcome, by }: SearchOf<'audit'>) {
   return {
     ...(project !== undefined && { project }),
-    ...(action !== undefined && { action: [action] }),
-    ...(actor !== undefined && { actor }),
+    ...(action !== undefined && { actionContains: action }),
+    ...(actor !== undefined && { actorContains: actor }),
+    ...(by !== undefined && { automatic: by === 'server' }),
     ...(outcome !== undefined && { refused: outcome === 'refused' }),
   }
 }
 
 const OUTCOMES = { done: 'done', refused: 'refused' } as const
+const AUTHORS = { people: 'without the scheduler', server: 'by the scheduler itself' } as const
 
 function AuditFilters({ search }: { search: SearchOf<'audit'> }) {
   const change = useChangeSearch<'audit'>()
@@ -83,14 +85,21 @@ function AuditFilters({ search }: { search: SearchOf<'audit'> }) {
   const set = (['project', 'action', 'actor'] as const).filter((name) => search[name] !== undefined)
   return (
     <div className="filters settings-filters">
-      {field('action', 'Action, like token.revoke')}
-      {field('actor', 'By, name of a token')}
+      {field('action', 'Part of an action, like token')}
+      {field('actor', 'By, part of a name')}
       <Choice
         label="Outcome"
         value={search.outcome ?? ''}
         any="Done and refused"
         names={OUTCOMES}
         onChange={(outcome) => change({ outcome })}
+      />
+      <Choice
+        label="Done by"
+        value={search.by ?? ''}
+        any="Done by anybody"
+        names={AUTHORS}
+        onChange={(by) => change({ by })}
       />
       {set.map((name) => (
         <Button key={name} className="chip" onClick={() => change({ [name]: undefined })}>
