@@ -60,6 +60,17 @@ describe('decisions', () => {
       expect(verdict.explanation).toBe('not retried: ended by ann; a cancelled session is never retried')
     })
 
+    it.each([
+      ['oom-killed', 'used 2 GiB', 'out of memory (used 2 GiB)'],
+      ['image-not-found', 'no such tag', 'image not found (no such tag)'],
+      ['kernel-vanished', '', 'kernel vanished'],
+      ['gremlins', 'bit a cable', 'unknown cause (gremlins: bit a cable)'],
+    ])('explains %s in words', (name, message, words) => {
+      const { explanation } = decide({ statusData: { error: { name, message } }, exitCode: null }, { eligibleCauses: [] })
+      expect(explanation).toMatch(`not retried: ${words}; `)
+      expect(explanation).not.toMatch(/[A-Z]{3}_/)
+    })
+
     it.each(['user-cancelled', 'validation-failed', 'dependency-failed', 'quota-exceeded'])(
       '%s, though a rule has RETRY',
       (name) => {
