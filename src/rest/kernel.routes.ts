@@ -5,12 +5,7 @@ import { COMMON_PROBLEMS, json, problems } from './route-parts.ts'
 import { time, toTime } from './fields.ts'
 import type { RestApp } from './rest-app.ts'
 import { KernelIdParameter, SessionIdParameter } from './parameters.ts'
-import {
-  assertKernelVisible,
-  behindLogCursor,
-  type LogChunkRow,
-  logCursor,
-} from '../services/agent/kernel-logs.ts'
+import { assertKernelVisible, behindLogCursor, type LogChunkRow, logCursor } from '../services/agent/kernel-logs.ts'
 import { followKernelLogs } from '../events/kernel-logs.ts'
 import { afterOf, eventStream, LastEventId, sendEvents, type StreamServices } from './event-stream.ts'
 import { component } from './openapi.ts'

@@ -181,7 +181,8 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
       return [download.suggestedFilename(), await text(await download.createReadStream())] as const
     }
     expect(await save('Download')).toEqual(['läs-log-attempt-2.log', expect.stringMatching(/^1\n2\n.*end of 2\n$/s)])
-    const all = /^──── läs\/log, attempt 1: exit code 3 ────\n1\n.*end of 1\n──── läs\/log, attempt 2: exit code 3 ────\n1\n.*end of 2\n$/s
+    const all =
+      /^──── läs\/log, attempt 1: exit code 3 ────\n1\n.*end of 1\n──── läs\/log, attempt 2: exit code 3 ────\n1\n.*end of 2\n$/s
     expect(await save('Download all')).toEqual(['läs-log-all-attempts.log', expect.stringMatching(all)])
     expect(opened.faults).toEqual([])
   })

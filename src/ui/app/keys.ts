@@ -24,8 +24,8 @@ export function useBoundKeys(): readonly KeyBinding[] {
 }
 
 /** Whether a part of the page has bound the same keys. */
-function isReplaced({ keys, isGeneral = false }: KeyBinding): boolean {
-  return isGeneral && allBound.get().some((each) => each.keys === keys && !each.isGeneral)
+function isReplaced({ keys, isGeneral }: KeyBinding): boolean {
+  return isGeneral === true && allBound.get().some((each) => each.keys === keys && !each.isGeneral)
 }
 
 /** Keys of one letter can be turned off, because speech input types letters by mistake. */

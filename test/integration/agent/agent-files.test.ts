@@ -51,7 +51,9 @@ describe('directories of chains', () => {
         `cd $REPRISE_CHAIN_DIR; head -c ${4 * MEGABYTE} /dev/zero >a; for f in b c d; do ln a $f; done; exit 3`,
       ),
     ])
-    const numbers = new RegExp(`chain's directory holds 1[12]\\.\\d+ MiB, more than the ${describeBytes(8 * MEGABYTE)} `)
+    const numbers = new RegExp(
+      `chain's directory holds 1[12]\\.\\d+ MiB, more than the ${describeBytes(8 * MEGABYTE)} `,
+    )
     for (const { reason, phase, cause } of [running, failed]) {
       expect(reason).toMatch(numbers)
       expect({ phase, cause }).toEqual({ phase: 'NOT_ELIGIBLE', cause: 'QUOTA_EXCEEDED' })

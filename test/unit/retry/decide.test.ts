@@ -66,7 +66,10 @@ describe('decisions', () => {
       ['kernel-vanished', '', 'kernel vanished'],
       ['gremlins', 'bit a cable', 'unknown cause (gremlins: bit a cable)'],
     ])('explains %s in words', (name, message, words) => {
-      const { explanation } = decide({ statusData: { error: { name, message } }, exitCode: null }, { eligibleCauses: [] })
+      const { explanation } = decide(
+        { statusData: { error: { name, message } }, exitCode: null },
+        { eligibleCauses: [] },
+      )
       expect(explanation).toMatch(`not retried: ${words}; `)
       expect(explanation).not.toMatch(/[A-Z]{3}_/)
     })

@@ -108,7 +108,12 @@ function Framed({ data }: { data: UiViewerQuery }) {
       does: `go to ${name}`,
       run: () => void navigate({ to, search: kept }),
     })),
-    { keys: '/', does: 'search', isGeneral: true, run: () => document.querySelector<HTMLInputElement>('#search')?.focus() },
+    {
+      keys: '/',
+      does: 'search',
+      isGeneral: true,
+      run: () => document.querySelector<HTMLInputElement>('#search')?.focus(),
+    },
     { keys: '?', does: 'show these keys', run: () => setOpen('keys') },
     { keys: 'ctrl k', does: 'find a chain, a page or an action', run: () => setOpen('palette') },
   ])
