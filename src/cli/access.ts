@@ -278,12 +278,12 @@ export function auditCommand(): Command {
     .option('--since <time>', 'since this time, or a duration ago like 2h', past)
     .option('--limit <n>', 'at most this many', wholeNumber, 20)
   return act<AuditOptions>(command, async ({ client, out, signal }, options) => {
-    const { project, by, actor, session, action, automatic, refused, since, limit } = options
+    const { project, by, actor: actorContains, session, action, automatic, refused, since, limit } = options
     const at = since === undefined ? undefined : { gte: since }
     const tokenId = by && (await findToken(client, by))
     const sessionId = session && (await findSession(client, session))
     const people = automatic ? {} : { automatic }
-    const filter: AuditFilter = { project, tokenId, actorContains: actor, sessionId, action, ...people, refused, at }
+    const filter: AuditFilter = { project, tokenId, actorContains, sessionId, action, ...people, refused, at }
     const entries = []
     for await (const entry of client.auditLog(filter, { signal })) if (entries.push(entry) >= limit) break
     await out.table(

@@ -1,4 +1,4 @@
-import { text } from 'node:stream/consumers'
+import { text as textOf } from 'node:stream/consumers'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { timelineOf, waitingSeconds, type Segment } from '../../src/ui/timeline/bars.ts'
@@ -178,7 +178,7 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     const save = async (name: string) => {
       const button = page.getByRole('button', { name, exact: true })
       const [download] = await Promise.all([page.waitForEvent('download'), button.click()])
-      return [download.suggestedFilename(), await text(await download.createReadStream())] as const
+      return [download.suggestedFilename(), await textOf(await download.createReadStream())] as const
     }
     expect(await save('Download')).toEqual(['läs-log-attempt-2.log', expect.stringMatching(/^1\n2\n.*end of 2\n$/s)])
     const all =

@@ -187,7 +187,7 @@ describePages('logging in, in a browser', (server) => {
   })
 
   test('a login lasts across a reload, in tabs that are opened later, and for downloads', async () => {
-    const { chainId, kernelId } = await chainWithLog()
+    const { chainId } = await chainWithLog()
     await using opened = await visit({ url: server.url, isNew: true })
     const { page, context } = opened
     await page.goto(`/chains/${chainId}`)

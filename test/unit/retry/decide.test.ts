@@ -231,13 +231,13 @@ describe('decisions', () => {
     })
 
     it.each([
-      ['agent-lost', 'AGENT_TRANSIENT'],
-      ['image-pull-failed', 'IMAGE_PULL_FAILURE'],
-      ['never-heard-of', 'UNKNOWN'],
-    ])('for %s', (name, cause) => {
+      ['agent-lost', 'AGENT_TRANSIENT', 'agent lost (m)'],
+      ['image-pull-failed', 'IMAGE_PULL_FAILURE', 'image pull failed (m)'],
+      ['never-heard-of', 'UNKNOWN', 'unknown cause (never-heard-of: m)'],
+    ])('for %s', (name, cause, words) => {
       const verdict = decide(failedWith(name))
       expect(verdict).toMatchObject({ phase: 'SCHEDULED', cause })
-      expect(verdict.explanation).toContain(`${cause} (${name}: m)`)
+      expect(verdict.explanation).toContain(words)
     })
 
     it('finds a batch timeout by its reason', () => {
