@@ -22,7 +22,7 @@ interface Entry {
 
 const ASKED_AFTER_MS = 150
 /** The keys that open it. */
-export const PALETTE_KEYS = 'ctrl k'
+const PALETTE_KEYS = 'ctrl k'
 
 /** Finds chains by name or label, pages, and actions of the open page. */
 export function Palette({ project, onClose }: { project: string | undefined; onClose: () => void }) {

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { mountWords } from '../../words/mount.ts'
+import { lookOfCause } from '../../design/causes.ts'
 import { amountWords } from '../../words/numbers.ts'
 import { duration } from '../../words/time.ts'
 import { UiSpecDocument, type UiSpecQuery } from './chain.generated.ts'
@@ -127,7 +128,7 @@ function policyRows(policy: Spec['retryPolicy']): [string, string][] {
     ['jitter', `${policy.jitter.toLowerCase()}${policy.jitter === 'NONE' ? '' : `, ratio ${policy.jitterRatio}`}`],
     [
       'eligible',
-      policy.eligibleCauses.map((cause) => cause.toLowerCase().replaceAll('_', ' ')).join(', ') || 'nothing',
+      policy.eligibleCauses.map((cause) => lookOfCause(cause).words).join(', ') || 'nothing',
     ],
     ['rules', policy.rules.length === 0 ? 'none' : String(policy.rules.length)],
     ['within', policy.maxElapsed === null ? 'no limit' : duration(policy.maxElapsed)],

@@ -1,6 +1,8 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
+import { wordOfCause } from '../../app/causes.ts'
 import { useChangeSearch, useList } from '../../app/list/list-page.tsx'
 import type { SearchOf } from '../../app/list/search.ts'
+import { lookOfCause } from '../../design/causes.ts'
 import { Button, Choice, typedOrNull } from '../../design/controls.tsx'
 import { CrossIcon } from '../../design/icons.tsx'
 import type { Column } from '../../design/table.tsx'
@@ -166,7 +168,23 @@ function lineOf(given: Record<string, unknown>): string {
   const after = given['after']
   const shown = typeof after === 'object' && after !== null ? { ...given, before: null, after: null, ...after } : given
   const words = Object.entries(shown)
-    .filter(([name, value]) => value !== null && value !== '' && !name.endsWith('Id'))
-    .map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .filter(([name, value]) => !isNothing(value) && !name.endsWith('Id'))
+    .map(([name, value]) => `${wordsOf(name)} ${typeof value === 'string' ? readable(value) : JSON.stringify(value)}`)
   return words.join(', ') || 'no details'
+}
+
+function isNothing(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0
+  return value === null || value === '' || value === false
+}
+
+/** `includeSucceeded` → `include succeeded` */
+function wordsOf(name: string): string {
+  return name.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+}
+
+/** A value of the API in words: `OOM_KILLED` → `out of memory`, `NOT_ELIGIBLE` → `not eligible`. */
+function readable(value: string): string {
+  if (wordOfCause(value) !== undefined) return lookOfCause(value).words
+  return /^[A-Z]+(_[A-Z]+)+$/.test(value) ? value.toLowerCase().replaceAll('_', ' ') : value
 }
