@@ -182,9 +182,10 @@ interface Find {
   go(step: number): void
 }
 
-/** Sets the focus to the search field of the open log. */
+/** Sets the focus to the search field of the open log; without one, to that of the page. */
 export function openFind(): void {
-  const input = document.querySelector<HTMLInputElement>('#find')
+  const input =
+    document.querySelector<HTMLInputElement>('#find') ?? document.querySelector<HTMLInputElement>('#search')
   input?.focus()
   input?.select()
 }
