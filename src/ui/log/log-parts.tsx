@@ -184,8 +184,7 @@ interface Find {
 
 /** Sets the focus to the search field of the open log; without one, to that of the page. */
 export function openFind(): void {
-  const input =
-    document.querySelector<HTMLInputElement>('#find') ?? document.querySelector<HTMLInputElement>('#search')
+  const input = document.querySelector<HTMLInputElement>('#find') ?? document.querySelector<HTMLInputElement>('#search')
   input?.focus()
   input?.select()
 }

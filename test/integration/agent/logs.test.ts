@@ -208,7 +208,9 @@ describe('reading logs', () => {
       const ofChain = (token: string) =>
         fetch(`${server.url}/v2/chains/${chainId}/log`, { headers: { authorization: `Bearer ${token}` } })
       const response = await ofChain(server.adminToken)
-      expect(response.headers.get('content-disposition')).toBe(`attachment; filename="${name.replaceAll(' ', '-')}-all-attempts.log"`)
+      expect(response.headers.get('content-disposition')).toBe(
+        `attachment; filename="${name.replaceAll(' ', '-')}-all-attempts.log"`,
+      )
       expect(await response.text()).toMatch(new RegExp(`^──── ${name}, attempt 1: .+ ────\\nfirst\\nno breakx\\n$`))
       const stranger = await server.factory.token({ role: 'VIEWER', projectId: await server.factory.project('apart') })
       expect((await ofChain(stranger)).status).toBe(404)

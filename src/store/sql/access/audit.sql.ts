@@ -99,7 +99,7 @@ function where(conditions: AuditConditions, values: unknown[]): string {
   add(conditions.from, (time) => `at >= ${time}::timestamptz`)
   add(conditions.before, (time) => `at < ${time}::timestamptz`)
   if (refused !== undefined) parts.push(refused ? `action = 'refused'` : `action <> 'refused'`)
-  if (automatic !== undefined) parts.push(`(token_id IS NULL) IS ${automatic}`)
+  if (automatic !== undefined) parts.push(`(token_id IS NULL) IS ${automatic ? 'TRUE' : 'FALSE'}`)
   return parts.length === 0 ? 'true' : parts.join(' AND ')
 }
 

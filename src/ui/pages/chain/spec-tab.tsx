@@ -126,10 +126,7 @@ function policyRows(policy: Spec['retryPolicy']): [string, string][] {
       `${duration(policy.retryDelay)}${growth}${policy.maxRetryDelay === null ? '' : `, at most ${duration(policy.maxRetryDelay)}`}`,
     ],
     ['jitter', `${policy.jitter.toLowerCase()}${policy.jitter === 'NONE' ? '' : `, ratio ${policy.jitterRatio}`}`],
-    [
-      'eligible',
-      policy.eligibleCauses.map((cause) => lookOfCause(cause).words).join(', ') || 'nothing',
-    ],
+    ['eligible', policy.eligibleCauses.map((cause) => lookOfCause(cause).words).join(', ') || 'nothing'],
     ['rules', policy.rules.length === 0 ? 'none' : String(policy.rules.length)],
     ['within', policy.maxElapsed === null ? 'no limit' : duration(policy.maxElapsed)],
   ]
