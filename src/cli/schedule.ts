@@ -4,7 +4,7 @@ import type { CreateSessionInput, Schedule, ScheduleOverlap, ScheduleRunOutcome 
 import { act, actOnOne, type ClientContext, describedCommand, programAfterDashes, showFirst } from './client-command.ts'
 import { API_ENUMS } from './options/api-enums.generated.ts'
 import { choice, choices, seconds, wholeNumber } from './options/values.ts'
-import { duration, instant, relative } from './output/format.ts'
+import { duration, instant, relative, slotList } from './output/format.ts'
 import { findSchedule, SCHEDULE_ARGUMENT } from './find.ts'
 import { addPolicyOptions } from './options/policy-options.ts'
 import { addTemplateOptions, sessionInput, type SessionOptions } from './options/session-options.ts'
@@ -275,7 +275,7 @@ export async function describeSchedule(schedule: Schedule, terminal: Terminal): 
       ['image', session?.image],
       ['variables', list(session?.environ.map(({ name, value }) => `${name}=${value}`))],
       ['secrets', list(session?.secretEnviron)],
-      ['slots', list(session?.resourceSlots.map(({ slot, amount }) => `${slot}=${amount}`))],
+      ['slots', session && slotList(session.resourceSlots)],
       ['retries', session?.maxRetries == null ? null : `${session.maxRetries}`],
       ['group', session?.resourceGroup],
       ['created', `${instant(schedule.createdAt)} by ${schedule.createdBy}`],

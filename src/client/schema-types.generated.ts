@@ -69,10 +69,16 @@ export type AirflowSettingsInput = {
 export type AuditFilter = {
   /** One of these actions. */
   action?: Array<string> | null | undefined;
+  /** Actions that contain this text, in upper or lower case. */
+  actionContains?: string | null | undefined;
   /** Actions of the actor with this name. */
   actor?: string | null | undefined;
+  /** Actions of actors whose name contains this text, in upper or lower case. */
+  actorContains?: string | null | undefined;
   /** Filter by time. */
   at?: DateTimeFilter | null | undefined;
+  /** True: only actions of the server itself, such as retries; false: only actions that a token requested. */
+  automatic?: boolean | null | undefined;
   /** About the project with this name. */
   project?: string | null | undefined;
   /** True: only refused actions; false: only actions that were done. */

@@ -82,6 +82,11 @@ export function describeAmount(slot: string, amount: string): string {
   return `${amount} bytes`
 }
 
+/** Formats a number of bytes for display: `2.6 GiB`, `312 bytes`. */
+export function describeBytes(bytes: number): string {
+  return describeAmount('mem', String(bytes))
+}
+
 /** Converts both values to the finer of the two scales. */
 function align(a: Decimal, b: Decimal): { a: bigint; b: bigint; scale: number } {
   const scale = Math.max(a.scale, b.scale)

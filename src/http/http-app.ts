@@ -100,6 +100,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
       const answered = ui?.answer(request, response)
       if (answered) return answered
       if (path === '/') return sendIndex(request, response)
+      if (ui && asksForPage(request)) return ui.answerUnknown(request, response)
       respond(response, 404, 'text/plain', 'Not found\n')
     },
     upgrade(request, socket, head) {

@@ -6,6 +6,7 @@ import type { Authenticate } from '../services/access/authenticate.ts'
 import type { ReadContext } from '../services/session/read-sessions.ts'
 import { createRefusalLog } from '../services/access/audit.ts'
 import { serveKernels } from './kernel.routes.ts'
+import { serveLogs } from './log.routes.ts'
 import { serveAgents } from './agent.routes.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
 import { serveCode } from './code.routes.ts'
@@ -87,6 +88,7 @@ function restApp({ authenticate, admission, ...base }: RestDependencies): RestAp
   serveSessions(app)
   serveRetries(app)
   serveKernels(app, base)
+  serveLogs(app)
   serveChains(app)
   serveAgents(app)
   serveResubmissions(app)

@@ -210,6 +210,9 @@ const auditSection = createRoute({
   component: lazyRouteComponent(() => import('./pages/settings/audit-section.tsx'), 'AuditSection'),
 })
 
+/** Any other path. */
+const unknown = createRoute({ getParentRoute: () => frame, path: '$', component: NotFound })
+
 /**
  * The path to open after the login, which must be a path of this server. Any other value is set to undefined, as the
  * router keeps missing parameters.
@@ -252,6 +255,7 @@ export const router = createRouter({
         tokensSection,
         auditSection,
       ]),
+      unknown,
     ]),
   ]),
   defaultPreload: 'intent',

@@ -1,3 +1,4 @@
+import { text as textOf } from 'node:stream/consumers'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { timelineOf, waitingSeconds, type Segment } from '../../src/ui/timeline/bars.ts'
@@ -134,6 +135,55 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     expect(await page.locator('.log-line').count()).toBeLessThan(100)
     await page.reload()
     await line('424242').waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  test('its log is searched with / from anywhere and while one types, is printed whole, and saved under its name', async () => {
+    const chainId = await ui.create('läs/log', 'seq 1 300; echo "end of $REPRISE_ATTEMPT"; exit 3', {
+      maxRetries: 1,
+      retryDelay: 0.1,
+    })
+    await ui.reached(chainId, ['FAILED'])
+    await using opened = await ui.open()
+    const { page } = opened
+    const { promise: isRead, resolve: read } = Promise.withResolvers<void>()
+    await page.route('**/graphql', async (route) => {
+      if (route.request().postData()?.includes('UiKernelLog') === true) await isRead
+      await route.continue()
+    })
+    await page.goto(`/chains/${chainId}`)
+    await page.getByText('reading…', { exact: true }).waitFor()
+    expect(await page.getByText('no lines').count()).toBe(0)
+    read()
+    const chosen = page.locator('.log-line[data-chosen] .log-text')
+    await page.locator('.log-line', { hasText: 'end of 2' }).waitFor()
+    await page.locator('h1').focus()
+    await page.keyboard.press('/')
+    await page.keyboard.type('77')
+    await page.getByText('1 of 3', { exact: true }).waitFor()
+    expect(await chosen.innerText()).toBe('77')
+    await page.keyboard.press('Enter')
+    await page.getByText('2 of 3', { exact: true }).waitFor()
+    expect(await chosen.innerText()).toBe('177')
+    expect(new URL(page.url()).pathname).toBe(`/chains/${chainId}`)
+
+    await page.emulateMedia({ media: 'print' })
+    const printed = page.locator('.log-printed .log-text')
+    await printed.last().waitFor()
+    expect(await printed.allInnerTexts()).toEqual([...Array.from({ length: 300 }, (_, n) => `${n + 1}`), 'end of 2'])
+    expect(await page.getByRole('navigation').isVisible()).toBe(false)
+    await page.emulateMedia({ media: 'screen' })
+    await printed.last().waitFor({ state: 'detached' })
+
+    const save = async (name: string) => {
+      const button = page.getByRole('button', { name, exact: true })
+      const [download] = await Promise.all([page.waitForEvent('download'), button.click()])
+      return [download.suggestedFilename(), await textOf(await download.createReadStream())] as const
+    }
+    expect(await save('Download')).toEqual(['läs-log-attempt-2.log', expect.stringMatching(/^1\n2\n.*end of 2\n$/s)])
+    const all =
+      /^──── läs\/log, attempt 1: exit code 3 ────\n1\n.*end of 1\n──── läs\/log, attempt 2: exit code 3 ────\n1\n.*end of 2\n$/s
+    expect(await save('Download all')).toEqual(['läs-log-all-attempts.log', expect.stringMatching(all)])
     expect(opened.faults).toEqual([])
   })
 

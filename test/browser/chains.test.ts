@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { eventually } from '../support/eventually.ts'
 import { describePages, describeUi, rowOf, testAppearance, testUnreadable } from '../support/ui-suite.ts'
 
 const LONG = `a-name-${'that-a-workflow-engine-made-'.repeat(6)}end`
@@ -49,6 +50,30 @@ describePages('the list of chains', (server) => {
     await page.getByRole('heading', { name: 'No chain fits' }).waitFor()
     await page.getByRole('button', { name: 'state failed' }).click()
     await rowOf(page, 'train-vision').waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  test('is sorted by its columns, and one row is one row high', async () => {
+    await using opened = await server.open()
+    const { page } = opened
+    await page.goto('/chains')
+    await rowOf(page, 'steady').waitFor()
+    const head = (name: string) => page.getByRole('columnheader', { name })
+    const names = () => page.locator('.chain-name > .table-link').allInnerTexts()
+    expect(await head('Latest').getAttribute('aria-sort')).toBe('descending')
+    await head('Name').getByRole('button').click()
+    await page.waitForURL(/[?&]order=name$/)
+    await eventually(async () => (await names())[0] === LONG)
+    expect(await head('Name').getAttribute('aria-sort')).toBe('ascending')
+    await head('Name').getByRole('button').click()
+    await eventually(async () => (await names()).at(-1) === LONG)
+    expect(await opened.violations()).toEqual([])
+    await head('Name').getByRole('button').click()
+    await page.waitForURL(/\/chains$/)
+    await page.goto('/chains?q=steady')
+    await rowOf(page, 'steady').waitFor()
+    const panel = await page.locator('.table-panel').boundingBox()
+    expect(panel!.height).toBeLessThan(31 + 2 * 37)
     expect(opened.faults).toEqual([])
   })
 

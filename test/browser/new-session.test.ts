@@ -290,18 +290,23 @@ describeUi('a session from a form', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('a viewer is told that it may not create sessions', async () => {
+  test('a viewer is told that it may not create anything, before there is a form', async () => {
     const viewer = await ui.tokenOf('VIEWER', 'research')
     await using opened = await ui.open({ token: viewer })
     const { page } = opened
-    await page.goto('/chains/new')
-    await field(page, 'Command').fill('true')
-    const create = page.getByRole('button', { name: 'Create session' })
-    expect(await create.getAttribute('aria-disabled')).toBe('true')
-    expect(await create.getAttribute('title')).toMatch(/role VIEWER, which may not create sessions/)
-    await create.click({ force: true })
-    expect(new URL(page.url()).pathname).toBe('/chains/new')
-    expect(await field(page, 'Project').inputValue()).toBe('research')
+    for (const [list, what] of [
+      ['/chains', 'session'],
+      ['/schedules', 'schedule'],
+    ] as const) {
+      await page.goto(list)
+      const create = page.getByRole('button', { name: `New ${what}` })
+      await create.waitFor()
+      expect(await create.getAttribute('title')).toBe(`Your token has the role VIEWER, which may not create ${what}s.`)
+      await page.goto(`${list}/new`)
+      await page.getByRole('heading', { name: `Your token may not create ${what}s` }).waitFor()
+      expect(await page.getByRole('form').count()).toBe(0)
+      expect(await opened.violations()).toEqual([])
+    }
     expect(opened.faults).toEqual([])
   })
 

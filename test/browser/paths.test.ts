@@ -275,7 +275,29 @@ describeOwnUi('somebody', 'paths', (ui) => {
     await keyboard.type('go to retries')
     await keyboard.press('Enter')
     await page.waitForURL(/\/retries$/)
+    await keyboard.press('Control+k')
+    await keyboard.type('go to sessions')
+    await keyboard.press('Enter')
+    await page.waitForURL(/\/sessions$/)
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Chains' }).click()
+    await page.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
+    await keyboard.press('Control+k')
+    await palette.getByRole('option', { name: 'Clear the selection' }).waitFor()
+    const entries = await palette.getByRole('option').allInnerTexts()
+    expect(entries).toEqual([...new Set(entries)])
     expect(opened.faults).toEqual([])
+  })
+
+  test('shows its own page for an address that does not exist', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    const response = await page.goto('/nowhere/at/all')
+    expect(response!.status()).toBe(404)
+    await page.getByRole('heading', { name: 'Nothing here' }).waitFor()
+    expect(await opened.violations()).toEqual([])
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Sessions' }).click()
+    await page.waitForURL(/\/sessions$/)
+    expect(opened.faults.filter((fault) => !fault.includes('404'))).toEqual([])
   })
 
   test('can turn off all one-letter keys, including those of the timeline', async () => {

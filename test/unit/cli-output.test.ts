@@ -84,7 +84,7 @@ describe('output', () => {
         { title: 'ID', value: () => 'abcdef' },
         { title: 'STATUS', value: () => 'SUCCEEDED', kept: true },
         { title: 'RETRY', value: () => 'DISPATCHED' },
-        { title: 'OUTCOME', value: () => 'exit code 1, KERNEL_NONZERO_EXIT', flexible: true, kept: true },
+        { title: 'OUTCOME', value: () => 'exit code 1, out of memory', flexible: true, kept: true },
         { title: 'RAN', value: () => '10 s' },
       ]
       const shown = async (width: number) => (await formatTable([null], columns, plain(width))).split('\n')

@@ -6,7 +6,7 @@ import { choice, oneOf, wholeNumber } from '../options/values.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { type Column, formatTable } from '../output/table.ts'
 import type { Terminal } from '../output/terminal.ts'
-import { duration } from '../output/format.ts'
+import { duration, slotList } from '../output/format.ts'
 import { findSession } from '../find.ts'
 import { readFileSync } from 'node:fs'
 import { UsageError } from '../present-error.ts'
@@ -106,7 +106,7 @@ function spreadOf({ earliestSeconds, latestSeconds }: Row): string {
 }
 
 function slotsOf({ resourceSlots = [] }: Row): string {
-  return resourceSlots.map(({ slot, amount }) => `${slot}=${amount}`).join(' ')
+  return slotList(resourceSlots)
 }
 
 interface Planned {

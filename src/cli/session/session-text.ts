@@ -7,21 +7,35 @@ type Ended = Pick<
   'status' | 'exitCode' | 'failureCause' | 'failureReason' | 'statusReason' | 'pendingReason' | 'result'
 >
 
-/** Words for failures whose cause is too general to help. */
+/** Words for failures whose name does not explain them. */
 const REASONS: Readonly<Record<string, string>> = {
+  'kernel-exited': 'failed program',
   'task-timeout': 'batch timeout',
-  'dependency-failed': 'dependency failed',
-  'command-not-found': 'command not found',
+  'oom-killed': 'out of memory',
+  'user-cancelled': 'cancelled',
 }
 
-/** Returns `exit code 1, KERNEL_NONZERO_EXIT`, or the reason why it is waiting; empty if there is nothing to report. */
+/** Words for causes; a failure of an unknown name has only its cause. */
+const CAUSES: Readonly<Record<NonNullable<SessionSummary['failureCause']>, string>> = {
+  AGENT_TRANSIENT: 'agent lost',
+  SCHEDULER_TIMEOUT: 'scheduler timeout',
+  IMAGE_PULL_FAILURE: 'image not pulled',
+  KERNEL_NONZERO_EXIT: 'failed program',
+  OOM_KILLED: 'out of memory',
+  UNKNOWN: 'unknown cause',
+  USER_CANCELLED: 'cancelled',
+  VALIDATION_ERROR: 'invalid',
+  QUOTA_EXCEEDED: 'over quota',
+}
+
+/** Returns `exit code 1`, `out of memory`, or the reason why it is waiting; empty if there is nothing to report. */
 export function outcomeOf(ended: Ended): string {
   const { status, exitCode, failureCause, failureReason, statusReason, pendingReason, result } = ended
   if (result === 'SUCCESS') return 'succeeded'
-  const reason = REASONS[failureReason ?? '']
-  if (reason !== undefined) return reason
   if (failureCause !== null) {
-    return [exitCode === null ? null : `exit code ${exitCode}`, failureCause].filter((part) => part !== null).join(', ')
+    if (exitCode !== null && failureReason === 'kernel-exited') return `exit code ${exitCode}`
+    if (failureReason === null || failureReason === '') return CAUSES[failureCause]
+    return REASONS[failureReason] ?? failureReason.replaceAll('-', ' ')
   }
   if (status === 'PENDING') return pendingReason ?? ''
   return statusReason ?? ''

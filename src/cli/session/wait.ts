@@ -159,7 +159,7 @@ function printEnded(out: Output, ended: EndedChain): void {
   out.item({ type: 'ended', sessionId, exitCode, ...ended }, () => endedLine(out, ended))
 }
 
-/** Formats `nightly ID: FAILED after 3 attempts: exit code 1, KERNEL_NONZERO_EXIT; ran 4 s`. */
+/** Formats `nightly ID: FAILED after 3 attempts: exit code 1; ran 4 s`. */
 function endedLine({ terminal }: Output, { name, state, attempts, runningSeconds, last }: EndedChain): string {
   const style = statusStyle(state)
   const word = style ? terminal.style(style, state) : state

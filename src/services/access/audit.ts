@@ -27,7 +27,10 @@ interface AuditFilterInput {
   sessionId?: string | null
   requestId?: string | null
   actor?: string | null
+  actorContains?: string | null
   action?: string[] | null
+  actionContains?: string | null
+  automatic?: boolean | null
   refused?: boolean | null
   at?: { gt?: Date | null; gte?: Date | null; lt?: Date | null; lte?: Date | null } | null
 }
@@ -40,7 +43,10 @@ const filterSchema = z.object({
   sessionId: z.uuid().optional(),
   requestId: text(NAME_LENGTH_MAX).optional(),
   actor: text(NAME_LENGTH_MAX).optional(),
+  actorContains: text(NAME_LENGTH_MAX).optional(),
   action: z.array(text(NAME_LENGTH_MAX)).max(FILTER_LIST_MAX).optional(),
+  actionContains: text(NAME_LENGTH_MAX).optional(),
+  automatic: z.boolean().optional(),
   refused: z.boolean().optional(),
 })
 

@@ -28,6 +28,7 @@ import {
   recordRelayed,
   type RelayingKernel,
 } from '../../store/sql/agent/relayed-checkpoints.sql.ts'
+import { describeBytes } from '../../domain/amounts.ts'
 
 /**
  * Copies of checkpoints in transit between agents, in `<directory>/relay/<chain id>/<SHA-256 of the archive>.tar.zst`.
@@ -171,7 +172,7 @@ function refused(why: string): RepriseError {
 }
 
 function tooLarge(bytesMax: number): RepriseError {
-  const limit = `the limit is ${bytesMax} bytes (REPRISE_CHECKPOINT_RELAY_MAX)`
+  const limit = `the limit is ${describeBytes(bytesMax)} (REPRISE_CHECKPOINT_RELAY_MAX)`
   return new RepriseError('REQUEST_TOO_LARGE', `The checkpoint is too large: ${limit}.`)
 }
 
@@ -204,7 +205,9 @@ export async function offerCheckpoint(
     const order = await nextRelayOrder(db)
     return { wanted: true, reason: null, recorded: false, bytesMax, order }
   }
-  if (copy.archiveBytes > bytesMax) return unwanted(`it has more than ${bytesMax} bytes (REPRISE_CHECKPOINT_RELAY_MAX)`)
+  if (copy.archiveBytes > bytesMax) {
+    return unwanted(`it has more than ${describeBytes(bytesMax)} (REPRISE_CHECKPOINT_RELAY_MAX)`)
+  }
   const isKept = found.relaySha256 === copy.sha256 && (await relay.has(found.chainId, copy.sha256))
   const recorded = isKept && (await recordRelayed(db, request, copy))
   return { wanted: !recorded, reason: null, recorded, bytesMax }

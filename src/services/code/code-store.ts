@@ -7,6 +7,7 @@ import { RepriseError } from '../../domain/errors.ts'
 import { UPLOAD_ENTRIES_MAX } from '../../domain/limits.ts'
 import type { CodeKey } from '../../store/sql/code.sql.ts'
 import { inputError } from '../input/parse-input.ts'
+import { describeBytes } from '../../domain/amounts.ts'
 
 /**
  * The archives of uploaded code, in `<directory>/code/<project id>/`, by their SHA-256. All servers of a database share
@@ -123,7 +124,7 @@ export function ifMissing(error: NodeJS.ErrnoException): null {
 }
 
 export function tooLarge(bytesMax: number): RepriseError {
-  const message = `The archive is too large: the limit is ${bytesMax} bytes (REPRISE_UPLOAD_BYTES_MAX).`
+  const message = `The archive is too large: the limit is ${describeBytes(bytesMax)} (REPRISE_UPLOAD_BYTES_MAX).`
   return new RepriseError('REQUEST_TOO_LARGE', message)
 }
 

@@ -9,6 +9,7 @@ import { recordAudit } from '../../store/sql/access/audit.sql.ts'
 import { actorOf, assertMayChange } from '../access/authorize.ts'
 import { fillProject, projectNotFound } from '../access/tenants.ts'
 import { type CodeStore, tooLarge } from './code-store.ts'
+import { describeBytes } from '../../domain/amounts.ts'
 
 /** The SHA-256 of an archive. */
 export const codeSha256 = z
@@ -81,6 +82,6 @@ export async function uploadCode(
 }
 
 function full(project: string, bytes: number, bytesMax: number): RepriseError {
-  const words = `project ${project} has ${bytes} bytes of uploaded code, and the limit is ${bytesMax}`
+  const words = `project ${project} has ${describeBytes(bytes)} of uploaded code, and the limit is ${describeBytes(bytesMax)}`
   return new RepriseError('QUOTA_EXCEEDED', `${words} (REPRISE_UPLOAD_PROJECT_BYTES_MAX)`)
 }

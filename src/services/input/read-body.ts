@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { RepriseError } from '../../domain/errors.ts'
+import { describeBytes } from '../../domain/amounts.ts'
 
 /** The client disconnected before its request was complete, so no answer can be sent. */
 export class RequestGone extends Error {}
@@ -76,5 +77,5 @@ export function parseJson(bytes: Uint8Array, what: string): unknown {
 }
 
 function limitOf(bytesMax: number): string {
-  return `the limit is ${bytesMax} bytes`
+  return `the limit is ${describeBytes(bytesMax)}`
 }

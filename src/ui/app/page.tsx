@@ -32,6 +32,7 @@ export function ProblemPanel({ error, onAgain }: { error: unknown; onAgain: () =
 
 /** Shown for things that do not exist and for those that the user may not see; the API does not tell them apart. */
 export function NotFound() {
+  useTitle('Not found')
   return (
     <div className="problem-panel">
       <h1 tabIndex={-1}>Nothing here</h1>

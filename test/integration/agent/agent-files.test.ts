@@ -18,6 +18,7 @@ import { TEST_CODE } from '../../support/servers/test-code.ts'
 import { removeOlder } from '../../support/sessions/remove-older.ts'
 import { archiveOf, chunksOf } from '../code/code-archives.ts'
 import { useAgentProgram } from './agent-fixture.ts'
+import { describeBytes } from '../../../src/domain/amounts.ts'
 
 const given = useAgentProgram()
 
@@ -50,7 +51,9 @@ describe('directories of chains', () => {
         `cd $REPRISE_CHAIN_DIR; head -c ${4 * MEGABYTE} /dev/zero >a; for f in b c d; do ln a $f; done; exit 3`,
       ),
     ])
-    const numbers = new RegExp(`chain's directory holds 12\\d{6} bytes, more than the ${8 * MEGABYTE} `)
+    const numbers = new RegExp(
+      `chain's directory holds 1[12]\\.\\d+ MiB, more than the ${describeBytes(8 * MEGABYTE)} `,
+    )
     for (const { reason, phase, cause } of [running, failed]) {
       expect(reason).toMatch(numbers)
       expect({ phase, cause }).toEqual({ phase: 'NOT_ELIGIBLE', cause: 'QUOTA_EXCEEDED' })
@@ -269,7 +272,7 @@ describe('uploaded code', () => {
 })
 
 describe('logs', () => {
-  const note = (bytes: number) => `\n[reprise: ${bytes} bytes of output are left out here]\n`
+  const note = (bytes: number) => `\n[reprise: ${describeBytes(bytes)} of output are left out here]\n`
 
   it('all output is delivered before the end is reported', async () => {
     const { gateway, create, reaches, text, db } = given

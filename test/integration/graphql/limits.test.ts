@@ -15,7 +15,7 @@ afterAll(() => server?.close())
 
 describe('limits', () => {
   const TOO_LARGE = {
-    message: 'The request is too large: the limit is 8388608 bytes.',
+    message: 'The request is too large: the limit is 8 MiB.',
     extensions: { code: 'REQUEST_TOO_LARGE' },
   }
   const RETRY_EVENTS = 'subscription { retryEvents { cursor } }'

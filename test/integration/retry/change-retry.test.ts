@@ -166,7 +166,7 @@ describe('changes of a retry', () => {
       [
         { eligibleCauses: ['OOM_KILLED'] },
         'NOT_ELIGIBLE',
-        'not retried: exit code 3; KERNEL_NONZERO_EXIT is not among the eligible causes; policy changed by ada',
+        'not retried: exit code 3; a failed program is not among the eligible causes; policy changed by ada',
       ],
     ])('is cancelled by %j, and the dependents of the chain do not wait', async (policy, phase, explanation) => {
       const { server, db, sql } = given

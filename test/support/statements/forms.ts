@@ -120,14 +120,17 @@ const AUDIT: Required<Omit<AuditConditions, 'visibleProjectId'>> = {
   sessionId: ID,
   requestId: 'one',
   actor: 'ann',
+  actorContains: 'an',
   actions: ['session.create'],
+  actionContains: 'create',
+  automatic: true,
   refused: true,
   from: NOON,
   before: NOON,
 }
 
 function* audit(): Generator<Run> {
-  for (const some of [...choices(AUDIT), { refused: false }]) {
+  for (const some of [...choices(AUDIT), { refused: false }, { automatic: false }]) {
     for (const visibleProjectId of [null, ID]) {
       const conditions = { visibleProjectId, ...some }
       yield (db) => countAudit(db, conditions)

@@ -11,6 +11,7 @@ import { removeTree } from '../../remove-tree.ts'
 import type { KernelEntry } from '../kernels/kernel-entry.ts'
 import { draftPath, judgeChain, placeFetched } from './chain-directory.ts'
 import type { ChainHost } from './chain-host.ts'
+import { describeBytes } from '../../../domain/amounts.ts'
 
 /** A download that receives no byte for this long starts again, perhaps from another server. */
 const STALLED_AFTER_MS = 30_000
@@ -97,7 +98,9 @@ async function fetchInto(
     )
     const most = host.limits.chainBytes
     if (most !== null && archiveBytes > most)
-      throw new ArchiveError(`it has ${archiveBytes} bytes, and this agent allows ${most} (REPRISE_CHAIN_BYTES_MAX)`)
+      throw new ArchiveError(
+        `it has ${describeBytes(archiveBytes)}, and this agent allows ${describeBytes(most)} (REPRISE_CHAIN_BYTES_MAX)`,
+      )
     const hash = createHash('sha256')
     const unpacked = Readable.from(watched(), { objectMode: false }).on('error', (error) => zstd.destroy(error))
     const zstd = createZstdDecompress()

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { VERDICT_BYTES_MAX } from '../../../domain/limits.ts'
 import { faulty, parseProgramVerdict, type ProgramVerdict } from '../../../domain/session/program-verdict.ts'
 import { openRegularFile } from '../../control-file.ts'
+import { describeBytes } from '../../../domain/amounts.ts'
 
 export interface ExitEvidence {
   /** The exit code of the command, from the shim or the container engine; null if none is known. */
@@ -58,8 +59,8 @@ export function outOfMemoryError({
 }: Pick<ExitEvidence, 'exitCode' | 'memoryLimitBytes'> & { oomMark?: OomMark | null }): FailureError {
   const message =
     oomMark !== null
-      ? `used ${oomMark.usedBytes} bytes of memory, more than its ${oomMark.limitBytes}`
-      : `ran out of ${memoryLimitBytes === null ? '' : `its ${memoryLimitBytes} bytes of `}memory`
+      ? `used ${describeBytes(oomMark.usedBytes)} of memory, more than its ${describeBytes(oomMark.limitBytes)}`
+      : `ran out of ${memoryLimitBytes === null ? '' : `its ${describeBytes(memoryLimitBytes)} of `}memory`
   const still = exitCode === 0 ? ': a process of it was killed, although the command exited with 0' : ''
   return { name: 'oom-killed', message: `${message}${still}` }
 }

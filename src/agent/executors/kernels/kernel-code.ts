@@ -15,6 +15,7 @@ import { removeTree } from '../../remove-tree.ts'
 import type { ExecutorHooks } from '../executor.ts'
 import type { KernelRegistry } from './kernel-steps.ts'
 import type { KernelEntry } from './kernel-entry.ts'
+import { describeBytes } from '../../../domain/amounts.ts'
 
 /** A download that receives no byte for this long starts again, perhaps from another server. */
 const STALLED_AFTER_MS = 30_000
@@ -105,8 +106,8 @@ async function download(placing: CodePlacing, part: string): Promise<void> {
   try {
     const { bytes, chunks } = await fetch(ending.signal)
     if (bytes > bytesMax) {
-      const limit = `this agent takes ${bytesMax} (REPRISE_UPLOAD_BYTES_MAX)`
-      throw new ArchiveError(`it has ${bytes} bytes, and ${limit}`)
+      const limit = `this agent takes ${describeBytes(bytesMax)} (REPRISE_UPLOAD_BYTES_MAX)`
+      throw new ArchiveError(`it has ${describeBytes(bytes)}, and ${limit}`)
     }
     const hash = createHash('sha256')
     const received = async function* () {

@@ -128,7 +128,15 @@ const AuditFilter = builder.inputType('AuditFilter', {
     sessionId: t.field({ type: 'UUID', description: 'About this session.' }),
     requestId: t.string({ description: 'Actions of the request with this id.' }),
     actor: t.string({ description: 'Actions of the actor with this name.' }),
+    actorContains: t.string({
+      description: 'Actions of actors whose name contains this text, in upper or lower case.',
+    }),
     action: t.stringList({ description: 'One of these actions.' }),
+    actionContains: t.string({ description: 'Actions that contain this text, in upper or lower case.' }),
+    automatic: t.boolean({
+      description:
+        'True: only actions of the server itself, such as retries; false: only actions that a token requested.',
+    }),
     refused: t.boolean({ description: 'True: only refused actions; false: only actions that were done.' }),
     at: t.field({ type: DateTimeFilter, description: 'Filter by time.' }),
   }),

@@ -64,7 +64,13 @@ export interface AuditConditions {
   sessionId?: string | undefined
   requestId?: string | undefined
   actor?: string | undefined
+  /** A part of the actor's name, in upper or lower case. */
+  actorContains?: string | undefined
   actions?: readonly string[] | undefined
+  /** A part of the action, in upper or lower case. */
+  actionContains?: string | undefined
+  /** True: only actions of the server itself; false: only actions that a token requested. */
+  automatic?: boolean | undefined
   refused?: boolean | undefined
   from?: Date | undefined
   before?: Date | undefined
@@ -72,7 +78,8 @@ export interface AuditConditions {
 
 /** Builds the WHERE clause from the given conditions only; otherwise no plan could use an index for them. */
 function where(conditions: AuditConditions, values: unknown[]): string {
-  const { visibleProjectId, project, tokenId, userId, sessionId, requestId, actor, actions, refused } = conditions
+  const { visibleProjectId, project, tokenId, userId, sessionId, requestId, actor, actions, refused, automatic } =
+    conditions
   const parts: string[] = []
   const add = (value: unknown, condition: (parameter: string) => string) => {
     if (value === undefined || value === null) return
@@ -87,9 +94,12 @@ function where(conditions: AuditConditions, values: unknown[]): string {
   add(requestId, (id) => `request_id = ${id}`)
   add(actor, (name) => `actor = ${name}`)
   add(actions, (names) => `action = ANY(${names}::text[])`)
+  add(conditions.actorContains, (part) => `position(lower(${part}) IN lower(actor)) > 0`)
+  add(conditions.actionContains, (part) => `position(lower(${part}) IN lower(action)) > 0`)
   add(conditions.from, (time) => `at >= ${time}::timestamptz`)
   add(conditions.before, (time) => `at < ${time}::timestamptz`)
   if (refused !== undefined) parts.push(refused ? `action = 'refused'` : `action <> 'refused'`)
+  if (automatic !== undefined) parts.push(`(token_id IS NULL) IS ${automatic ? 'TRUE' : 'FALSE'}`)
   return parts.length === 0 ? 'true' : parts.join(' AND ')
 }
 
@@ -104,7 +114,7 @@ interface AuditPage {
 
 /**
  * Builds the statement of a page. Indexes, in either direction: the primary key, audit_log_project, audit_log_token,
- * audit_log_session, audit_log_refused.
+ * audit_log_session, audit_log_refused, audit_log_by_people.
  */
 export function auditPageStatement(conditions: AuditConditions, page: AuditPage): { text: string; values: unknown[] } {
   const values: unknown[] = [page.limit]

@@ -18,6 +18,7 @@ import {
   ResubmissionsIcon,
   SchedulesIcon,
   SearchIcon,
+  SessionsIcon,
   SettingsIcon,
   WaitingIcon,
 } from '../../design/icons.tsx'
@@ -37,6 +38,7 @@ const LoginDialog = lazy(async () => ({ default: (await import('./login-dialog.t
 const PAGES = [
   { to: '/', name: 'Overview', keys: 'g o', icon: OverviewIcon },
   { to: '/chains', name: 'Chains', keys: 'g c', icon: ChainsIcon },
+  { to: '/sessions', name: 'Sessions', keys: 'g e', icon: SessionsIcon },
   { to: '/retries', name: 'Retries', keys: 'g r', icon: WaitingIcon },
   { to: '/failures', name: 'Failures', keys: 'g f', icon: FailuresIcon },
   { to: '/schedules', name: 'Schedules', keys: 'g h', icon: SchedulesIcon },
@@ -106,7 +108,12 @@ function Framed({ data }: { data: UiViewerQuery }) {
       does: `go to ${name}`,
       run: () => void navigate({ to, search: kept }),
     })),
-    { keys: '/', does: 'search', run: () => document.querySelector<HTMLInputElement>('#search')?.focus() },
+    {
+      keys: '/',
+      does: 'search',
+      isGeneral: true,
+      run: () => document.querySelector<HTMLInputElement>('#search')?.focus(),
+    },
     { keys: '?', does: 'show these keys', run: () => setOpen('keys') },
     { keys: 'ctrl k', does: 'find a chain, a page or an action', run: () => setOpen('palette') },
   ])

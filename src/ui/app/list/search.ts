@@ -2,6 +2,7 @@ import type {
   AgentStatus,
   DeploymentStatus,
   ResubmissionItemStatus,
+  SessionOrder,
   SessionAction,
   SessionType,
 } from '../../../client/schema-types.generated.ts'
@@ -49,6 +50,22 @@ export const ORDERS = {
 } as const
 export type OrderWord = keyof typeof ORDERS
 export const DEFAULT_ORDER: OrderWord = '-latest'
+
+export const SESSION_ORDERS = {
+  name: { field: 'NAME', direction: 'ASC' },
+  '-name': { field: 'NAME', direction: 'DESC' },
+  attempt: { field: 'ATTEMPT', direction: 'ASC' },
+  '-attempt': { field: 'ATTEMPT', direction: 'DESC' },
+  since: { field: 'STATUS_CHANGED_AT', direction: 'ASC' },
+  '-since': { field: 'STATUS_CHANGED_AT', direction: 'DESC' },
+  created: { field: 'CREATED_AT', direction: 'ASC' },
+  '-created': { field: 'CREATED_AT', direction: 'DESC' },
+} as const satisfies Record<string, SessionOrder>
+
+const { attempt: _, '-attempt': __, ...deploymentOrders } = SESSION_ORDERS
+export const DEPLOYMENT_ORDERS = deploymentOrders
+/** The order of sessions and of deployments. */
+export const NEWEST_FIRST = '-created'
 
 /** The server no longer writes two of these, but an old database may have them. */
 export const MOVING: DeploymentStatus[] = ['PENDING', 'CREATED', 'DEPLOYING', 'SCALING']
@@ -184,7 +201,7 @@ const PARAMETERS = {
   /** Agents belong to all projects; the project is only kept for other pages. */
   agents: { status: oneOf(AGENT_STATUSES), group: text, project: text },
   /** `q` is a part of the name. */
-  deployments: { status: oneOf(DEPLOYMENT_STATUSES), q: text, project: text },
+  deployments: { status: oneOf(DEPLOYMENT_STATUSES), q: text, project: text, order: oneOf(DEPLOYMENT_ORDERS) },
   schedules: { status: oneOf(SCHEDULE_STATUSES), q: text, project: text },
   sessions: {
     type: oneOf(SESSION_TYPES),
@@ -196,6 +213,7 @@ const PARAMETERS = {
     /** The resource group. */
     group: text,
     project: text,
+    order: oneOf(SESSION_ORDERS),
   },
   /** `after` is the cursor after which the page begins. */
   resubmissions: { action: oneOf(BULK_ACTIONS), after: text },
@@ -206,7 +224,14 @@ const PARAMETERS = {
   /** `show=all`: with revoked and expired tokens. */
   tokens: { project: text, show: oneOf({ all: true }) },
   webhook: { project: text, status: oneOf(DELIVERIES) },
-  audit: { project: text, action: text, actor: text, outcome: oneOf({ refused: true, done: true }) },
+  /** `action` and `actor` are parts of names; `by`: the server itself, or anybody else. */
+  audit: {
+    project: text,
+    action: text,
+    actor: text,
+    outcome: oneOf({ refused: true, done: true }),
+    by: oneOf({ people: true, server: true }),
+  },
 } satisfies Record<string, Record<string, Reader>>
 
 export type SearchPage = keyof typeof PARAMETERS

@@ -100,6 +100,7 @@ function LoadedChain({ chain, serverNow, segments, isPartial, reread }: LoadedPr
           <ChainTabs
             // The joined log is not read again when another attempt is chosen.
             key={search.log ?? bar.session.sessionId}
+            chainId={chain.chainId}
             bar={bar}
             bars={bars}
             timeline={timeline}

@@ -14,6 +14,7 @@ import '../../design/controls.css'
 import '../../design/table.css'
 
 interface Props {
+  chainId: string
   bar: Bar
   bars: readonly Bar[]
   timeline: Timeline
@@ -35,7 +36,8 @@ const NAMES: Readonly<Record<ChainTab, string>> = {
   kernels: 'Kernels',
 }
 
-export function ChainTabs({ bar, bars, timeline, moments, now, tab, onTab, line, onLine, isAll, onAll }: Props) {
+export function ChainTabs(props: Props) {
+  const { chainId, bar, bars, timeline, moments, now, tab, onTab, line, onLine, isAll, onAll } = props
   const session = useAttempt(bar.session.sessionId, bar.session.status)
   const kernels = session?.kernels ?? []
   const isRead = session !== undefined
@@ -69,7 +71,9 @@ export function ChainTabs({ bar, bars, timeline, moments, now, tab, onTab, line,
         ))}
       </div>
       <div id="tab-body" className={`tab-body tab-${tab}`} role="tabpanel" aria-labelledby={`tab-${tab}`}>
-        {tab === 'logs' && <LogsTab {...{ bar, bars, kernels, isRead, timeline, now, line, onLine, isAll, onAll }} />}
+        {tab === 'logs' && (
+          <LogsTab {...{ chainId, bar, bars, kernels, isRead, timeline, now, line, onLine, isAll, onAll }} />
+        )}
         {tab === 'decision' && <DecisionTab decision={session?.retryDecision ?? null} bar={bar} moments={moments} />}
         {tab === 'history' && (
           <HistoryTab sessionId={bar.session.sessionId} status={bar.session.status} moments={moments} />

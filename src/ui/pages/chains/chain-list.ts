@@ -228,7 +228,6 @@ export function useRows({ rows, reload }: ChainList, show: (index: number) => vo
     },
     { keys: 'r', does: 'retry the row now', run: () => row && void retry(row) },
     { keys: 'n', does: 'show what is new', run: reload },
-    { keys: 'Escape', does: 'clear the selection', run: clear },
   ])
   return {
     chosen,

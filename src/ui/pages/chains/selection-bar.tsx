@@ -110,11 +110,16 @@ export function SelectionBar({ rows, all, total, onDone }: Props) {
           Select all {many} that match
         </Button>
       )}
-      {!isSelected && (
-        <Link to="/chains/new" search={{ ...(project != null && { project }) }} className="button">
-          New session
-        </Link>
-      )}
+      {!isSelected &&
+        (can.createSessions ? (
+          <Link to="/chains/new" search={{ ...(project != null && { project }) }} className="button">
+            New session
+          </Link>
+        ) : (
+          <GuardedButton refusal={`Your token has the role ${role}, which may not create sessions.`}>
+            New session
+          </GuardedButton>
+        ))}
       {isSelected && (
         <Button kind="quiet" onClick={clearAll}>
           Clear

@@ -79,6 +79,7 @@ function columnsOf({ by, most, statistics, listOf: searchOf }: Options): readonl
     {
       title: GROUPING_NAMES[by],
       className: 'group-what',
+      value: (group) => group.exitCode ?? titleOf(group) ?? lookOfCause(group.cause).words,
       cell: (group) => (
         <Link to="/chains" search={searchOf(group)} className="table-link" title={titleOf(group)}>
           <What group={group} />
@@ -88,6 +89,8 @@ function columnsOf({ by, most, statistics, listOf: searchOf }: Options): readonl
     {
       title: 'Failed attempts',
       className: 'group-failed',
+      value: ({ failed }) => failed,
+      isDown: true,
       cell: ({ cause, failed }) => (
         <>
           <b>{count(failed)}</b>
@@ -100,6 +103,8 @@ function columnsOf({ by, most, statistics, listOf: searchOf }: Options): readonl
     {
       title: 'Chains',
       className: 'group-chains',
+      value: ({ chains }) => chains,
+      isDown: true,
       cell: (group) => (
         <Link to="/chains" search={searchOf(group)} aria-label={counted(group.chains, 'chain')}>
           {count(group.chains)}
@@ -110,6 +115,8 @@ function columnsOf({ by, most, statistics, listOf: searchOf }: Options): readonl
     {
       title: 'Failed for good',
       className: 'group-lost',
+      value: ({ lost }) => lost,
+      isDown: true,
       cell: (group) =>
         group.lost === 0 ? (
           '–'
@@ -124,16 +131,29 @@ function columnsOf({ by, most, statistics, listOf: searchOf }: Options): readonl
         ),
     },
     ...(by === 'cause' ? [retriedColumn(statistics)] : []),
-    { title: 'Last', className: 'group-latest', cell: ({ latestAt }) => <Ago at={latestAt} /> },
+    {
+      title: 'Last',
+      className: 'group-latest',
+      value: ({ latestAt }) => latestAt,
+      isDown: true,
+      cell: ({ latestAt }) => <Ago at={latestAt} />,
+    },
   ]
 }
 
 function retriedColumn({ byCause }: UiFailuresQuery['statistics']): Column<Group> {
+  const retriesOf = ({ cause }: Group): { retries: number; retriesSucceeded?: number } =>
+    byCause.find((each) => each.cause === cause) ?? { retries: 0 }
   return {
     title: 'Retries succeeded',
     className: 'group-saved',
-    cell: ({ cause }) => {
-      const { retries, retriesSucceeded } = byCause.find((each) => each.cause === cause) ?? { retries: 0 }
+    value: (group) => {
+      const { retries, retriesSucceeded = 0 } = retriesOf(group)
+      return retries > 0 ? retriesSucceeded / retries : null
+    },
+    isDown: true,
+    cell: (group) => {
+      const { retries, retriesSucceeded } = retriesOf(group)
       return retries > 0 ? (
         <>
           {percentage(retriesSucceeded!, retries)} <span className="group-of">of {count(retries)}</span>

@@ -1,10 +1,9 @@
-import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { useQuery } from 'urql'
 import { serverNow } from '../../api/clock.ts'
 import { type Faults, NO_FAULTS, placeFaults } from '../../api/problem.ts'
 import { useSend } from '../../app/act.ts'
-import { GuardedButton } from '../../app/guarded-button.tsx'
 import { IgnoredParameters } from '../../app/list/list-page.tsx'
 import type { SearchOf } from '../../app/list/search.ts'
 import { ProblemPanel, useTitle } from '../../app/page.tsx'
@@ -51,13 +50,30 @@ interface PageProps {
 
 /** The page of the form; the form is shown once its choices are read. */
 function SessionFormPage({ what, title, search }: PageProps) {
-  const [{ data, error }, again] = useQuery({ query: UiNewSessionDocument, requestPolicy: 'network-only' })
+  const { can, role } = useViewer()
+  const isRefused = !can.createSessions
+  const [{ data, error }, again] = useQuery({
+    query: UiNewSessionDocument,
+    requestPolicy: 'network-only',
+    pause: isRefused,
+  })
   useTitle(title)
   return (
     <div className="new-session">
       <h1 tabIndex={-1}>{title}</h1>
       <IgnoredParameters names={search.dropped} />
-      {data ? (
+      {isRefused ? (
+        <div className="problem-panel" role="status">
+          <h2>Your token may not create {what}s</h2>
+          <p>
+            It has the role {role}, which only reads. A token with the role MEMBER can create {what}s; administrators
+            create tokens.
+          </p>
+          <Link to={what === 'session' ? '/chains' : '/schedules'} className="button">
+            To the {what === 'session' ? 'chains' : 'schedules'}
+          </Link>
+        </div>
+      ) : data ? (
         <SessionForm what={what} title={title} known={data} search={search} />
       ) : error ? (
         <ProblemPanel error={error} onAgain={() => again({ requestPolicy: 'network-only' })} />
@@ -73,7 +89,7 @@ const SECTIONS = POLICY_SECTIONS.filter(([title]) => title !== 'Tried with')
 
 function SessionForm({ what, title, known, search }: PageProps & { known: UiNewSessionQuery }) {
   const navigate = useNavigate()
-  const { can, role, project: own } = useViewer()
+  const { project: own } = useViewer()
   const send = useSend()
   const form = useRef<HTMLFormElement>(null)
   const project = own?.name ?? search.project
@@ -112,7 +128,7 @@ function SessionForm({ what, title, known, search }: PageProps & { known: UiNewS
     setRefused(({ fields }) => ({ fields: without(fields, name), rest: null }))
   }
   const create = async () => {
-    if (!can.createSessions || isBusy) return undefined
+    if (isBusy) return undefined
     if (Object.keys(faults).length > 0) return setTries((before) => before + 1)
     setBusy(true)
     const { done, problem } = timing
@@ -184,14 +200,9 @@ function SessionForm({ what, title, known, search }: PageProps & { known: UiNewS
               Start over
             </Button>
           )}
-          <GuardedButton
-            kind="primary"
-            type="submit"
-            disabled={isBusy}
-            refusal={can.createSessions ? null : `Your token has the role ${role}, which may not create ${what}s.`}
-          >
+          <Button kind="primary" type="submit" disabled={isBusy}>
             Create {what}
-          </GuardedButton>
+          </Button>
         </div>
       </form>
       <SessionPanel

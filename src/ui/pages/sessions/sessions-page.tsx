@@ -14,7 +14,7 @@ import {
   useSteadyRows,
 } from '../../app/list/list-page.tsx'
 import { AttemptLink } from '../../app/list/row-link.tsx'
-import type { SearchOf } from '../../app/list/search.ts'
+import { NEWEST_FIRST, type SearchOf, SESSION_ORDERS } from '../../app/list/search.ts'
 import { Ago } from '../../app/moments.tsx'
 import { causeInWords, lookOfCause } from '../../design/causes.ts'
 import { Button, Choice } from '../../design/controls.tsx'
@@ -31,7 +31,7 @@ const PAGE_ROWS = 50
 /** Each attempt on its own, and sessions that are never retried: interactive and inference sessions. */
 export function SessionsPage() {
   const search = route.useSearch()
-  const { type, status, q, agent, group, project } = search
+  const { type, status, q, agent, group, project, order } = search
   const change = useChangeSearch<'sessions'>()
   const list = useSessions(search)
   return (
@@ -42,6 +42,8 @@ export function SessionsPage() {
       rowClass="session-row"
       rowProps={({ isGone }) => ({ 'data-gone': isGone })}
       columns={columnsOf(showsProjects(project, list.rows))}
+      order={order ?? NEWEST_FIRST}
+      onOrder={(chosen) => change({ order: chosen === NEWEST_FIRST ? undefined : (chosen as typeof order) })}
       empty={
         <NoRows title="No session fits" filters={{ type, status, q, agent, group, project }} onChange={change}>
           <h2>No sessions yet</h2>
@@ -73,7 +75,8 @@ export function SessionsPage() {
 
 /** The newest sessions first, read again when something has changed. */
 function useSessions(search: SearchOf<'sessions'>) {
-  const variables = { filter: sessionFilterOf(search), first: PAGE_ROWS }
+  const orderBy = SESSION_ORDERS[search.order ?? NEWEST_FIRST]
+  const variables = { filter: sessionFilterOf(search), orderBy, first: PAGE_ROWS }
   const list = useList(UiSessionsDocument, variables, ({ sessions }) => sessions)
   useLive({
     cursor: useFirstCursor(list.key, list.data?.eventCursor),
@@ -138,6 +141,7 @@ function columnsOf(showsProject: boolean): readonly Column<Session>[] {
     {
       title: 'Session',
       className: 'session-name named',
+      order: 'name',
       cell: (session) => (
         <>
           <AttemptLink session={session} />
@@ -149,6 +153,8 @@ function columnsOf(showsProject: boolean): readonly Column<Session>[] {
     {
       title: 'Attempt',
       className: 'session-attempt',
+      order: 'attempt',
+      isDown: true,
       cell: ({ attempt }) => (
         <>
           <span className="session-word">attempt </span>
@@ -166,9 +172,17 @@ function columnsOf(showsProject: boolean): readonly Column<Session>[] {
     {
       title: 'Since',
       className: 'session-since',
+      order: 'since',
+      isDown: true,
       cell: ({ statusChangedAt }) => <Ago at={statusChangedAt} said="since" />,
     },
-    { title: 'Created', className: 'session-created', cell: ({ createdAt }) => <Ago at={createdAt} said="created" /> },
+    {
+      title: 'Created',
+      className: 'session-created',
+      order: 'created',
+      isDown: true,
+      cell: ({ createdAt }) => <Ago at={createdAt} said="created" />,
+    },
   ]
 }
 

@@ -63,6 +63,7 @@ export function MembersSection() {
           <Rows
             label="Members"
             className="settings-members"
+            list={list}
             columns={COLUMNS}
             rows={rows}
             renderActs={(member) => (
@@ -129,7 +130,19 @@ function nameOf({ user, membership }: Member): string {
 }
 
 const COLUMNS: readonly Column<Member>[] = [
-  { title: 'User', cell: ({ user }) => <span className="settings-main">{user.name}</span> },
-  { title: 'Project', cell: ({ membership }) => membership?.project.name ?? 'in no project' },
-  { title: 'Role', cell: ({ membership }) => membership?.role.toLowerCase() ?? null },
+  {
+    title: 'User',
+    value: ({ user }) => user.name,
+    cell: ({ user }) => <span className="settings-main">{user.name}</span>,
+  },
+  {
+    title: 'Project',
+    value: ({ membership }) => membership?.project.name ?? null,
+    cell: ({ membership }) => membership?.project.name ?? 'in no project',
+  },
+  {
+    title: 'Role',
+    value: ({ membership }) => membership?.role ?? null,
+    cell: ({ membership }) => membership?.role.toLowerCase() ?? null,
+  },
 ]

@@ -104,6 +104,7 @@ export function QuotasSection() {
 const COLUMNS: readonly Column<UiQuotaFragment>[] = [
   {
     title: 'Of',
+    value: ({ name }) => name,
     cell: ({ scope, name }) => (
       <>
         <span className="settings-main">{name}</span>
@@ -111,11 +112,25 @@ const COLUMNS: readonly Column<UiQuotaFragment>[] = [
       </>
     ),
   },
-  { title: 'Running', isNamed: true, cell: ({ usage, maxRunning }) => <Used used={usage.running} most={maxRunning} /> },
-  { title: 'Pending', isNamed: true, cell: ({ usage, maxPending }) => <Used used={usage.pending} most={maxPending} /> },
+  {
+    title: 'Running',
+    isNamed: true,
+    value: ({ usage }) => usage.running,
+    isDown: true,
+    cell: ({ usage, maxRunning }) => <Used used={usage.running} most={maxRunning} />,
+  },
+  {
+    title: 'Pending',
+    isNamed: true,
+    value: ({ usage }) => usage.pending,
+    isDown: true,
+    cell: ({ usage, maxPending }) => <Used used={usage.pending} most={maxPending} />,
+  },
   {
     title: 'Checkpoints',
     isNamed: true,
+    value: ({ usage }) => usage.checkpointBytes,
+    isDown: true,
     cell: ({ usage, maxCheckpointBytes }) => (
       <Used used={usage.checkpointBytes} most={maxCheckpointBytes} words={byteWords} />
     ),

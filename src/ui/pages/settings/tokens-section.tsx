@@ -59,6 +59,7 @@ export function TokensSection() {
           <Rows
             label="Tokens"
             className="settings-tokens"
+            list={list}
             columns={COLUMNS}
             rows={rows}
             rowProps={(token) => over(endOf(token) !== null)}
@@ -123,6 +124,7 @@ function endOf({ revokedAt, expiresAt }: UiTokenFragment): { words: string; at: 
 const COLUMNS: readonly Column<UiTokenFragment>[] = [
   {
     title: 'Token',
+    value: ({ name }) => name,
     cell: ({ name, prefix }) => (
       <>
         <span className="settings-main">{name}</span>
@@ -130,22 +132,25 @@ const COLUMNS: readonly Column<UiTokenFragment>[] = [
       </>
     ),
   },
-  { title: 'Role', cell: ({ role }) => role.toLowerCase() },
+  { title: 'Role', value: ({ role }) => role, cell: ({ role }) => role.toLowerCase() },
   {
     title: 'Sees',
     isNamed: true,
     cell: ({ project, role, resourceGroups }) =>
       project?.name ?? (role === 'AGENT' ? resourceGroups.join(', ') || 'all groups' : 'all projects'),
   },
-  { title: 'Of', isNamed: true, cell: ({ user }) => user?.name ?? null },
+  { title: 'Of', isNamed: true, value: ({ user }) => user?.name ?? null, cell: ({ user }) => user?.name ?? null },
   {
     title: 'Last used',
     isNamed: true,
+    value: ({ lastUsedAt }) => lastUsedAt,
+    isDown: true,
     cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <When at={lastUsedAt} />),
   },
   {
     title: 'Expires',
     isNamed: true,
+    value: (token) => endOf(token)?.at ?? token.expiresAt,
     cell: (token) => {
       const end = endOf(token)
       if (end)

@@ -37,6 +37,7 @@ export function WebhooksSection() {
           <Rows
             label="Webhooks"
             className="settings-webhooks"
+            list={list}
             columns={COLUMNS}
             rows={list.rows}
             rowProps={({ enabled }) => over(!enabled)}
@@ -79,6 +80,7 @@ export function WebhooksSection() {
 const COLUMNS: readonly Column<UiWebhookFragment>[] = [
   {
     title: 'Endpoint',
+    value: ({ url }) => url,
     cell: ({ webhookId, url, description }) => (
       <>
         <Link to="/settings/webhooks/$webhookId" params={{ webhookId }} className="settings-main settings-link">
@@ -103,11 +105,18 @@ const COLUMNS: readonly Column<UiWebhookFragment>[] = [
       </>
     ),
   },
-  { title: 'Project', isNamed: true, cell: ({ project }) => project?.name ?? 'all projects' },
+  {
+    title: 'Project',
+    isNamed: true,
+    value: ({ project }) => project?.name ?? null,
+    cell: ({ project }) => project?.name ?? 'all projects',
+  },
   { title: 'State', cell: (webhook) => <WebhookState webhook={webhook} /> },
   {
     title: 'Delivered',
     isNamed: true,
+    value: ({ lastDeliveredAt }) => lastDeliveredAt,
+    isDown: true,
     cell: ({ lastDeliveredAt }) => (lastDeliveredAt === null ? 'never' : <When at={lastDeliveredAt} />),
   },
 ]
