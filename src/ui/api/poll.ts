@@ -2,6 +2,8 @@ import type { AnyVariables, Client, OperationResult, TypedDocumentNode } from '@
 import { useCallback, useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
 import { useClient } from 'urql'
 import { serverNow, setServerNow } from './clock.ts'
+import { followPoll } from './freshness.ts'
+import { problemOf } from './problem.ts'
 
 const SENT_AT = 'sentAt'
 
@@ -111,20 +113,24 @@ export function usePolled<Data extends { now: string }, Variables extends AnyVar
     let nth = 0
     let isWanted = false
     let timer: ReturnType<typeof setTimeout> | undefined
+    const health = everyMs === undefined ? null : followPoll()
     const poll = async () => {
       clearTimeout(timer)
       // The current read may have begun before the change for which `again` was called.
       isWanted = isReading
       if (isReading || globalThis.document.hidden) return
       isReading = true
+      health?.begin()
       const { data, error } = await readAnew(client, document, wanted(nth++))
       isReading = false
       if (left) return
       if (data) {
         setServerNow(data.now)
+        health?.succeed()
         setRead({ key, data, ...(error && { error }) })
       } else {
         const refused = error ?? new Error('The server sent no answer')
+        health?.fail(problemOf(refused).message)
         setRead((before) => ({ ...(before.key === key && before), key, error: refused }))
       }
       if (isWanted) void poll()
@@ -140,6 +146,7 @@ export function usePolled<Data extends { now: string }, Variables extends AnyVar
     return () => {
       left = true
       clearTimeout(timer)
+      health?.end()
       globalThis.document.removeEventListener('visibilitychange', seen)
     }
   }, [client, document, key, everyMs])

@@ -1,7 +1,8 @@
-import { type ComponentProps, lazy, Suspense, useState } from 'react'
+import { type ComponentProps, useState } from 'react'
 import type { Button } from '../../design/controls.tsx'
 import { HeldIcon } from '../../design/icons.tsx'
 import { GuardedButton } from '../guarded-button.tsx'
+import { lazyDialog } from '../lazy-part.tsx'
 import { useMoments } from '../moments.tsx'
 import { noAdministration, useViewer } from '../viewer.ts'
 import type { UiSwitchesFragment, UiSwitchFragment } from './switches.generated.ts'
@@ -88,7 +89,7 @@ function whatWords(shown: Switch): string {
   return `${whose} are limited to ${rateLimit!.perSecond} a second, ${rateLimit!.burst} at once`
 }
 
-const SwitchForm = lazy(async () => ({ default: (await import('./switch-form.tsx')).SwitchForm }))
+const SwitchForm = lazyDialog(() => import('./switch-form.tsx'), 'SwitchForm')
 
 interface Props extends ComponentProps<typeof Button> {
   /** Undefined: the form asks for the scope. */
@@ -105,7 +106,7 @@ export function SwitchButton({ changed, retries, onDone, ...button }: Props) {
   return (
     <>
       <GuardedButton {...button} refusal={refusal} onClick={() => setOpen(true)} />
-      <Suspense>
+      <>
         {isOpen && (
           <SwitchForm
             changed={changed}
@@ -117,7 +118,7 @@ export function SwitchButton({ changed, retries, onDone, ...button }: Props) {
             }}
           />
         )}
-      </Suspense>
+      </>
     </>
   )
 }

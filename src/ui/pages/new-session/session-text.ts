@@ -1,7 +1,7 @@
 import type { CreateScheduleInput, CreateSessionInput } from '../../../client/schema-types.generated.ts'
 import { policyAsJson, policyOptions } from '../../policy/policy-draft.ts'
 import type { Draft } from '../../policy/policy-fields.ts'
-import { shellQuoted } from './session-draft.ts'
+import { shellQuoted } from '../../words/shell.ts'
 
 type Timing = Omit<CreateScheduleInput, 'session'>
 
@@ -10,7 +10,10 @@ export function sessionAsCommand(draft: Draft, input: CreateSessionInput, timing
   const policy = policyOptions(draft)
   const { name, project, image, resourceGroup, priority, environ, labels, resourceSlots, command, retryPolicy } = input
   const { secretEnviron, startsAt, dependsOn, concurrencyKey, concurrencyLimit, mounts } = input
-  const timeout = draft['timeout']?.trim().replaceAll(/\s+/g, '')
+  const duration = (field: string) => draft[field]?.trim().replaceAll(/\s+/g, '') || undefined
+  const pairs = (name: string, list: typeof labels) =>
+    (list ?? []).map(({ key, value }) => option(name, `${key}=${value}`))
+  const agents = (name: string, ids: CreateSessionInput['allowAgents']) => (ids ?? []).map((id) => option(name, id))
   const create = timing ? `schedules create ${shellQuoted(timing.name)}` : 'create'
   const options = [
     ...(timing ? timingOptions(timing) : []),
@@ -27,16 +30,32 @@ export function sessionAsCommand(draft: Draft, input: CreateSessionInput, timing
     ),
     option('--resource-group', resourceGroup),
     option('--priority', priority),
-    option('--timeout', timeout || undefined),
+    option('--timeout', duration('timeout')),
+    option('--stop-grace', duration('stopGrace')),
+    option('--max-pending', duration('maxPending')),
+    option('--type', inWords(input.sessionType)),
+    option('--cluster-size', input.clusterSize),
+    option('--cluster-mode', inWords(input.clusterMode)),
+    ...agents('--allow-agent', input.allowAgents),
+    ...agents('--avoid-agent', input.avoidAgents),
+    ...agents('--exclude-agent', input.excludeAgents),
+    ...pairs('--agent-label', input.agentLabels),
+    ...pairs('--executor-option', input.executorOptions),
     option('--concurrency-key', concurrencyKey),
     option('--concurrency-limit', concurrencyLimit),
     option('--starts-at', startsAt),
     ...(dependsOn ?? []).map((id) => option('--depends-on', id)),
-    ...(labels ?? []).map(({ key, value }) => option('--label', `${key}=${value}`)),
+    ...pairs('--label', labels),
+    option('--creation-id', input.creationId),
     ...(policy ?? ['--policy -']),
   ].filter((each) => each !== '')
   const text = [`npx reprise ${create}`, ...options, `-- ${command.map(shellQuoted).join(' ')}`].join(' \\\n  ')
   return policy === null ? `${text} <<'JSON'\n${policyAsJson(retryPolicy ?? {})}\nJSON` : text
+}
+
+/** `MULTI_NODE` → `multi-node` */
+function inWords(name: string | null | undefined): string | undefined {
+  return name?.toLowerCase().replaceAll('_', '-')
 }
 
 function timingOptions({ cron, every, timeZone, overlap, catchUp, jitter }: Timing): string[] {
