@@ -136,6 +136,120 @@ describeOwnUi('somebody', 'paths', (ui) => {
     expect(opened.faults.filter((fault) => !/ERR_CONNECTION_REFUSED|response code: 503/.test(fault))).toEqual([])
   })
 
+  /** Nothing is loaded before it is needed. */
+  async function openSaving() {
+    const opened = await ui.open({ isNew: true })
+    await opened.page.addInitScript(() => Object.defineProperty(navigator, 'connection', { value: { saveData: true } }))
+    return opened
+  }
+
+  const restFaults = ({ faults }: { faults: string[] }) =>
+    faults.filter(
+      (fault) => !/ERR_CONNECTION_RE(FUSED|SET)|response code: 503|status of (404|503)|load preload assets/.test(fault),
+    )
+
+  test('pages and dialogs whose code cannot be loaded are shown once the server is back', async () => {
+    const chainId = await ui.create('stays-here', 'sleep 600')
+    await using opened = await openSaving()
+    const { page } = opened
+    await page.goto(`/chains/${chainId}`)
+    await page.getByText('attempt 1 in progress').waitFor()
+    await mark(page)
+    await ui.kill()
+    await page.getByText('Reconnecting', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Terminate' }).click()
+    const missing = page.getByRole('alert').filter({ hasText: 'The dialog opens as soon as it does.' })
+    await missing.waitFor()
+    expect(await opened.violations()).toEqual([])
+    await bar(page, 1).waitFor()
+    await ui.startAgain()
+    await page.getByRole('dialog', { name: 'Terminate 1 chain?' }).waitFor()
+    await missing.waitFor({ state: 'detached' })
+    await page.keyboard.press('Escape')
+
+    await page.getByText('Live', { exact: true }).waitFor()
+    await ui.kill()
+    await page.getByText('Reconnecting', { exact: true }).waitFor()
+    const pages = page.getByRole('navigation', { name: 'Pages' })
+    await pages.getByRole('link', { name: /^Policy/ }).click()
+    await page.getByRole('heading', { name: 'This page could not be loaded' }).waitFor()
+    expect(await opened.violations()).toEqual([])
+    await pages.getByRole('link', { name: /^Chains/ }).waitFor()
+    await ui.startAgain()
+    await page.getByRole('heading', { name: 'Try a policy' }).waitFor()
+    expect(await page.title()).toBe('Try a policy · Reprise')
+    expect(await isMarked(page)).toBe(true)
+    expect(restFaults(opened)).toEqual([])
+  })
+
+  test('after an upgrade a page of the old version offers to reload', async () => {
+    await using opened = await openSaving()
+    const { page } = opened
+    await page.goto('/retries')
+    await page.getByRole('heading', { name: 'Retries' }).waitFor()
+    await page.route('**/assets/policy-page-*.js', (route) => route.fulfill({ status: 404 }))
+    await page.route('**/healthz', async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({ response, headers: { ...response.headers(), 'x-reprise-build': 'of-tomorrow' } })
+    })
+    await page
+      .getByRole('navigation', { name: 'Pages' })
+      .getByRole('link', { name: /^Policy/ })
+      .click()
+    await page.getByRole('heading', { name: 'A new version is available' }).waitFor()
+    expect(await opened.violations()).toEqual([])
+    await page.unrouteAll()
+    await page.getByRole('alert').getByRole('button', { name: 'Reload' }).click()
+    await page.getByRole('heading', { name: 'Try a policy' }).waitFor()
+    expect(restFaults(opened)).toEqual([])
+  })
+
+  test('dialogs are loaded while nothing else happens, and open without the server', async () => {
+    const chainId = await ui.create('stays-there', 'sleep 600')
+    await using opened = await ui.open({ isNew: true })
+    const { page } = opened
+    await page.goto(`/chains/${chainId}`)
+    await page.getByText('attempt 1 in progress').waitFor()
+    await eventually(async () =>
+      page.evaluate(() => performance.getEntriesByType('resource').some(({ name }) => /confirm-/.test(name))),
+    )
+    await eventually(async () =>
+      page.evaluate(() => performance.getEntriesByType('resource').some(({ name }) => /palette-/.test(name))),
+    )
+    await ui.kill()
+    await page.getByRole('button', { name: 'Terminate' }).click()
+    await page.getByRole('dialog', { name: 'Terminate 1 chain?' }).waitFor()
+    await ui.startAgain()
+    expect(restFaults(opened)).toEqual([])
+  })
+
+  test('a page whose server does not answer tells that its state may have changed, and since when', async () => {
+    await ui.query('mutation { setRetrySwitch(input: { scope: CLUSTER, disabled: true }) { __typename } }')
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/settings/switches')
+    await rowOf(page, 'everywhere').getByText('off').first().waitFor()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await ui.kill()
+    await page.getByText(/^This page shows the state of \d\d:\d\d:\d\d, which may have changed/).waitFor()
+    await page.getByText(/^Not live since \d\d:\d\d:\d\d, reconnecting$/).waitFor()
+    await rowOf(page, 'everywhere')
+      .getByText(/^at \d\d:\d\d:\d\d; unknown now$/)
+      .waitFor()
+    expect(await opened.violations()).toEqual([])
+    await ui.startAgain()
+    await rowOf(page, 'everywhere').getByText('unknown now').waitFor({ state: 'detached' })
+    await page.getByText(/^This page shows the state of/).waitFor({ state: 'detached' })
+    await page.goto('/policy')
+    await page.getByText('Live', { exact: true }).waitFor()
+    await ui.kill()
+    await page.getByText(/^This page shows the state of/).waitFor()
+    await ui.startAgain()
+    await page.getByText('Caught up').waitFor()
+    await ui.query('mutation { setRetrySwitch(input: { scope: CLUSTER, disabled: false }) { __typename } }')
+    expect(restFaults(opened)).toEqual([])
+  })
+
   test.each(['revoked', 'logged out elsewhere'])(
     'whose token is %s keeps reading, logs in again over the page, and stays there',
     async (how) => {
@@ -244,17 +358,8 @@ describeOwnUi('somebody', 'paths', (ui) => {
     const field = palette.getByRole('combobox')
     await page.goto('/policy')
     await page.locator('main h1').waitFor()
-    const loaded = () =>
-      page.evaluate(() =>
-        performance
-          .getEntriesByType('resource')
-          .map(({ name }) => name)
-          .join(),
-      )
-    expect(await loaded()).not.toMatch(/palette/)
     await keyboard.press('Control+k')
     await field.waitFor()
-    expect(await loaded()).toMatch(/palette/)
     await keyboard.type('palette-ch')
     await palette.getByRole('option', { name: /^palette-chain/ }).waitFor()
     expect(await opened.violations()).toEqual([])
@@ -320,13 +425,18 @@ describeOwnUi('somebody', 'paths', (ui) => {
       await rail.waitFor({ state: 'attached' })
       const paths = await rail.locator('a').evaluateAll((links) => links.map((link) => link.getAttribute('href')!))
       expect(paths.length).toBeGreaterThanOrEqual(3)
+      const titles: string[] = []
       for (const path of [...paths, `/chains/${chainId}`, `/chains/${chainId}?tab=decision`]) {
         await page.goto(path)
         await page.locator('h1').first().waitFor()
         await page.waitForLoadState('networkidle')
+        titles.push(await page.title())
         expect(await unreachable(page), path).toEqual([])
         expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBe(options.width)
       }
+      expect(titles.filter((title) => !/^.+ · Reprise$/.test(title))).toEqual([])
+      expect(new Set(titles).size).toBe(paths.length + 1)
+      expect(titles.at(-1)).toBe('failed · reached · Reprise')
       expect(opened.faults).toEqual([])
     },
     300_000,

@@ -1,4 +1,4 @@
-import { build, fetchNoting } from '../api/login.ts'
+import { build, fetchNoting, hasAnsweredWithin } from '../api/login.ts'
 import { createStore, type Store } from '../api/store.ts'
 
 /** A component whose code is loaded when it is first needed. */
@@ -26,6 +26,7 @@ export function lazyPart<Module extends object, Name extends keyof Module>(
   const state = createStore<PartState<Module[Name]>>({ kind: 'waiting' })
   let loading: Promise<void> | null = null
   const importNow = async () => {
+    if (!hasAnsweredWithin(TRUSTED_FOR_MS) && (await askServer()) === 'no-answer') throw new Error('no answer')
     if (hasFailed) await repairStyles()
     try {
       const module = await importModule()
@@ -43,15 +44,21 @@ export function lazyPart<Module extends object, Name extends keyof Module>(
   }
   return {
     state,
-    load: () => importOnce().catch(async () => state.set({ kind: 'failed', why: await askWhy() })),
+    load: () => importOnce().catch(async () => state.set({ kind: 'failed', why: await askServer() })),
     preload: () => importOnce().catch(() => undefined),
   }
 }
 
 const ANSWERS_WITHIN_MS = 3_000
 
+/**
+ * Before a part is imported, the server is asked whether it is there, unless it has just answered: Chromium never loads
+ * a module again that it could not load once.
+ */
+const TRUSTED_FOR_MS = 1_000
+
 /** Asks the server whether it is there, and whether it still has the version of this page. */
-async function askWhy(): Promise<'no-answer' | 'other-version' | 'unusable'> {
+async function askServer(): Promise<'no-answer' | 'other-version' | 'unusable'> {
   try {
     const { headers } = await fetchNoting('/healthz', { signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) })
     // A server that is starting answers without its version, and has no files yet.
