@@ -13,7 +13,7 @@ import {
 import { countdown, shortDuration } from '../words/time.ts'
 import type { UiChainRowFragment as ChainRow } from './app.generated.ts'
 import { useMoments } from './moments.tsx'
-import { SWITCHED_OFF, useSwitchedOff, whoSwitched } from './retry/switched-off.tsx'
+import { SWITCHED_OFF, useSwitchedOff, whoSwitched } from './retry/switches.tsx'
 import './app.css'
 
 const STATES = {

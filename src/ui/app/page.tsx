@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { useEffect } from 'react'
-import { polls } from '../api/freshness.ts'
+import { polls } from '../api/poll.ts'
 import { problemOf } from '../api/problem.ts'
 import { useStore } from '../api/store.ts'
 import { Button } from '../design/controls.tsx'

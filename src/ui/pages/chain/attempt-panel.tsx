@@ -1,7 +1,7 @@
 import { useQuery } from 'urql'
 import { useReread, useRereadWhen } from '../../api/poll.ts'
 import { startNote } from '../../app/chain-parts.tsx'
-import { useSwitchedOff, whoSwitched } from '../../app/retry/switched-off.tsx'
+import { useSwitchedOff, whoSwitched } from '../../app/retry/switches.tsx'
 import { causeInWords, letterOf, toneOf } from '../../design/causes.ts'
 import type { Bar, Ghost, PartKind, SegmentSession } from '../../timeline/bars.ts'
 import { checkpointWords, endOf, lengthOf } from '../../timeline/words.ts'

@@ -2,9 +2,9 @@ import type { CreateSessionInput, UpdateScheduleInput } from '../../../client/sc
 import { draftOfPolicy, untypedOf } from '../../policy/policy-draft.ts'
 import type { Draft } from '../../policy/policy-fields.ts'
 import { slotWords } from '../../words/numbers.ts'
-import { shellQuoted } from '../../words/shell.ts'
 import type { UiEditedScheduleFragment } from './new-session.generated.ts'
 import { AGENT_FIELDS, mountField, readSession, type SessionGiven } from './session-draft.ts'
+import { shellQuoted } from './session-text.ts'
 import type { TimingGiven } from './timing.ts'
 
 type Session = NonNullable<UiEditedScheduleFragment['session']>

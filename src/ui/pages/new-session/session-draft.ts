@@ -4,10 +4,10 @@ import type {
   MountInput,
   SessionType,
 } from '../../../client/schema-types.generated.ts'
-import { shellWords } from '../../words/shell.ts'
 import { draftOfPolicy, readDraft, secondsOf, type SetPolicy } from '../../policy/policy-draft.ts'
 import { type Draft, POLICY_FIELDS, type Section } from '../../policy/policy-fields.ts'
 import type { UiNewSessionQuery } from './new-session.generated.ts'
+import { shellWords } from './session-text.ts'
 
 export interface SessionGiven {
   input: CreateSessionInput

@@ -1,7 +1,6 @@
 import type { CreateScheduleInput, CreateSessionInput } from '../../../client/schema-types.generated.ts'
 import { policyAsJson, policyOptions } from '../../policy/policy-draft.ts'
 import type { Draft } from '../../policy/policy-fields.ts'
-import { shellQuoted } from '../../words/shell.ts'
 
 type Timing = Omit<CreateScheduleInput, 'session'>
 
@@ -93,4 +92,38 @@ export function sessionAsGraphQL(input: CreateSessionInput, timing: Timing | nul
   const session = { ...input, ...hidden }
   const variables = { input: timing ? { ...timing, session } : session }
   return `${timing ? SCHEDULE_DOCUMENT : DOCUMENT}\n\n${JSON.stringify(variables, null, 2)}`
+}
+
+/** Splits a line into words like a shell, without expansions; null if a quote is not closed. */
+export function shellWords(line: string): string[] | null {
+  const words: string[] = []
+  let word: string | null = null
+  let quote: string | null = null
+  for (let at = 0; at < line.length; at++) {
+    const char = line[at]!
+    if (quote === "'") {
+      if (char === quote) quote = null
+      else word += char
+    } else if (char === '\\' && at + 1 < line.length && (quote === null || '"\\$`\n'.includes(line[at + 1]!))) {
+      at++
+      // A backslash before a line break joins the lines.
+      if (line[at] !== '\n') word = (word ?? '') + line[at]!
+    } else if (quote === '"') {
+      if (char === quote) quote = null
+      else word += char
+    } else if (char === "'" || char === '"') {
+      quote = char
+      word ??= ''
+    } else if (/\s/.test(char)) {
+      if (word !== null) words.push(word)
+      word = null
+    } else word = (word ?? '') + char
+  }
+  if (quote !== null) return null
+  return word === null ? words : [...words, word]
+}
+
+/** Quotes a text as one word of a shell. */
+export function shellQuoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 }
