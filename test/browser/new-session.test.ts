@@ -179,7 +179,7 @@ describeUi('a session from a form', { wholeServer: true }, (ui) => {
       env: cleanEnvironment({ REPRISE_URL: ui.url, REPRISE_TOKEN: ui.token }),
       encoding: 'utf8',
     })
-    expect(ran).toMatchObject({ stderr: '', status: 0 })
+    expect(ran).toMatchObject({ stderr: 'it already existed\n', status: 0 })
     expect(ran.stdout).toContain(chainId)
     expect(opened.faults).toEqual([])
   })
