@@ -106,6 +106,7 @@ describeOwnUi('without its server', 'outages', (ui) => {
     const pages = page.getByRole('navigation', { name: 'Pages' })
     await pages.getByRole('link', { name: /^Policy/ }).click()
     await page.getByRole('heading', { name: 'This page could not be loaded' }).waitFor()
+    await page.getByText(/^Not live since \d\d:\d\d:\d\d, reconnecting$/).waitFor()
     expect(await opened.violations()).toEqual([])
     await pages.getByRole('link', { name: /^Chains/ }).waitFor()
     await ui.startAgain()

@@ -166,12 +166,14 @@ export interface Stale {
 interface Polls {
   /** The number of queries that the page polls. */
   count: number
+  /** Whether one of them has been answered. */
+  isAnswered: boolean
   /** The oldest data that is outdated. */
   stale: Stale | null
 }
 
 /** Whether what the page polls is up to date. */
-export const polls = createStore<Polls>({ count: 0, stale: null })
+export const polls = createStore<Polls>({ count: 0, isAnswered: false, stale: null })
 
 /** Data is outdated when the answer to a read takes longer than this. */
 export const STALE_AFTER_MS = 5_000
@@ -179,15 +181,18 @@ export const STALE_AFTER_MS = 5_000
 const STALE_AFTER_READS = 2
 
 interface Followed {
+  isAnswered: boolean
   stale: Stale | null
 }
 
 const followed = new Set<Followed>()
+/** What was outdated when the page before was left, until the server answers. */
+let leftStale: Stale | null = null
 
 function publish(): void {
-  const stale = [...followed].flatMap((each) => each.stale ?? [])
+  const stale = [leftStale, ...[...followed].map((each) => each.stale)].filter((each) => each !== null)
   const [oldest = null] = stale.toSorted((one, other) => one.since - other.since)
-  polls.set({ count: followed.size, stale: oldest })
+  polls.set({ count: followed.size, isAnswered: [...followed].some((each) => each.isAnswered), stale: oldest })
 }
 
 interface PollHealth {
@@ -201,7 +206,7 @@ interface PollHealth {
 
 /** Follows the reads of one polled query. */
 function followPoll(): PollHealth {
-  const own: Followed = { stale: null }
+  const own: Followed = { isAnswered: false, stale: null }
   let readAt = serverNow()
   let missed = 0
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -220,7 +225,10 @@ function followPoll(): PollHealth {
       clearTimeout(timer)
       missed = 0
       readAt = serverNow()
-      if (own.stale) set(null)
+      const isChanged = !own.isAnswered || own.stale !== null || leftStale !== null
+      own.isAnswered = true
+      leftStale = null
+      if (isChanged) set(null)
     },
     fail(why) {
       clearTimeout(timer)
@@ -229,6 +237,7 @@ function followPoll(): PollHealth {
     },
     end() {
       clearTimeout(timer)
+      leftStale ??= own.stale
       followed.delete(own)
       publish()
     },

@@ -55,15 +55,19 @@ export function Outlook({ chain }: { chain: ChainRow }) {
   const now = useServerNow(ticks)
   const { words, why } = outlookOf(chain, now)
   const off = useSwitchedOff(chain.project)
+  const isOff = off !== undefined && chain.state === 'WAITING_RETRY'
   return (
     <>
       <span className="outlook-words">{words}</span>
-      {off && chain.state === 'WAITING_RETRY' && (
-        <span className="outlook-why tone-held" title={whoSwitched(off)}>
+      {isOff && (
+        <span
+          className="outlook-why tone-held"
+          title={why === null ? whoSwitched(off) : `${why}; ${whoSwitched(off)}`}
+        >
           {SWITCHED_OFF}
         </span>
       )}
-      {why !== null && (
+      {!isOff && why !== null && (
         <span className="outlook-why" title={why}>
           {why}
         </span>

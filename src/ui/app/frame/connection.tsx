@@ -29,7 +29,7 @@ export function useStale(): Stale | null {
 /** Shows whether the page is up to date. */
 export function Connection() {
   const live = useStore(liveState)
-  const { count: polled } = useStore(polls)
+  const { isAnswered } = useStore(polls)
   const stale = useStale()
   const moments = useMoments()
   const now = useServerNow(live.kind === 'reconnecting')
@@ -44,7 +44,8 @@ export function Connection() {
       : wasBroken
         ? 'Caught up'
         : 'Live'
-  if (live.kind === 'connecting' || (live.kind === 'idle' && polled === 0)) return <span className="connection" />
+  if (!stale && (live.kind === 'connecting' || (live.kind === 'idle' && !isAnswered)))
+    return <span className="connection" />
   return (
     <span className="connection" role="status" data-off={isBroken || undefined} title={stale?.why ?? undefined}>
       <span className="connection-dot" aria-hidden="true" />
@@ -91,8 +92,10 @@ const HEARTBEAT_EVERY_MS = 2_500
 export function Heartbeat() {
   const live = useStore(liveState)
   const [isQuiet, setQuiet] = useState(false)
-  const { count } = useStore(polls)
-  const hasOthers = live.kind !== 'idle' || count > (isQuiet ? 1 : 0)
+  const { count, stale } = useStore(polls)
+  const hasPolls = count > (isQuiet ? 1 : 0)
+  // What was outdated on the page before is outdated until an answer comes.
+  const hasOthers = hasPolls || (live.kind !== 'idle' && stale === null)
   useEffect(() => {
     if (hasOthers) return setQuiet(false)
     const timer = setTimeout(() => setQuiet(true), HEARTBEAT_AFTER_MS)

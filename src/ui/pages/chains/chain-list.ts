@@ -55,9 +55,9 @@ export function useChainList(
 ): ChainList {
   const client = useClient()
   const key = keyOf(search)
-  const before = useBefore<{ key: string; listed: Listed | null; counts: Counts | null }>('chains')
+  const left = useBefore<{ key: string; listed: Listed | null; counts: Counts | null }>('chains')
   // The rows as they were when the user left the list; changes since then are followed from their cursor.
-  const restored = useRef(before?.key === key && before.listed ? before : null)
+  const restored = useRef(left?.key === key && left.listed ? left : null)
   const [listed, setListed] = useState<Listed | null>(() => restored.current?.listed ?? begunFor(key)?.listed ?? null)
   const [counts, setCounts] = useState<Counts | null>(restored.current?.counts ?? null)
   useSaved('chains', { key, listed, counts })

@@ -101,9 +101,9 @@ function SessionForm({ what, title, known, search, changed }: PageProps & { know
   const form = useRef<HTMLFormElement>(null)
   const project = changed?.project.name ?? own?.name ?? search.project
   // The form as it is at first: what is not changed in it is not sent.
-  const [before] = useState<Draft>(() => (changed ? draftOfSchedule(changed) : {}))
+  const [original] = useState<Draft>(() => (changed ? draftOfSchedule(changed) : {}))
   const [draft, setDraft] = useState<Draft>(() =>
-    changed ? before : { ...keptDraft(what), ...(project !== undefined && { project }) },
+    changed ? original : { ...keptDraft(what), ...(project !== undefined && { project }) },
   )
   useEffect(() => {
     if (!changed) keepDraft(what, draft)
@@ -126,7 +126,7 @@ function SessionForm({ what, title, known, search, changed }: PageProps & { know
   const session = readSession(draft, agents)
   const timing = what === 'schedule' ? readTiming(draft, session.input.name, serverNow()) : null
   const { input } = session
-  const unchanged = changed ? Object.keys(draft).filter((name) => draft[name] === before[name]) : []
+  const unchanged = changed ? Object.keys(draft).filter((name) => draft[name] === original[name]) : []
   // A present value that the form cannot show stays as it is.
   const faults = withoutAll({ ...session.faults, ...timing?.faults }, unchanged)
   const places = timing ? { ...TIMING_PLACES, ...under('session', session.places) } : session.places
@@ -150,7 +150,7 @@ function SessionForm({ what, title, known, search, changed }: PageProps & { know
     const { done, problem } = timing
       ? changed
         ? await send(UiUpdateScheduleDocument, {
-            input: updateOf({ schedule: changed, before, draft }, timing, session),
+            input: updateOf({ schedule: changed, before: original, draft }, timing, session),
           })
         : await send(UiCreateScheduleDocument, { input: { ...timing.input, session: input } })
       : await send(UiCreateSessionDocument, { input })
@@ -209,11 +209,11 @@ function SessionForm({ what, title, known, search, changed }: PageProps & { know
               {refused.rest}
             </p>
           )}
-          {(changed ? draft !== before : Object.keys(draft).some((name) => name !== 'project')) && (
+          {(changed ? draft !== original : Object.keys(draft).some((name) => name !== 'project')) && (
             <Button
               kind="quiet"
               onClick={() => {
-                setDraft(changed ? before : project === undefined ? {} : { project })
+                setDraft(changed ? original : project === undefined ? {} : { project })
                 setRefused(NO_FAULTS)
                 setTries(0)
               }}

@@ -134,6 +134,7 @@ function changedSession({ schedule, before, draft }: Edited, now: CreateSessionI
 }
 
 /** The session as an input. Secret variables are left out, so that they stay. */
-function inputOf({ secretEnviron: _, retryPolicy: __, ...session }: Session): Partial<CreateSessionInput> {
-  return session
+function inputOf(session: Session): Partial<CreateSessionInput> {
+  const { secretEnviron, retryPolicy, ...input } = session
+  return input
 }

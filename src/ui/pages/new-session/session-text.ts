@@ -10,9 +10,9 @@ export function sessionAsCommand(draft: Draft, input: CreateSessionInput, timing
   const { name, project, image, resourceGroup, priority, environ, labels, resourceSlots, command, retryPolicy } = input
   const { secretEnviron, startsAt, dependsOn, concurrencyKey, concurrencyLimit, mounts } = input
   const duration = (field: string) => draft[field]?.trim().replaceAll(/\s+/g, '') || undefined
-  const pairs = (name: string, list: typeof labels) =>
-    (list ?? []).map(({ key, value }) => option(name, `${key}=${value}`))
-  const agents = (name: string, ids: CreateSessionInput['allowAgents']) => (ids ?? []).map((id) => option(name, id))
+  const pairs = (flag: string, list: typeof labels) =>
+    (list ?? []).map(({ key, value }) => option(flag, `${key}=${value}`))
+  const agents = (flag: string, ids: CreateSessionInput['allowAgents']) => (ids ?? []).map((id) => option(flag, id))
   const create = timing ? `schedules create ${shellQuoted(timing.name)}` : 'create'
   const options = [
     ...(timing ? timingOptions(timing) : []),

@@ -18,14 +18,6 @@ export function ProjectsSection() {
   const { dropped, project } = route.useSearch()
   const list = useList(UiProjectsDocument, { first: ROWS }, ({ projects }) => projects, EVERY_MS)
   const rows = list.rows.filter(({ name }) => project === undefined || name === project)
-  const columns: readonly Column<Project>[] = [
-    { title: 'Project', cell: ({ name }) => <span className="settings-main">{name}</span> },
-    { title: 'Domain', isNamed: true, cell: ({ domain }) => domain },
-    {
-      title: 'Members',
-      cell: (each) => <MembersEndAll key={each.id} project={each} again={list.again} />,
-    },
-  ]
   return (
     <Section says="What holds for all members of a project." dropped={dropped}>
       <Part read={list}>
@@ -33,8 +25,8 @@ export function ProjectsSection() {
           <Rows
             label="Projects"
             className="settings-projects"
-            columns={columns}
-            rows={rows}
+            columns={COLUMNS}
+            rows={rows.map((row) => ({ ...row, again: list.again }))}
             empty={<h2>{project === undefined ? 'No projects' : `There is no project ${project}`}</h2>}
           />
         )}
@@ -44,8 +36,14 @@ export function ProjectsSection() {
   )
 }
 
+const COLUMNS: readonly Column<Project & { again: () => void }>[] = [
+  { title: 'Project', cell: ({ name }) => <span className="settings-main">{name}</span> },
+  { title: 'Domain', isNamed: true, cell: ({ domain }) => domain },
+  { title: 'Members', cell: (project) => <MembersEndAll {...project} /> },
+]
+
 /** The switch that lets members end the work of others. */
-function MembersEndAll({ project: { name, membersEndAll }, again }: { project: Project; again: () => void }) {
+function MembersEndAll({ name, membersEndAll, again }: Project & { again: () => void }) {
   const { can, role } = useViewer()
   const act = useAct()
   const note = useId()
@@ -66,17 +64,14 @@ function MembersEndAll({ project: { name, membersEndAll }, again }: { project: P
       <input
         type="checkbox"
         role="switch"
+        aria-checked={membersEndAll}
         checked={membersEndAll}
         disabled={isBusy || refusal !== null}
         aria-label={`Members of ${name} may end the work of others`}
         aria-describedby={note}
         onChange={({ target }) => void change(target.checked)}
       />
-      <span id={note}>
-        {membersEndAll
-          ? 'may end the work of others: terminate, cancel retries, destroy deployments'
-          : 'may end only their own work'}
-      </span>
+      <span id={note}>may end the work of others: terminate, cancel retries, destroy deployments</span>
     </label>
   )
 }
