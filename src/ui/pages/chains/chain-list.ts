@@ -55,9 +55,9 @@ export function useChainList(
 ): ChainList {
   const client = useClient()
   const key = keyOf(search)
-  const left = useBefore<{ key: string; listed: Listed | null; counts: Counts | null }>('chains')
+  const kept = useBefore<{ key: string; listed: Listed | null; counts: Counts | null }>('chains')
   // The rows as they were when the user left the list; changes since then are followed from their cursor.
-  const restored = useRef(left?.key === key && left.listed ? left : null)
+  const restored = useRef(kept?.key === key && kept.listed ? kept : null)
   const [listed, setListed] = useState<Listed | null>(() => restored.current?.listed ?? begunFor(key)?.listed ?? null)
   const [counts, setCounts] = useState<Counts | null>(restored.current?.counts ?? null)
   useSaved('chains', { key, listed, counts })
@@ -79,10 +79,10 @@ export function useChainList(
     const isAgain = shownKey.current === key && round > 0
     if (shownKey.current !== key) setListed(null)
     shownKey.current = key
-    const kept = restored.current?.listed
+    const again = restored.current?.listed
     restored.current = null
-    const begun = kept
-      ? { rows: Promise.resolve(kept), counts: readCounts(client, filter) }
+    const begun = again
+      ? { rows: Promise.resolve(again), counts: readCounts(client, filter) }
       : (takeBegun(key) ?? (isAgain ? readAgain : readFirst)(client, filter, orderBy))
     begun.rows
       .then(

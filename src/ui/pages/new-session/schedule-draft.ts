@@ -135,6 +135,6 @@ function changedSession({ schedule, before, draft }: Edited, now: CreateSessionI
 
 /** The session as an input. Secret variables are left out, so that they stay. */
 function inputOf(session: Session): Partial<CreateSessionInput> {
-  const { secretEnviron, retryPolicy, ...input } = session
+  const { secretEnviron: _secret, retryPolicy: _policy, ...input } = session
   return input
 }
