@@ -1680,7 +1680,7 @@ export type UpdateScheduleInput = {
   overlap?: ScheduleOverlap | null | undefined;
   /** Id of the schedule. */
   scheduleId: string;
-  /** Specification of the sessions from now on. Replaces all of the old one, including secret variables. */
+  /** Specification of the sessions from now on. Replaces all of the old one. Its secret variables stay if `secretEnviron` is missing; an empty list removes them. */
   session?: CreateSessionInput | null | undefined;
   /** Time zone of `cron`. */
   timeZone?: string | null | undefined;

@@ -33,6 +33,7 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
       ['Retry defaults', 'defaults'],
       ['Quotas', 'quotas'],
       ['Webhooks', 'webhooks'],
+      ['Projects', 'projects'],
       ['Members', 'members'],
       ['Tokens', 'tokens'],
       ['Audit log', 'audit'],
@@ -263,6 +264,30 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
     await dialog(page).getByRole('button', { name: 'Remove the quota' }).click()
     await page.getByRole('heading', { name: 'No quotas' }).waitFor()
     expect(opened.faults).toEqual([])
+  })
+
+  test('whether members may end the work of others is a switch of the project', async () => {
+    const read = async () => {
+      const { projects } = await ui.query('{ projects(first: 10) { edges { node { name membersEndAll } } } }')
+      return projects.edges.find(({ node }: any) => node.name === 'research').node.membersEndAll as boolean
+    }
+    expect(await read()).toBe(false)
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/settings/projects')
+    const allowed = page.getByRole('switch', { name: 'Members of research may end the work of others' })
+    await allowed.click()
+    await page.getByText('Members of research end the work of others, too.').waitFor()
+    await page.getByRole('switch', { name: /of research/, checked: true }).waitFor()
+    expect(await read()).toBe(true)
+    expect(await opened.violations()).toEqual([])
+    await allowed.click()
+    await page.getByRole('switch', { name: /of research/, checked: false }).waitFor()
+    expect(await read()).toBe(false)
+    expect(opened.faults).toEqual([])
+    await using other = await ui.open({ token: member })
+    await other.page.goto('/settings/projects')
+    expect(await other.page.getByRole('switch').isDisabled()).toBe(true)
   })
 
   test('users, projects and domains are created, and users become members with roles', async () => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { v7 as uuidv7, validate } from 'uuid'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import { CREATION_ID_LENGTH_MAX, REASON_LENGTH_MAX, SCHEDULES_PER_PROJECT_MAX } from '../../domain/limits.ts'
+import { type SealedVariable, secretNames } from '../../domain/session/kernel-environment.ts'
 import type { Queryable } from '../../store/database.ts'
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'
 import {
@@ -127,7 +128,7 @@ export interface UpdateScheduleInput extends Partial<{
   [Field in keyof ScheduleSettingsInput]: ScheduleSettingsInput[Field] | null
 }> {
   scheduleId: string
-  /** Replaces the whole session, secrets included. */
+  /** Replaces the whole session; its secrets stay if `secretEnviron` is missing. Its project is the schedule's. */
   session?: CreateSessionInput | null
 }
 
@@ -146,12 +147,14 @@ export async function updateSchedule(
   assertMayChange(context.viewer)
   const issues = issuesOf(change)
   if (session == null && issues.length > 0) refuseInput(issues)
-  const template = session == null ? null : await parseTemplate(context, session, issues)
+  const template = session == null ? null : await newTemplate(context, scheduleId, session, issues)
   await changeSchedule(context, scheduleId, 'schedule.update', async (tx, before) => {
     if (template && template.projectId !== before.projectId) {
       const message = `must be ${before.projectName}: a schedule stays in its project`
       refuseInput([{ path: 'session.project', message }])
     }
+    const secretEnviron = template?.secretEnviron ?? before.secretEnviron
+    if (template) refuseSecretNames(session?.environ ?? [], secretEnviron)
     const parsed = parseScheduleSettings(merged(before, change))
     if ('issues' in parsed) return refuseInput(parsed.issues)
     const { settings } = parsed
@@ -163,12 +166,38 @@ export async function updateSchedule(
       ...ownerFrom(context.viewer),
       ...timing,
       template: template?.template ?? before.template,
-      secretEnviron: template?.secretEnviron ?? before.secretEnviron,
+      secretEnviron,
     })
     return { before: settingsOf(before), after: settings, session: template !== null }
   })
   context.wake.wake('run-schedules')
   return { scheduleId }
+}
+
+/**
+ * Parses the session that replaces another. Its project is that of the schedule if it names none; its secrets are null
+ * if they stay.
+ */
+async function newTemplate(
+  context: ServiceContext,
+  scheduleId: string,
+  session: CreateSessionInput,
+  issues: readonly ValidationIssue[],
+) {
+  const project = session.project ?? (await findSchedule(context.db, context, scheduleId)).projectName
+  const parsed = await parseTemplate(context, { ...session, project }, issues)
+  return { ...parsed, secretEnviron: session.secretEnviron == null ? null : parsed.secretEnviron }
+}
+
+/** A secret that stays must not be a plain variable at the same time. */
+function refuseSecretNames(environ: readonly { name: string }[], secrets: readonly SealedVariable[]): void {
+  const names = new Set(secretNames(secrets))
+  const issues = environ.flatMap(({ name }, index) =>
+    names.has(name)
+      ? [{ path: `session.environ.${index}.name`, message: 'is also a secret variable, which stays: give secretEnviron' }]
+      : [],
+  )
+  if (issues.length > 0) refuseInput(issues)
 }
 
 const ANY = { name: 'any', cron: '@daily' }
@@ -193,13 +222,23 @@ export async function changeSchedule<T extends object>(
 ): Promise<T> {
   assertMayChange(viewer)
   return db.transaction(async (tx) => {
-    const schedule = validate(scheduleId) ? await lockSchedule(tx, scheduleId, viewer.projectId) : undefined
-    if (!schedule) throw new RepriseError('SCHEDULE_NOT_FOUND', `no schedule ${scheduleId.slice(0, 100)}`)
+    const schedule = await findSchedule(tx, { viewer }, scheduleId)
     const details = await change(tx, schedule)
     const { projectId, name } = schedule
     await recordAudit(tx, { actor: actorOf(viewer), action, projectId, details: { scheduleId, name, ...details } })
     return details
   })
+}
+
+/** @throws RepriseError SCHEDULE_NOT_FOUND */
+async function findSchedule(
+  db: Queryable,
+  { viewer }: Pick<ServiceContext, 'viewer'>,
+  scheduleId: string,
+): Promise<LockedSchedule> {
+  const schedule = validate(scheduleId) ? await lockSchedule(db, scheduleId, viewer.projectId) : undefined
+  if (!schedule) throw new RepriseError('SCHEDULE_NOT_FOUND', `no schedule ${scheduleId.slice(0, 100)}`)
+  return schedule
 }
 
 /**

@@ -13,6 +13,7 @@ import {
 import { countdown, shortDuration } from '../words/time.ts'
 import type { UiChainRowFragment as ChainRow } from './app.generated.ts'
 import { useMoments } from './moments.tsx'
+import { SWITCHED_OFF, useSwitchedOff, whoSwitched } from './retry/switches.tsx'
 import './app.css'
 
 const STATES = {
@@ -28,9 +29,23 @@ const QUEUED = { icon: QueuedIcon, name: 'queued', tone: 'queued' } as const
 /** It waits in vain. */
 const IMPOSSIBLE = { icon: HeldIcon, name: 'impossible', tone: 'held' } as const
 
-export function StateIcon({ chain: { state, newestAttempt } }: { chain: ChainRow }) {
+interface Stated {
+  state: ChainRow['state']
+  newestAttempt: Pick<ChainRow['newestAttempt'], 'status' | 'impossible'>
+}
+
+function lookOf({ state, newestAttempt }: Stated) {
   const isQueued = state === 'LIVE' && newestAttempt.status === 'PENDING'
-  const { icon: Icon, name, tone } = !isQueued ? STATES[state] : newestAttempt.impossible ? IMPOSSIBLE : QUEUED
+  return !isQueued ? STATES[state] : newestAttempt.impossible ? IMPOSSIBLE : QUEUED
+}
+
+/** The chain's state in a word or a few: `queued`, `waiting for a retry`. */
+export function stateName(chain: Stated): string {
+  return lookOf(chain).name
+}
+
+export function StateIcon({ chain }: { chain: ChainRow }) {
+  const { icon: Icon, name, tone } = lookOf(chain)
   return <Icon label={name} className={`tone-${tone}`} />
 }
 
@@ -39,10 +54,20 @@ export function Outlook({ chain }: { chain: ChainRow }) {
   const { ticks } = outlookOf(chain, serverNow())
   const now = useServerNow(ticks)
   const { words, why } = outlookOf(chain, now)
+  const off = useSwitchedOff(chain.project)
+  const isOff = off !== undefined && chain.state === 'WAITING_RETRY'
   return (
     <>
       <span className="outlook-words">{words}</span>
-      {why !== null && (
+      {isOff && (
+        <span
+          className="outlook-why tone-held"
+          title={why === null ? whoSwitched(off) : `${why}; ${whoSwitched(off)}`}
+        >
+          {SWITCHED_OFF}
+        </span>
+      )}
+      {!isOff && why !== null && (
         <span className="outlook-why" title={why}>
           {why}
         </span>

@@ -25,8 +25,11 @@ type Answer = ({ __typename: 'DryRun' } & UiDryRunFragment) | { resubmission: Ui
 
 export type Stage =
   | { kind: 'trying' }
-  /** `problem`: the fault of the typed changes, because of which there was no dry run. */
-  | { kind: 'asking'; tried: UiDryRunFragment; isBusy: boolean; problem: Problem | null }
+  /**
+   * `problem`: the fault of the typed changes, because of which there was no dry run. `refused`: why the action itself
+   * was refused.
+   */
+  | { kind: 'asking'; tried: UiDryRunFragment; isBusy: boolean; problem: Problem | null; refused: Problem | null }
   | { kind: 'begun'; first: UiOutcomeFragment }
   | { kind: 'refused'; problem: Problem }
 
@@ -62,7 +65,7 @@ export function useBulk(action: SessionAction, selection: Selection) {
     setStage({ kind: 'trying' })
     const { done, problem } = await request({ dryRun: true })
     if (problem) setStage({ kind: 'refused', problem })
-    else if (!('resubmission' in done)) setStage({ kind: 'asking', tried: done, isBusy: false, problem: null })
+    else if (!('resubmission' in done)) setStage(askingAbout(done))
   }, [request])
   useEffect(() => void tryOut(), [tryOut])
 
@@ -74,7 +77,7 @@ export function useBulk(action: SessionAction, selection: Selection) {
       setStage((last) => {
         if (last.kind !== 'asking') return last
         if (problem) return { ...last, isBusy: false, problem }
-        return 'resubmission' in done ? last : { kind: 'asking', tried: done, isBusy: false, problem: null }
+        return 'resubmission' in done ? last : askingAbout(done)
       })
     },
     [request],
@@ -83,10 +86,14 @@ export function useBulk(action: SessionAction, selection: Selection) {
   const begin = async (more: More) => {
     setStage((last) => (last.kind === 'asking' ? { ...last, isBusy: true } : last))
     const { done, problem } = await request(more)
-    if (problem) setStage({ kind: 'refused', problem })
+    if (problem) setStage((last) => (last.kind === 'asking' ? { ...last, isBusy: false, refused: problem } : last))
     else if ('resubmission' in done) setStage({ kind: 'begun', first: done.resubmission })
   }
   return { stage, begin, tryWith, again: () => void tryOut() }
+}
+
+function askingAbout(tried: UiDryRunFragment): Stage {
+  return { kind: 'asking', tried, isBusy: false, problem: null, refused: null }
 }
 
 const READS_APART_MS = 1_000

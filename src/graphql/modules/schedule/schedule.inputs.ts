@@ -51,7 +51,7 @@ export const UpdateScheduleInput = builder.inputType('UpdateScheduleInput', {
     session: t.field({
       type: CreateSessionInput,
       description:
-        'Specification of the sessions from now on. Replaces all of the old one, including secret variables.',
+        'Specification of the sessions from now on. Replaces all of the old one. Its secret variables stay if `secretEnviron` is missing; an empty list removes them.',
     }),
   }),
 })

@@ -13,7 +13,16 @@ import { isUuid } from '../../ids.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { ProjectNode } from '../access/access.types.ts'
 import { ClusterModeEnum, SessionNode, SessionTypeEnum } from '../session/session.types.ts'
-import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from '../session/values.types.ts'
+import { PartialPolicyType } from '../retry/retry-policy.types.ts'
+import {
+  EnvVar,
+  ExecutorOption,
+  Label,
+  labelsOf,
+  MountType,
+  ResourceSlot,
+  slotsOf,
+} from '../session/values.types.ts'
 
 export const ScheduleOverlapEnum = builder.enumType('ScheduleOverlap', {
   description: 'What happens to a run that is due while a chain of its schedule is active.',
@@ -38,7 +47,8 @@ export const ScheduleRunOutcomeEnum = builder.enumType('ScheduleRunOutcome', {
 type Template = ParsedCreateSession & { secretNames: string[] }
 
 const ScheduledSession = builder.objectRef<Template>('ScheduledSession').implement({
-  description: 'The specification of the session that each run of a schedule creates, as `createSession` would.',
+  description:
+    'The specification of the session that each run of a schedule creates, as `createSession` would. It has all fields of `CreateSessionInput` that schedules may have, so that an update can repeat it; only the values of secret variables cannot be read, and stay if an update leaves out `secretEnviron`.',
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Its name.' }),
     sessionType: t.expose('sessionType', { type: SessionTypeEnum, description: 'Its type.' }),
@@ -65,12 +75,61 @@ const ScheduledSession = builder.objectRef<Template>('ScheduledSession').impleme
       description: 'Batch timeout: seconds that user code may run.',
       resolve: ({ batchTimeout }) => batchTimeout ?? null,
     }),
+    stopGrace: t.float({
+      nullable: true,
+      description: 'Grace period in seconds that it asks for; null means that of its resource group.',
+      resolve: ({ stopGrace }) => stopGrace ?? null,
+    }),
+    maxPending: t.float({
+      nullable: true,
+      description: 'Seconds that each attempt may wait in PENDING; null for as long as its resource group allows.',
+      resolve: ({ maxPending }) => maxPending ?? null,
+    }),
     priority: t.exposeInt('priority', { description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
     labels: t.field({ type: [Label], description: 'Its labels.', resolve: ({ labels }) => labelsOf(labels) }),
+    codeSha256: t.string({
+      nullable: true,
+      description: 'SHA-256 of the uploaded code that its kernels find in their working directory; null for none.',
+      resolve: ({ codeSha256 }) => codeSha256 ?? null,
+    }),
+    allowAgents: t.expose('allowAgents', {
+      type: ['UUID'],
+      description: 'Ids of the only agents that may run it; an empty list means all.',
+    }),
+    avoidAgents: t.expose('avoidAgents', {
+      type: ['UUID'],
+      description: 'Ids of agents to avoid: used only if no other has free capacity.',
+    }),
+    excludeAgents: t.expose('excludeAgents', { type: ['UUID'], description: 'Ids of agents that must not run it.' }),
+    agentLabels: t.field({
+      type: [Label],
+      description: 'An agent must have all of them to run it.',
+      resolve: ({ agentLabels }) => labelsOf(agentLabels),
+    }),
+    executorOptions: t.field({
+      type: [ExecutorOption],
+      description: 'Its own executor options.',
+      resolve: ({ executorOptions }) => labelsOf(executorOptions),
+    }),
+    mounts: t.expose('mounts', { type: [MountType], description: 'Volumes that its kernels mount.' }),
+    concurrencyKey: t.string({
+      nullable: true,
+      description: 'Only `concurrencyLimit` sessions of its project with this key are placed at the same time.',
+      resolve: ({ concurrencyKey }) => concurrencyKey ?? null,
+    }),
+    concurrencyLimit: t.int({
+      nullable: true,
+      description: 'Limit for its `concurrencyKey`; null if it has none.',
+      resolve: ({ concurrencyLimit }) => concurrencyLimit ?? null,
+    }),
+    retryPolicy: t.expose('retryPolicy', {
+      type: PartialPolicyType,
+      description:
+        'The retry policy of each run, as given, with the fields of its preset. Each run takes the others from the defaults of the project at its time.',
+    }),
     maxRetries: t.int({
       nullable: true,
-      description:
-        'The retry policy of each run, as given; null if each run uses the defaults of the project at its time.',
+      description: 'Same as in `retryPolicy`.',
       resolve: ({ retryPolicy }) => retryPolicy.maxRetries ?? null,
     }),
   }),

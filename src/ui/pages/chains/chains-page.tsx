@@ -3,7 +3,8 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { startTransition, useEffect, useRef, useState } from 'react'
 import { IgnoredParameters } from '../../app/list/list-page.tsx'
 import { DEFAULT_ORDER, type OrderWord, type SearchOf, STATE_TABS, type StateTab } from '../../app/list/search.ts'
-import { ProblemPanel } from '../../app/page.tsx'
+import { ProblemPanel, useTitle } from '../../app/page.tsx'
+import { FollowSwitches } from '../../app/retry/switches.tsx'
 import { Button, Keys } from '../../design/controls.tsx'
 import { ArrowUpIcon } from '../../design/icons.tsx'
 import { Skeleton } from '../../design/panel.tsx'
@@ -44,6 +45,7 @@ export function ChainsPage() {
     () => onScreen.current,
   )
   const { rows, error, isLoading } = list
+  useTitle('Chains')
   const { without, columns } = useColumns()
   const isNarrow = useMatches(NARROW)
   const isDrawn = useDrawn(rows.length > 0)
@@ -157,6 +159,7 @@ export function ChainsPage() {
         )}
       </div>
       <Foot list={list} total={total} />
+      {rows.some(({ state }) => state === 'WAITING_RETRY') && <FollowSwitches />}
     </div>
   )
 }

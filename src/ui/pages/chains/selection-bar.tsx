@@ -1,9 +1,10 @@
 import { Link, useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useRef, useState } from 'react'
+import { useRef, useState } from 'react'
 import type { ChainFilter, SessionAction } from '../../../client/schema-types.generated.ts'
 import { serverNow } from '../../api/clock.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
 import { useKeys } from '../../app/keys.ts'
+import { lazyDialog } from '../../app/lazy-part.tsx'
 import { chainFilterOf } from '../../app/list/filters.ts'
 import type { SearchOf } from '../../app/list/search.ts'
 import { useViewer } from '../../app/viewer.ts'
@@ -13,7 +14,7 @@ import { Button } from '../../design/controls.tsx'
 import { count } from '../../words/numbers.ts'
 import type { Rows } from './chain-list.ts'
 
-const BulkDialog = lazy(async () => ({ default: (await import('../../bulk/bulk-dialog.tsx')).BulkDialog }))
+const BulkDialog = lazyDialog(() => import('../../bulk/bulk-dialog.tsx'), 'BulkDialog')
 
 interface Props {
   rows: Rows
@@ -125,7 +126,7 @@ export function SelectionBar({ rows, all, total, onDone }: Props) {
           Clear
         </Button>
       )}
-      <Suspense>
+      <>
         {asked !== null && (
           <BulkDialog
             {...asked}
@@ -136,7 +137,7 @@ export function SelectionBar({ rows, all, total, onDone }: Props) {
             }}
           />
         )}
-      </Suspense>
+      </>
     </div>
   )
 }

@@ -1,4 +1,4 @@
-import { getRouteApi, Link } from '@tanstack/react-router'
+import { getRouteApi } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useQuery } from 'urql'
 import { setServerNow } from '../../api/clock.ts'
@@ -7,6 +7,7 @@ import { IgnoredParameters } from '../../app/list/list-page.tsx'
 import { ITEM_STATUSES } from '../../app/list/search.ts'
 import { Ago } from '../../app/moments.tsx'
 import { NotFound, ProblemPanel, useTitle } from '../../app/page.tsx'
+import { BackLink } from '../../app/places.tsx'
 import { ACTION_WORDS, filterInWords, overridesInWords } from '../../bulk/bulk-words.ts'
 import { AbortButton, ProgressBar, ProgressFigures, Refusals, StateMark } from '../../bulk/progress.tsx'
 import { useOutcome } from '../../bulk/use-bulk.ts'
@@ -59,9 +60,9 @@ function Loaded({ resubmission }: { resubmission: Resubmission }) {
   return (
     <div className="list-page">
       <div className="resubmission-head">
-        <Link to="/resubmissions" className="resubmission-back">
+        <BackLink to="/resubmissions" className="resubmission-back">
           <ArrowLeftIcon /> Resubmissions
-        </Link>
+        </BackLink>
         <h1 tabIndex={-1}>
           <StateMark state={outcome.state} refused={outcome.done === 0 && outcome.refusedCount > 0} />
           {title}

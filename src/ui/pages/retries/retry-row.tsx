@@ -4,6 +4,8 @@ import { retryFiltersOf } from '../../app/list/filters.ts'
 import { type List, type Steady, useList, useSteadyRows } from '../../app/list/list-page.tsx'
 import type { SearchOf } from '../../app/list/search.ts'
 import { useMoments } from '../../app/moments.tsx'
+import { SWITCHED_OFF, switchedOff, whoSwitched } from '../../app/retry/switches.tsx'
+import type { UiSwitchFragment } from '../../app/retry/switches.generated.ts'
 import { causeInWords, HOLDS, lookOfCause } from '../../design/causes.ts'
 import { Button } from '../../design/controls.tsx'
 import { CrossIcon, HeldIcon, RetryIcon, WaitingIcon } from '../../design/icons.tsx'
@@ -18,14 +20,20 @@ interface Options {
   busy: ReadonlySet<string>
   onRetryNow: (retry: Retry) => void
   onCancel: (retry: Retry) => void
+  switches: readonly UiSwitchFragment[]
 }
 
-export function columnsOf({ showsProject, busy, onRetryNow, onCancel }: Options): readonly Column<Retry>[] {
+export function columnsOf({ showsProject, busy, onRetryNow, onCancel, switches }: Options): readonly Column<Retry>[] {
   return [
     {
       title: 'Due',
       className: 'retry-due',
-      cell: (retry) => (retry.isGone ? <span className="retry-left">left the queue</span> : <Due retry={retry} />),
+      cell: (retry) =>
+        retry.isGone ? (
+          <span className="retry-left">left the queue</span>
+        ) : (
+          <Due retry={retry} off={switchedOff(switches, retry.session.project)} />
+        ),
     },
     {
       title: 'Chain',
@@ -59,7 +67,11 @@ export function columnsOf({ showsProject, busy, onRetryNow, onCancel }: Options)
         </>
       ),
     },
-    { title: 'Waits', className: 'retry-wait', cell: (retry) => <Wait retry={retry} /> },
+    {
+      title: 'Waits',
+      className: 'retry-wait',
+      cell: (retry) => <Wait retry={retry} off={switchedOff(switches, retry.session.project)} />,
+    },
     {
       title: 'Actions',
       isHidden: true,
@@ -104,7 +116,8 @@ function Act(props: {
 
 const HOUR_MS = 3_600_000
 
-function Due({ retry: { phase, dueAt, heldSince } }: { retry: Retry }) {
+function Due({ retry, off }: { retry: Retry; off: UiSwitchFragment | undefined }) {
+  const { phase, dueAt, heldSince } = retry
   const moments = useMoments()
   const at = Date.parse((phase === 'HELD' ? (heldSince ?? dueAt) : dueAt) ?? '')
   const now = useServerNow(phase !== 'HELD' || serverNow() - at < HOUR_MS)
@@ -121,7 +134,11 @@ function Due({ retry: { phase, dueAt, heldSince } }: { retry: Retry }) {
   const seconds = (at - now) / 1000
   return (
     <>
-      <WaitingIcon label="waiting" className="tone-queued" />
+      {off ? (
+        <HeldIcon label={`waiting, but ${SWITCHED_OFF}`} className="tone-held" />
+      ) : (
+        <WaitingIcon label="waiting" className="tone-queued" />
+      )}
       <time className="retry-countdown" dateTime={dueAt!} title={moments.absolute(at)}>
         {seconds > 0 ? countdown(seconds) : 'due'}
       </time>
@@ -130,7 +147,8 @@ function Due({ retry: { phase, dueAt, heldSince } }: { retry: Retry }) {
 }
 
 /** The delay; for a held retry the reason and since when. */
-function Wait({ retry: { phase, holdReason, heldSince, delaySeconds } }: { retry: Retry }) {
+function Wait({ retry, off }: { retry: Retry; off: UiSwitchFragment | undefined }) {
+  const { phase, holdReason, heldSince, delaySeconds } = retry
   const moments = useMoments()
   if (phase === 'HELD' && holdReason !== null) {
     const since = heldSince === null ? null : Date.parse(heldSince)
@@ -141,7 +159,17 @@ function Wait({ retry: { phase, holdReason, heldSince, delaySeconds } }: { retry
       </>
     )
   }
-  return delaySeconds === null ? null : <>after {duration(delaySeconds)}</>
+  if (delaySeconds === null) return null
+  return (
+    <>
+      after {duration(delaySeconds)}
+      {off && (
+        <span className="retry-hold tone-held" title={whoSwitched(off)}>
+          {SWITCHED_OFF}
+        </span>
+      )}
+    </>
+  )
 }
 
 /** A row of the queue. `isGone`: it has left the queue. */

@@ -1,16 +1,17 @@
 import { getRouteApi } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { usePolled } from '../../api/poll.ts'
 import { useAct } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
+import { lazyDialog } from '../../app/lazy-part.tsx'
 import { noAdministration, useViewer } from '../../app/viewer.ts'
 import { count, roughAmount, slotWords } from '../../words/numbers.ts'
 import type { Column } from '../../design/table.tsx'
 import { Part, Rows, Section } from './section.tsx'
 import { type UiQuotaFragment, UiQuotasDocument, UiSetQuotaDocument } from './settings.generated.ts'
 
-const QuotaForm = lazy(async () => ({ default: (await import('./quota-form.tsx')).QuotaForm }))
-const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
+const QuotaForm = lazyDialog(() => import('./quota-form.tsx'), 'QuotaForm')
+const Confirm = lazyDialog(() => import('../../app/confirm.tsx'), 'Confirm')
 
 const EVERY_MS = 5_000
 const route = getRouteApi('/frame/settings/quotas')
@@ -75,7 +76,7 @@ export function QuotasSection() {
           />
         )}
       </Part>
-      <Suspense>
+      <>
         {open && (
           <QuotaForm
             changed={open.changed}
@@ -96,7 +97,7 @@ export function QuotasSection() {
             Nothing limits {removed.scope.toLowerCase()} {removed.name} any more. Sessions that wait for room start.
           </Confirm>
         )}
-      </Suspense>
+      </>
     </Section>
   )
 }

@@ -1,17 +1,18 @@
 import { getRouteApi } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { serverNow } from '../../api/clock.ts'
 import { useAct } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
+import { lazyDialog } from '../../app/lazy-part.tsx'
 import { useChangeSearch, useList } from '../../app/list/list-page.tsx'
 import { noAdministration, useViewer } from '../../app/viewer.ts'
 import type { Column } from '../../design/table.tsx'
 import { At, Foot, over, Part, Rows, Section, When } from './section.tsx'
 import { UiRevokeTokenDocument, type UiTokenFragment, UiTokensDocument } from './settings.generated.ts'
 
-const SecretDialog = lazy(async () => ({ default: (await import('./secret-dialog.tsx')).SecretDialog }))
-const TokenForm = lazy(async () => ({ default: (await import('./token-form.tsx')).TokenForm }))
-const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
+const SecretDialog = lazyDialog(() => import('./secret-dialog.tsx'), 'SecretDialog')
+const TokenForm = lazyDialog(() => import('./token-form.tsx'), 'TokenForm')
+const Confirm = lazyDialog(() => import('../../app/confirm.tsx'), 'Confirm')
 
 const EVERY_MS = 5_000
 const ROWS = 100
@@ -85,7 +86,7 @@ export function TokensSection() {
         )}
       </Part>
       <Foot list={list} />
-      <Suspense>
+      <>
         {isMaking && (
           <TokenForm
             onClose={() => setMaking(false)}
@@ -110,7 +111,7 @@ export function TokensSection() {
             onClose={() => setMade(null)}
           />
         )}
-      </Suspense>
+      </>
     </Section>
   )
 }
