@@ -181,7 +181,10 @@ export function drawChain(attempts: readonly Attempt[], here: string, terminal: 
       const { phase, scheduledAt } = attempt.retryState
       const when = phase === 'SCHEDULED' && scheduledAt ? ` (${relative(scheduledAt)})` : ''
       const stem = last ? '   ' : '│  '
-      const below = [checkpointWords(attempt), why === null ? null : `${phase}: ${why}${when}`]
+      const below = [
+        checkpointWords(attempt),
+        why === null ? null : `${phase === 'HELD' ? '' : `${phase}: `}${why}${when}`,
+      ]
       return [
         parts.filter(Boolean).join('  '),
         ...below.flatMap((words) => (words === null ? [] : [`${stem}  ${terminal.style('dim', words)}`])),

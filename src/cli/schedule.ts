@@ -233,7 +233,9 @@ export function updateSchedule(): Command {
 async function replaced(context: ClientContext, scheduleId: string, given: SessionOptions, program: string[]) {
   const schedule = await context.client.schedule(scheduleId)
   const { project = schedule.project.name, name = schedule.name } = given
-  return sessionInput(await withUpload(context, { ...given, project, name }), program) as CreateSessionInput
+  const session = sessionInput(await withUpload(context, { ...given, project, name }), program) as CreateSessionInput
+  // Without this, secret variables would stay.
+  return { secretEnviron: [], ...session }
 }
 
 const isAnySet = (input: object) => Object.values(input).some((value) => value !== undefined)
@@ -276,7 +278,7 @@ export async function describeSchedule(schedule: Schedule, terminal: Terminal): 
       ['variables', list(session?.environ.map(({ name, value }) => `${name}=${value}`))],
       ['secrets', list(session?.secretEnviron)],
       ['slots', session && slotList(session.resourceSlots)],
-      ['retries', session?.maxRetries == null ? null : `${session.maxRetries}`],
+      ['policy', list(session?.retryPolicy.given.map((field) => policyField(session.retryPolicy, field)))],
       ['group', session?.resourceGroup],
       ['created', `${instant(schedule.createdAt)} by ${schedule.createdBy}`],
     ],
@@ -284,6 +286,15 @@ export async function describeSchedule(schedule: Schedule, terminal: Terminal): 
   )
   if (schedule.lastRuns.length === 0) return fields
   return `${fields}\n\n${await formatTable(schedule.lastRuns, runColumns, terminal)}`
+}
+
+type Policy = NonNullable<Schedule['session']>['retryPolicy']
+
+/** Formats a field of a policy: `maxRetries 3`, `backoff EXPONENTIAL`, `2 rules`. */
+function policyField(policy: Policy, field: string): string {
+  if (field === 'rules') return `${policy.rules!.length} ${policy.rules!.length === 1 ? 'rule' : 'rules'}`
+  if (field === 'eligibleCauses') return `${field} ${policy.eligibleCauses!.join('+')}`
+  return `${field} ${policy[field as Exclude<keyof Policy, 'rules' | 'eligibleCauses' | 'given'>]}`
 }
 
 function pauseOf({ paused, pausedAt, pausedBy, pauseReason }: Schedule): string | null {

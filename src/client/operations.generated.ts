@@ -857,10 +857,11 @@ export type RetryPolicyPreviewQueryVariables = Exact<{
   cause?: Types.FailureCause | null | undefined;
   exitCode?: number | null | undefined;
   sessionId?: string | null | undefined;
+  project?: string | null | undefined;
 }>;
 
 
-export type RetryPolicyPreviewQuery = { retryPolicyPreview: { eligible: boolean, explanation: string, schedule: Array<PlannedFragment> } };
+export type RetryPolicyPreviewQuery = { retryPolicyPreview: { eligible: boolean, explanation: string, schedule: Array<PlannedFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> } };
 
 export type AirflowPolicyPreviewQueryVariables = Exact<{
   settings: Types.AirflowSettingsInput;
@@ -939,7 +940,7 @@ export type ScheduleRunSummaryFragment = { runId: string, plannedAt: string, las
 export type ScheduleSummaryFragment = { scheduleId: string, name: string, cron: string | null, every: number | null, timeZone: string, overlap: Types.ScheduleOverlap, catchUp: number, jitter: number, paused: boolean, pausedAt: string | null, pausedBy: string | null, pauseReason: string | null, statusReason: string | null, nextRunAt: string | null, queued: number, owner: string, createdBy: string, createdAt: string, updatedAt: string, project: { name: string } };
 
 export type ScheduleDetailFragment = (
-  { nextRuns: Array<string>, session: { name: string, sessionType: Types.SessionType, resourceGroup: string, image: string | null, command: Array<string>, secretEnviron: Array<string>, batchTimeout: number | null, priority: number, maxRetries: number | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, labels: Array<{ key: string, value: string }> } | null, lastRuns: Array<(
+  { nextRuns: Array<string>, session: { name: string, sessionType: Types.SessionType, resourceGroup: string, image: string | null, command: Array<string>, secretEnviron: Array<string>, clusterSize: number, clusterMode: Types.ClusterMode, batchTimeout: number | null, stopGrace: number | null, maxPending: number | null, priority: number, codeSha256: string | null, allowAgents: Array<string>, avoidAgents: Array<string>, excludeAgents: Array<string>, concurrencyKey: string | null, concurrencyLimit: number | null, maxRetries: number | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, labels: Array<{ key: string, value: string }>, agentLabels: Array<{ key: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, retryPolicy: PartialPolicyFragment } | null, lastRuns: Array<(
     { session: { chain: { state: Types.ChainState } } | null }
     & ScheduleRunSummaryFragment
   )> }
@@ -1153,7 +1154,7 @@ export type SessionHistoryQueryVariables = Exact<{
 }>;
 
 
-export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { phase: string, fromStatus: string | null, toStatus: string | null, result: Types.SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string } }> } } | null };
+export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { phase: string, fromStatus: string | null, toStatus: string | null, result: Types.SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string, agents: Array<{ agentId: string, name: string }> } }> } } | null };
 
 export type CreateSessionMutationVariables = Exact<{
   input: Types.CreateSessionInput;
@@ -2555,11 +2556,37 @@ export const ScheduleDetailFragmentDoc = new TypedDocumentString(`
       slot
       amount
     }
+    clusterSize
+    clusterMode
     batchTimeout
+    stopGrace
+    maxPending
     priority
     labels {
       key
       value
+    }
+    codeSha256
+    allowAgents
+    avoidAgents
+    excludeAgents
+    agentLabels {
+      key
+      value
+    }
+    executorOptions {
+      key
+      value
+    }
+    mounts {
+      volume
+      path
+      readOnly
+    }
+    concurrencyKey
+    concurrencyLimit
+    retryPolicy {
+      ...PartialPolicy
     }
     maxRetries
   }
@@ -2572,7 +2599,51 @@ export const ScheduleDetailFragmentDoc = new TypedDocumentString(`
     }
   }
 }
-    fragment ScheduleRunSummary on ScheduleRun {
+    fragment PartialPolicy on PartialRetryPolicy {
+  given
+  maxRetries
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  trustVerdicts
+  checkpoint
+  checkpointWait
+  pinImage
+  oomIsFailure
+  rules {
+    ...Rule
+  }
+}
+fragment Rule on RetryRule {
+  action
+  avoid
+  exclude
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}
+fragment ScheduleRunSummary on ScheduleRun {
   runId
   plannedAt
   lastPlannedAt
@@ -4683,17 +4754,22 @@ fragment ResubmissionSummary on Resubmission {
   abortedBy
 }`) as unknown as TypedDocumentString<RetryNowManyMutation, RetryNowManyMutationVariables>;
 export const RetryPolicyPreviewDocument = new TypedDocumentString(`
-    query RetryPolicyPreview($policy: RetryPolicyInput!, $cause: FailureCause, $exitCode: Int, $sessionId: UUID) {
+    query RetryPolicyPreview($policy: RetryPolicyInput!, $cause: FailureCause, $exitCode: Int, $sessionId: UUID, $project: String) {
   retryPolicyPreview(
     policy: $policy
     cause: $cause
     exitCode: $exitCode
     sessionId: $sessionId
+    project: $project
   ) {
     eligible
     explanation
     schedule {
       ...Planned
+    }
+    sources {
+      field
+      source
     }
   }
 }
@@ -5071,7 +5147,51 @@ export const ScheduleDocument = new TypedDocumentString(`
     ...ScheduleDetail
   }
 }
-    fragment ScheduleRunSummary on ScheduleRun {
+    fragment PartialPolicy on PartialRetryPolicy {
+  given
+  maxRetries
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  trustVerdicts
+  checkpoint
+  checkpointWait
+  pinImage
+  oomIsFailure
+  rules {
+    ...Rule
+  }
+}
+fragment Rule on RetryRule {
+  action
+  avoid
+  exclude
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}
+fragment ScheduleRunSummary on ScheduleRun {
   runId
   plannedAt
   lastPlannedAt
@@ -5125,11 +5245,37 @@ fragment ScheduleDetail on Schedule {
       slot
       amount
     }
+    clusterSize
+    clusterMode
     batchTimeout
+    stopGrace
+    maxPending
     priority
     labels {
       key
       value
+    }
+    codeSha256
+    allowAgents
+    avoidAgents
+    excludeAgents
+    agentLabels {
+      key
+      value
+    }
+    executorOptions {
+      key
+      value
+    }
+    mounts {
+      volume
+      path
+      readOnly
+    }
+    concurrencyKey
+    concurrencyLimit
+    retryPolicy {
+      ...PartialPolicy
     }
     maxRetries
   }
@@ -5202,6 +5348,50 @@ export const CreateScheduleDocument = new TypedDocumentString(`
     }
   }
 }
+fragment PartialPolicy on PartialRetryPolicy {
+  given
+  maxRetries
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  trustVerdicts
+  checkpoint
+  checkpointWait
+  pinImage
+  oomIsFailure
+  rules {
+    ...Rule
+  }
+}
+fragment Rule on RetryRule {
+  action
+  avoid
+  exclude
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}
 fragment ScheduleRunSummary on ScheduleRun {
   runId
   plannedAt
@@ -5256,11 +5446,37 @@ fragment ScheduleDetail on Schedule {
       slot
       amount
     }
+    clusterSize
+    clusterMode
     batchTimeout
+    stopGrace
+    maxPending
     priority
     labels {
       key
       value
+    }
+    codeSha256
+    allowAgents
+    avoidAgents
+    excludeAgents
+    agentLabels {
+      key
+      value
+    }
+    executorOptions {
+      key
+      value
+    }
+    mounts {
+      volume
+      path
+      readOnly
+    }
+    concurrencyKey
+    concurrencyLimit
+    retryPolicy {
+      ...PartialPolicy
     }
     maxRetries
   }
@@ -5296,6 +5512,50 @@ export const UpdateScheduleDocument = new TypedDocumentString(`
     }
   }
 }
+fragment PartialPolicy on PartialRetryPolicy {
+  given
+  maxRetries
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  trustVerdicts
+  checkpoint
+  checkpointWait
+  pinImage
+  oomIsFailure
+  rules {
+    ...Rule
+  }
+}
+fragment Rule on RetryRule {
+  action
+  avoid
+  exclude
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}
 fragment ScheduleRunSummary on ScheduleRun {
   runId
   plannedAt
@@ -5350,11 +5610,37 @@ fragment ScheduleDetail on Schedule {
       slot
       amount
     }
+    clusterSize
+    clusterMode
     batchTimeout
+    stopGrace
+    maxPending
     priority
     labels {
       key
       value
+    }
+    codeSha256
+    allowAgents
+    avoidAgents
+    excludeAgents
+    agentLabels {
+      key
+      value
+    }
+    executorOptions {
+      key
+      value
+    }
+    mounts {
+      volume
+      path
+      readOnly
+    }
+    concurrencyKey
+    concurrencyLimit
+    retryPolicy {
+      ...PartialPolicy
     }
     maxRetries
   }
@@ -5390,6 +5676,50 @@ export const PauseScheduleDocument = new TypedDocumentString(`
     }
   }
 }
+fragment PartialPolicy on PartialRetryPolicy {
+  given
+  maxRetries
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  trustVerdicts
+  checkpoint
+  checkpointWait
+  pinImage
+  oomIsFailure
+  rules {
+    ...Rule
+  }
+}
+fragment Rule on RetryRule {
+  action
+  avoid
+  exclude
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}
 fragment ScheduleRunSummary on ScheduleRun {
   runId
   plannedAt
@@ -5444,11 +5774,37 @@ fragment ScheduleDetail on Schedule {
       slot
       amount
     }
+    clusterSize
+    clusterMode
     batchTimeout
+    stopGrace
+    maxPending
     priority
     labels {
       key
       value
+    }
+    codeSha256
+    allowAgents
+    avoidAgents
+    excludeAgents
+    agentLabels {
+      key
+      value
+    }
+    executorOptions {
+      key
+      value
+    }
+    mounts {
+      volume
+      path
+      readOnly
+    }
+    concurrencyKey
+    concurrencyLimit
+    retryPolicy {
+      ...PartialPolicy
     }
     maxRetries
   }
@@ -5484,6 +5840,50 @@ export const ResumeScheduleDocument = new TypedDocumentString(`
     }
   }
 }
+fragment PartialPolicy on PartialRetryPolicy {
+  given
+  maxRetries
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  trustVerdicts
+  checkpoint
+  checkpointWait
+  pinImage
+  oomIsFailure
+  rules {
+    ...Rule
+  }
+}
+fragment Rule on RetryRule {
+  action
+  avoid
+  exclude
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}
 fragment ScheduleRunSummary on ScheduleRun {
   runId
   plannedAt
@@ -5538,11 +5938,37 @@ fragment ScheduleDetail on Schedule {
       slot
       amount
     }
+    clusterSize
+    clusterMode
     batchTimeout
+    stopGrace
+    maxPending
     priority
     labels {
       key
       value
+    }
+    codeSha256
+    allowAgents
+    avoidAgents
+    excludeAgents
+    agentLabels {
+      key
+      value
+    }
+    executorOptions {
+      key
+      value
+    }
+    mounts {
+      volume
+      path
+      readOnly
+    }
+    concurrencyKey
+    concurrencyLimit
+    retryPolicy {
+      ...PartialPolicy
     }
     maxRetries
   }
@@ -5976,6 +6402,10 @@ export const SessionHistoryDocument = new TypedDocumentString(`
           result
           errorCode
           message
+          agents {
+            agentId
+            name
+          }
           attempts
           firstAt
           lastAt

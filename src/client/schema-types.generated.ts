@@ -109,7 +109,7 @@ export type CancelRetriesInput = {
 
 /** The retry to cancel. */
 export type CancelRetryInput = {
-  /** Id of the session that failed. */
+  /** Id of any session of the chain. */
   sessionId: string;
 };
 
@@ -996,7 +996,7 @@ export type RetryJitter =
 
 /** The retry to make due now. */
 export type RetryNowInput = {
-  /** Id of the session that failed. */
+  /** Id of any session of the chain. */
   sessionId: string;
 };
 
@@ -1660,7 +1660,7 @@ export type UpdateRetryInput = {
   policy?: RetryPolicyInput | null | undefined;
   /** Slots that the retry gets instead of those that it would have, as do the attempts after it; the amount 0 removes a slot. Other slots stay as they are. */
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
-  /** Id of the session that failed. */
+  /** Id of any session of the chain. */
   sessionId: string;
 };
 

@@ -148,13 +148,19 @@ export function sessionOperations(connection: Connection) {
       return payloadOf(data.terminateSession).session
     },
 
-    /** Cancels a scheduled or held retry. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    /**
+     * Cancels the scheduled or held retry of a chain, which any of its sessions names; returns the failed session.
+     * @throws NotFoundError, InvalidStateError, ForbiddenError
+     */
     async cancelRetry(sessionId: string, options?: CallOptions): Promise<SessionSummaryFragment> {
       const data = await request(CancelRetryDocument, { input: { sessionId } }, options)
       return payloadOf(data.cancelRetry).session
     },
 
-    /** Makes a scheduled or held retry due now. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    /**
+     * Makes the scheduled or held retry of a chain due now; any of its sessions names it. Returns the failed session.
+     * @throws NotFoundError, InvalidStateError, ForbiddenError
+     */
     async retryNow(sessionId: string, options?: CallOptions): Promise<SessionSummaryFragment> {
       const data = await request(RetryNowDocument, { input: { sessionId } }, options)
       return payloadOf(data.retryNow).session

@@ -11,7 +11,7 @@ import {
   type PageArguments,
   pageSize,
   parseSerialCursor,
-  serialPageOf,
+  serialCursor,
 } from '../services/paging.ts'
 import type { builder } from './builder.ts'
 import type { GraphQLContext } from './context.ts'
@@ -25,6 +25,15 @@ export function forwardArguments({ arg }: Pick<FieldBuilder, 'arg'>) {
   return {
     first: arg.int({ description: 'Page size, at most 100; 20 by default.' }),
     after: arg.string({ description: 'The cursor after which the page starts.' }),
+  }
+}
+
+/** Returns the arguments of connections that are read from either end. */
+export function bothWaysArguments(t: Pick<FieldBuilder, 'arg'>) {
+  return {
+    ...forwardArguments(t),
+    last: t.arg.int({ description: 'Page size, counted from the end; at most 100.' }),
+    before: t.arg.string({ description: 'The cursor before which the page ends.' }),
   }
 }
 
@@ -73,17 +82,18 @@ export function edgeQuery(options: {
   return queryFromInfo({ context, info, typeName, path: ['edges', 'node'], select })
 }
 
-/** Reads rows of one entity in the order of their serial ids, oldest first, forward only. */
+/** Reads rows of one entity in the order of their serial ids, oldest first, from either end. */
 export async function serialPage<Row extends { id: string }>(options: {
   id: string
-  args: { first?: number | null; after?: string | null }
+  args: PageArguments
   loader: PageLoader<Row>
   count: () => Promise<number>
 }): Promise<Page<Row>> {
   const { id, args, loader, count } = options
-  const { size } = pageSize({ first: args.first ?? PAGE_SIZE_DEFAULT })
-  const rows = await loader.load({ id, after: parseSerialCursor(args.after), limit: size + 1 })
-  return serialPageOf(rows, { size, after: args.after, count })
+  const { size, backward } = pageSize(args)
+  const before = args.before == null ? null : parseSerialCursor(args.before, 'before')
+  const rows = await loader.load({ id, after: parseSerialCursor(args.after), before, backward, limit: size + 1 })
+  return assemblePage({ args, rows, cursorOf: (row) => serialCursor(row.id), count })
 }
 
 /**

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { exitCodes, retryPolicy, type RetryPolicy, rule, slotGrowth } from '../domain/retry/policy/policy.ts'
-import { holdReasonText } from '../domain/retry/retry-state.ts'
+import { RETRY_SCOPES } from '../domain/retry/policy/resolve-policy.ts'
+import { holdReasonText, readHoldingSwitch } from '../domain/retry/retry-state.ts'
 import { FAILURE_CAUSES, HOLD_REASONS, RETRY_PHASES } from '../domain/session/failure.ts'
 import type { RetryDecisionRecord } from '../services/retry/decide-session.ts'
 import { time, toTime } from './fields.ts'
@@ -46,11 +47,34 @@ export const RetryPolicyResource = shownObject(retryPolicy, POLICY_DESCRIPTIONS)
   description: 'The retry policy of a session, as resolved when it was created.',
 }) as unknown as z.ZodType<ShownPolicy>
 
+export const PartialRetryPolicyResource = shownObject(retryPolicy, POLICY_DESCRIPTIONS)
+  .partial()
+  .openapi('PartialRetryPolicy', {
+    description: 'The given fields of a retry policy; the others come from the defaults.',
+  }) as unknown as z.ZodType<Partial<ShownPolicy>>
+
+export function toPartialRetryPolicy(policy: Partial<RetryPolicy>): Partial<ShownPolicy> {
+  return renamed(policy, snakeCase) as Partial<ShownPolicy>
+}
+
 export function toRetryPolicy(policy: RetryPolicy): ShownPolicy {
   return renamed(policy, snakeCase) as ShownPolicy
 }
 
 const holdReason = () => z.enum(HOLD_REASONS)
+
+const holdingSwitch = () =>
+  z
+    .object({
+      scope: z.enum(RETRY_SCOPES),
+      name: z.string().nullable().openapi({ description: 'Name of the domain or project; null for the cluster.' }),
+      by: z.string().nullable().openapi({ description: 'Who set it: the name of the token.' }),
+      reason: z.string().nullable().openapi({ description: 'The reason that this person gave.' }),
+      since: time().nullable(),
+      until: time().nullable().openapi({ description: 'When it automatically returns to its earlier value.' }),
+    })
+    .nullable()
+    .openapi({ description: 'The switch or rate limit that holds it; null if none does.' })
 
 export const RetryDecisionResource = z
   .object({
@@ -66,8 +90,17 @@ export const RetryDecisionResource = z
     delay_seconds: z.number().nullable().openapi({ description: 'Base delay plus jitter, up to the ceiling.' }),
     due_at: time().nullable(),
     hold_reason: holdReason().nullable().openapi({ description: 'Why the retry is held; null if it is not held.' }),
+    held_by: holdingSwitch(),
     holds: z
-      .array(z.object({ hold_reason: holdReason(), reason: z.string(), from: time(), to: time().nullable() }))
+      .array(
+        z.object({
+          hold_reason: holdReason(),
+          reason: z.string(),
+          held_by: holdingSwitch(),
+          from: time(),
+          to: time().nullable(),
+        }),
+      )
       .openapi({ description: 'Spans in which the retry was held, oldest first.' }),
     child_session_id: z.uuid().nullable(),
     decided_at: time(),
@@ -89,9 +122,11 @@ export function toDecision(record: RetryDecisionRecord): z.infer<typeof RetryDec
     delay_seconds: seconds(record.delayMs),
     due_at: toTime(record.dueAt),
     hold_reason: record.holdReason,
+    held_by: readHoldingSwitch(record.heldBy),
     holds: record.waits.map((wait) => ({
       hold_reason: wait.reason,
       reason: holdReasonText(wait),
+      held_by: readHoldingSwitch(wait.heldBy),
       from: wait.fromAt.toISOString(),
       to: toTime(wait.toAt),
     })),

@@ -32,12 +32,14 @@ const PROBLEMS = { ...COMMON_PROBLEMS, ...problems('SESSION_NOT_FOUND', 'NO_PEND
 
 const SESSION = json(SessionResource, 'The session that failed, with the new state of its retry.')
 
+const ANY_SESSION = 'Any session of the chain names its retry.'
+
 const cancelRoute = createRoute({
   method: 'delete',
   path: '/v2/sessions/{id}/retry',
   operationId: 'cancelRetry',
   summary: 'Cancel a scheduled or held retry',
-  description: 'The chain ends with the failed session.',
+  description: `The chain ends with the failed session. ${ANY_SESSION}`,
   tags: ['sessions'],
   request: { params: SessionIdParameter },
   responses: { 200: SESSION, ...PROBLEMS },
@@ -48,6 +50,7 @@ const nowRoute = createRoute({
   path: '/v2/sessions/{id}/retry/now',
   operationId: 'retryNow',
   summary: 'Make a scheduled or held retry due now',
+  description: ANY_SESSION,
   tags: ['sessions'],
   request: { params: SessionIdParameter },
   responses: { 200: SESSION, ...PROBLEMS },
@@ -58,7 +61,7 @@ const updateRoute = createRoute({
   path: '/v2/sessions/{id}/retry',
   operationId: 'updateRetry',
   summary: 'Change the policy or the resources of a scheduled or held retry',
-  description: 'The retry is decided again, with delays from now on. The new decision may also be not to retry.',
+  description: `The retry is decided again, with delays from now on. The new decision may also be not to retry. ${ANY_SESSION}`,
   tags: ['sessions'],
   request: {
     params: SessionIdParameter,

@@ -3,9 +3,10 @@ import { CREATION_ID_LENGTH_MAX } from '../domain/limits.ts'
 import { SCHEDULE_OVERLAPS, SCHEDULE_RUN_OUTCOMES } from '../domain/schedule.ts'
 import { secretNames } from '../domain/session/kernel-environment.ts'
 import type { DescribedSchedule, ScheduleRunRow } from '../services/schedule/read-schedules.ts'
-import { environ, labels, secretEnviron, slots, time, toLabels, toSlots, toTime } from './fields.ts'
+import { environ, labels, mounts, secretEnviron, slots, time, toLabels, toMounts, toSlots, toTime } from './fields.ts'
 import { scheduleSettingsSchema } from '../services/schedule/schedule-input.ts'
 import { component, inputSchema, type JsonSchema } from './openapi.ts'
+import { PartialRetryPolicyResource, toPartialRetryPolicy } from './retry.resource.ts'
 import { SESSION_INPUT } from './session.input.ts'
 
 const ScheduledSession = z
@@ -19,13 +20,23 @@ const ScheduledSession = z
     secret_environ: secretEnviron(),
     resource_slots: slots(),
     cluster_size: z.int(),
+    cluster_mode: z.string(),
     batch_timeout: z.number().nullable(),
+    stop_grace: z.number().nullable(),
+    max_pending: z.number().nullable(),
     priority: z.int(),
     labels: labels(),
-    max_retries: z
-      .int()
-      .nullable()
-      .openapi({ description: 'The retry policy as given; null if runs use the defaults of the project.' }),
+    code_sha256: z.string().nullable(),
+    allow_agents: z.array(z.uuid()),
+    avoid_agents: z.array(z.uuid()),
+    exclude_agents: z.array(z.uuid()),
+    agent_labels: labels(),
+    executor_options: labels(),
+    mounts: mounts(),
+    concurrency_key: z.string().nullable(),
+    concurrency_limit: z.int().nullable(),
+    retry_policy: PartialRetryPolicyResource,
+    max_retries: z.int().nullable().openapi({ description: 'Same as in `retry_policy`.' }),
   })
   .openapi('ScheduledSession', { description: 'The session that the runs of a schedule create.' })
 
@@ -143,9 +154,22 @@ function toSession({ session, secrets }: DescribedSchedule): z.infer<typeof Sche
     secret_environ: secretNames(secrets),
     resource_slots: toSlots(session.resourceSlots),
     cluster_size: session.clusterSize,
+    cluster_mode: session.clusterMode,
     batch_timeout: session.batchTimeout ?? null,
+    stop_grace: session.stopGrace ?? null,
+    max_pending: session.maxPending ?? null,
     priority: session.priority,
     labels: toLabels(session.labels),
+    code_sha256: session.codeSha256 ?? null,
+    allow_agents: session.allowAgents,
+    avoid_agents: session.avoidAgents,
+    exclude_agents: session.excludeAgents,
+    agent_labels: toLabels(session.agentLabels),
+    executor_options: toLabels(session.executorOptions),
+    mounts: toMounts(session.mounts),
+    concurrency_key: session.concurrencyKey ?? null,
+    concurrency_limit: session.concurrencyLimit ?? null,
+    retry_policy: toPartialRetryPolicy(session.retryPolicy),
     max_retries: session.retryPolicy.maxRetries ?? null,
   }
 }
@@ -174,6 +198,6 @@ function scheduleChange(): JsonSchema {
     ...schema,
     properties: { ...properties, session: SESSION_REFERENCE },
     description:
-      'Missing fields stay as they are. `cron` replaces `every`, and the reverse; `session` is replaced as a whole.',
+      'Missing fields stay as they are. `cron` replaces `every`, and the reverse; `session` is replaced as a whole, but its secret variables stay if it has no `secret_environ`.',
   }
 }

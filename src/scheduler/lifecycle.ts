@@ -1,5 +1,5 @@
 import type { LifecycleDeclaration } from '../domain/session/lifecycle.ts'
-import { type FailedStep, judge, type Judged, type Outcome } from '../domain/session/judge.ts'
+import { type FailedStep, judge, type Judged, type Judgement, type Outcome } from '../domain/session/judge.ts'
 import type { WakeTopic } from '../domain/wake.ts'
 import { applyMoves, type SessionMove } from '../store/sql/session/apply-moves.sql.ts'
 import type { RunReport } from './background-service.ts'
@@ -36,12 +36,15 @@ type Sessions = EntityKind<HandledSession, LifecycleDeclaration, HandlerResult, 
  * Returns how the coordinator handles sessions: it judges them by their tries and timeouts, and moves their kernels
  * with them.
  */
-function sessionsOf(followedBy: LifecycleDeclaration | null): Sessions {
+function sessionsOf({ followedBy, agentsOf }: Pick<LifecycleHandler<never>, 'followedBy' | 'agentsOf'>): Sessions {
   return {
     judge(declaration, sessions, result) {
       const outcomes = outcomesById(result)
       return sessions.flatMap((session) => {
-        const move = moveFor(declaration, session, outcomes.get(session.id))
+        const outcome = outcomes.get(session.id)
+        // The sessions are those that this handler has claimed.
+        const agents = () => agentsOf(session as never)
+        const move = moveFor(declaration, session, outcome, agents)
         return move ? continueMove(move, followedBy) : []
       })
     },
@@ -64,11 +67,7 @@ export function runLifecycle<Session extends HandledSession>(
   context: CoordinatorContext,
   handler: LifecycleHandler<Session>,
 ): Promise<RunReport> {
-  return runHandler<Session, LifecycleDeclaration, HandlerResult, SessionMove>(
-    context,
-    sessionsOf(handler.followedBy),
-    handler,
-  )
+  return runHandler<Session, LifecycleDeclaration, HandlerResult, SessionMove>(context, sessionsOf(handler), handler)
 }
 
 function outcomesById(result: HandlerResult): Map<string, Outcome> {
@@ -90,6 +89,7 @@ function moveFor(
   declaration: LifecycleDeclaration,
   session: HandledSession,
   outcome: Outcome | undefined,
+  agents: () => readonly string[],
 ): SessionMove | undefined {
   const judgement = judge(declaration, session, outcome)
   if (!judgement) return undefined
@@ -104,7 +104,18 @@ function moveFor(
     statusData: ends && error ? { error } : null,
     errorCode: error?.name ?? null,
     message: error?.message ?? judgement.pendingReason,
+    agentIds: agentsConcerned(judgement, agents),
   }
+}
+
+/** The agents that a success was about, or that caused a failure. */
+function agentsConcerned(
+  { outcome, error, failedAgents }: Pick<Judgement, 'outcome' | 'error' | 'failedAgents'>,
+  agents: () => readonly string[],
+): string[] | null {
+  const failed = error?.agentId === undefined ? failedAgents : [error.agentId]
+  const found = new Set(outcome === 'SUCCESS' ? agents() : failed)
+  return found.size === 0 ? null : [...found].toSorted()
 }
 
 /**

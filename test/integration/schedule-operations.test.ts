@@ -41,6 +41,89 @@ describe('schedules over GraphQL', () => {
     },
   })
 
+  test('has a session that is read whole: an update that repeats what is read changes nothing', async () => {
+    const projectId = await server.factory.project('whole')
+    const agentId = await server.factory.agent('whole-agent')
+    const other = await server.factory.agent('other-agent')
+    await server.db.query(`UPDATE resource_groups SET allowed_executor_options = '{partition}' WHERE name = 'default'`)
+    const sha256 = 'ab'.repeat(32)
+    await server.db.query(
+      `INSERT INTO code_archives (project_id, sha256, bytes, files, created_by) VALUES ($1, $2, 1, 1, 'ada')`,
+      [projectId, sha256],
+    )
+    const session = {
+      name: 'whole',
+      sessionType: 'BATCH',
+      project: 'whole',
+      resourceGroup: 'default',
+      image: 'python:3',
+      command: ['true'],
+      codeSha256: sha256,
+      environ: [{ name: 'A', value: '1' }],
+      secretEnviron: [{ name: 'B', value: 'hidden' }],
+      resourceSlots: [{ slot: 'cpu', amount: '2' }],
+      clusterSize: 2,
+      clusterMode: 'MULTI_NODE',
+      batchTimeout: 600,
+      maxPending: 60,
+      stopGrace: 30,
+      priority: 70,
+      labels: [{ key: 'study', value: '7' }],
+      allowAgents: [agentId],
+      avoidAgents: [agentId],
+      excludeAgents: [other],
+      agentLabels: [{ key: 'zone', value: 'a' }],
+      executorOptions: [{ key: 'partition', value: 'long' }],
+      mounts: [{ volume: 'data', path: '/data', readOnly: true }],
+      concurrencyKey: 'k',
+      concurrencyLimit: 3,
+      retryPolicy: {
+        maxRetries: 2,
+        maxElapsed: null,
+        rules: [{ match: { exitCodes: ['3-5'] }, action: 'RETRY', scaleTimeout: { factor: 2 } }],
+      },
+    }
+    const { data: types } = await server.query(`{
+      asked: __type(name: "CreateSessionInput") { inputFields { name } }
+      shown: __type(name: "ScheduledSession") { fields { name } } }`)
+    const notOfRuns = ['creationId', 'startsAt', 'dependsOn', 'project']
+    const asked = types.asked.inputFields
+      .map(({ name }: any) => name)
+      .filter((name: string) => !notOfRuns.includes(name))
+    expect(types.shown.fields.map(({ name }: any) => name)).toEqual(expect.arrayContaining(asked))
+    expect(Object.keys(session)).toEqual(expect.arrayContaining(asked))
+
+    const { data } = await server.query(CREATE, { input: { name: 'whole', every: 60, session } })
+    const { scheduleId } = data.createSchedule.schedule
+    const stored = async () =>
+      (await server.db.query('SELECT template, secret_environ FROM schedules WHERE id = $1', [scheduleId])).rows[0]
+    const before = await stored()
+    const READ = `query ($id: UUID!) { schedule(id: $id) { session {
+      name sessionType resourceGroup image command codeSha256 environ { name value } resourceSlots { slot amount }
+      clusterSize clusterMode batchTimeout maxPending stopGrace priority labels { key value } allowAgents avoidAgents
+      excludeAgents agentLabels { key value } executorOptions { key value } mounts { volume path readOnly }
+      concurrencyKey concurrencyLimit retryPolicy { given maxRetries maxElapsed rules { match { causes exitCodes exitCodesNotIn reason }
+        action delay avoid exclude scaleResources { slot factor max } scaleTimeout { factor max } } } } } }`
+    const read = async () => (await server.query(READ, { id: scheduleId })).data.schedule.session
+    const shown = await read()
+    const { project: _, secretEnviron: __, ...asShown } = session
+    expect(shown).toMatchObject({ ...asShown, retryPolicy: { given: ['maxRetries', 'maxElapsed', 'rules'] } })
+    const { given, ...policy } = shown.retryPolicy
+    const retryPolicy = Object.fromEntries(given.map((field: string) => [field, policy[field]]))
+    const UPDATE = `mutation ($input: UpdateScheduleInput!) { updateSchedule(input: $input) { __typename
+      ... on Error { message } ... on ValidationError { issues { path message } } } }`
+    const update = async (changed: object) =>
+      (await server.query(UPDATE, { input: { scheduleId, session: changed } })).data.updateSchedule
+    expect(await update({ ...shown, retryPolicy })).toEqual({ __typename: 'UpdateSchedulePayload' })
+    expect(await read()).toEqual(shown)
+    expect((await stored())!['secret_environ']).toEqual(before!['secret_environ'])
+
+    const plain = { ...shown, retryPolicy, environ: [{ name: 'B', value: 'plain' }] }
+    expect(await update(plain)).toMatchObject({ issues: [{ path: 'session.environ.0.name' }] })
+    expect(await update({ ...plain, secretEnviron: [] })).toEqual({ __typename: 'UpdateSchedulePayload' })
+    expect(await stored()).toMatchObject({ secret_environ: [] })
+  })
+
   test('is created, shown with its next runs, changed, and deleted', async () => {
     const { data } = await server.query(CREATE, nightly('nightly'))
     const { schedule } = data.createSchedule

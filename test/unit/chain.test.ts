@@ -14,6 +14,7 @@ describe('the outlook of a chain', () => {
     phase: null,
     explanation: null,
     holdReason: null,
+    heldBy: null,
     dueAt: null,
   }
   const NOW = new Date('2026-06-01T12:00:00Z')
@@ -51,6 +52,25 @@ describe('the outlook of a chain', () => {
       { phase: 'HELD', explanation: 'exit code 1', dueAt: EARLIER },
       true,
       'held; exit code 1',
+      null,
+    ],
+    [
+      'a switch holds the retry',
+      {
+        phase: 'HELD',
+        explanation: 'exit code 1',
+        holdReason: 'DISABLED',
+        heldBy: {
+          scope: 'PROJECT',
+          name: 'research',
+          by: 'ada',
+          reason: 'storm',
+          since: '2026-06-01T11:00:00.000Z',
+          until: '2026-06-01T13:00:00.000Z',
+        },
+      },
+      true,
+      'held: retries are switched off (project research), set by ada, until 2026-06-01T13:00:00Z: storm; exit code 1',
       null,
     ],
     ['the retries are exhausted', { phase: 'EXHAUSTED', explanation: 'all used' }, false, 'all used', null],

@@ -19,6 +19,7 @@ interface PreviewOptions extends PolicyOptions {
   cause?: FailureCause
   exitCode?: number
   session?: string
+  project?: string
   fromAirflow?: string
 }
 
@@ -30,23 +31,36 @@ function preview(): Command {
   const command = describedCommand('preview', 'show the delays of a policy, without creating anything', [
     'reprise policy preview --retries 6 --retry-delay 30s --backoff exponential',
     'reprise policy preview --policy policy.json --cause oom-killed',
+    'reprise policy preview --project research --exit-code 75    # with the defaults of the project',
     `reprise policy preview --from-airflow '{"retries": 4, "retry_delay": 300, "retry_exponential_backoff": true}'`,
   ])
     .addOption(choice('--cause <cause>', 'for a failure with this cause', API_ENUMS.FailureCause))
     .option('--exit-code <code>', 'for a failure with this exit code', wholeNumber)
     .option('--session <session>', 'the further retries of this session')
+    .option('-p, --project <project>', 'with the defaults of this project (default: as for a new session)')
     .option('--from-airflow <settings>', 'settings of an Airflow operator: JSON, a JSON file, or - for standard input')
   return act<PreviewOptions>(addPolicyOptions(command), async (context, options) => {
     if (options.fromAirflow !== undefined) return showAirflow(context, readAirflowSettings(options.fromAirflow))
     const { client, out } = context
     const sessionId = options.session === undefined ? undefined : await findSession(client, options.session)
-    const { cause, exitCode } = options
+    const { cause, exitCode, project } = options
     const policy = readPolicy(options) ?? {}
-    const found = await client.previewRetryPolicy({ policy, cause, exitCode, sessionId })
+    const found = await client.previewRetryPolicy({ policy, cause, exitCode, sessionId, project })
     await out.showSoon(found, async () => {
-      const words = `${found.eligible ? 'retried' : 'not retried'}: ${found.explanation}`
+      const outcome = `${found.eligible ? 'retried' : 'not retried'}: ${found.explanation}`
+      const words = [outcome, ...defaultsWords(found.sources)].join('\n')
       return found.schedule.length === 0 ? words : `${words}\n\n${await schedule(found.schedule, out.terminal)}`
     })
+  })
+}
+
+const SCOPES = ['PROJECT', 'DOMAIN', 'CLUSTER'] as const
+
+/** Names the fields that come from defaults that somebody has set: `defaults of the project: maxRetries, backoff`. */
+function defaultsWords(sources: readonly { field: string; source: string }[]): string[] {
+  return SCOPES.flatMap((scope) => {
+    const fields = sources.filter(({ source }) => source === scope).map(({ field }) => field)
+    return fields.length === 0 ? [] : [`defaults of the ${scope.toLowerCase()}: ${fields.join(', ')}`]
   })
 }
 

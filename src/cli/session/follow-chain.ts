@@ -16,6 +16,8 @@ interface ChainFollower {
   onLog(chunk: AttemptLog): void
   /** Called once per attempt, when it has ended and its outcome is decided. */
   onAttemptEnd(attempt: Attempt): void
+  /** Called if the retry of an ended attempt is held, and when the reason changes. */
+  onHold(reason: string): void
 }
 
 /**
@@ -44,6 +46,7 @@ export async function followChain(
   let { tail, since } = options
   let shown = 0
   let ended = 0
+  let held: string | null = null
   let last: Attempt | undefined
   for await (const attempts of client.watchChain(sessionId, { signal })) {
     if (shown === 0 && from === 'session') {
@@ -75,8 +78,13 @@ export async function followChain(
       if (attempt.attempt > ended && isDecided(attempt)) {
         ended = attempt.attempt
         follower.onAttemptEnd(attempt)
+        // The line about its end already has this reason.
+        held = holdOf(attempt)
       }
     }
+    const hold = holdOf(attempts.at(-1)!)
+    if (hold !== null && hold !== held) follower.onHold(hold)
+    held = hold
     last = attempts.at(-1)
     if (hasEnded(attempts)) break
   }
@@ -115,6 +123,10 @@ async function followWaits(
   while (await poll().catch(() => false));
 }
 
+function holdOf({ retryState: { phase, reason } }: Attempt): string | null {
+  return phase === 'HELD' ? reason : null
+}
+
 function isDecided(attempt: Attempt): boolean {
   return isOver(attempt) && attempt.retryState.phase !== 'UNDECIDED'
 }
@@ -151,6 +163,10 @@ export function attemptNotes(out: Output, label?: string): ChainFollower {
       if (out.json) return out.item({ type: 'attempt_ended', ...attempt }, () => '')
       out.note(out.notes.style(attempt.result === 'SUCCESS' ? 'green' : 'yellow', endOf(attempt, named)))
     },
+    onHold(reason) {
+      if (out.json) return out.item({ type: 'held', reason }, () => '')
+      out.note(out.notes.style('yellow', `   ${named}${reason}`))
+    },
   }
 }
 
@@ -162,7 +178,7 @@ function endOf(attempt: Attempt, named: string): string {
   if (phase === 'SCHEDULED' && scheduledAt) {
     return `${head}\n   ${why}\n   next attempt ${relative(scheduledAt)}, at ${instant(scheduledAt)}`
   }
-  return `${head}\n   ${phase === 'HELD' ? 'held: ' : ''}${why}`
+  return `${head}\n   ${why}`
 }
 
 /**

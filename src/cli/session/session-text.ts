@@ -81,7 +81,9 @@ export function ranFor({ startedAt, terminatedAt, usage }: Ran): string {
 
 /** Explains why it was, will be or is not retried, as stored by the server. */
 export function whyRetried(attempt: Pick<Attempt, 'retryDecision' | 'retryState'>): string | null {
-  return attempt.retryDecision?.explanation ?? attempt.retryState.reason
+  const { phase, reason } = attempt.retryState
+  // Only the state has who holds it.
+  return phase === 'HELD' ? reason : (attempt.retryDecision?.explanation ?? reason)
 }
 
 /** Exit status of a program ended by a signal: this plus the signal's number. */

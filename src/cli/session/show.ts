@@ -185,6 +185,7 @@ export function historyCommand(): Command {
           title: 'TO',
           value: ({ toStatus }) => (toStatus === 'TERMINATED' && isWell ? 'SUCCEEDED' : (toStatus ?? '')),
         },
+        { title: 'AGENT', value: ({ agents }) => agents.map(({ name }) => name).join(', '), flexible: true },
         { title: 'MESSAGE', value: ({ message, errorCode }) => message ?? errorCode ?? '', flexible: true },
       ],
       'no actions yet',

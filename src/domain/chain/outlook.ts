@@ -1,5 +1,5 @@
 import type { HoldReason, RetryPhase } from '../session/failure.ts'
-import { HOLD_REASON_TEXT } from '../retry/retry-state.ts'
+import { heldExplanation } from '../retry/retry-state.ts'
 import { isTerminal, type SessionStatus, type SessionType } from '../session/lifecycle.ts'
 
 /**
@@ -19,6 +19,8 @@ export interface NewestAttempt {
   phase: RetryPhase | null
   explanation: string | null
   holdReason: HoldReason | null
+  /** A `HoldingSwitch`; null if no switch holds it. */
+  heldBy: unknown
   dueAt: Date | null
 }
 
@@ -38,8 +40,8 @@ export function outlook(newest: NewestAttempt, now: Date): Outlook {
   const { phase, explanation, dueAt } = newest
   if (phase === 'SCHEDULED') return { willRetry: true, reason: explanation!, at: dueAt }
   if (phase === 'HELD') {
-    const held = newest.holdReason === null ? 'held' : `held: ${HOLD_REASON_TEXT[newest.holdReason]}`
-    return { willRetry: true, reason: `${held}; ${explanation}`, at: dueAt !== null && dueAt > now ? dueAt : null }
+    const reason = heldExplanation({ ...newest, explanation: explanation! })
+    return { willRetry: true, reason, at: dueAt !== null && dueAt > now ? dueAt : null }
   }
   if (phase !== null) return { willRetry: false, reason: explanation!, at: null }
   return { ...underWay(newest), at: null }

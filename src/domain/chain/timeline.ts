@@ -32,7 +32,14 @@ export interface RecordedAttempt {
   /** The attempt's status changes, oldest first. */
   moves: readonly { to: SessionStatus; at: Date }[]
   /** The spans in which the retry was held, oldest first. The last one may be open. */
-  waits: readonly { reason: HoldReason; scope: string | null; from: Date; to: Date | null }[]
+  waits: readonly {
+    reason: HoldReason
+    scope: string | null
+    /** A `HoldingSwitch`; null if no switch held it. */
+    heldBy: unknown
+    from: Date
+    to: Date | null
+  }[]
   /** Null until a decision is made. */
   decision: { phase: RetryPhase; explanation: string; dueAt: Date | null; abandonedAt: Date | null } | null
   /** The next attempt; null if there is none. */

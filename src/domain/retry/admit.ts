@@ -68,6 +68,19 @@ export function isTooLate(maxElapsed: number | null, epochStartedAt: Date, start
   return maxElapsed !== null && startsAt.getTime() > epochStartedAt.getTime() + maxElapsed * 1000
 }
 
+/** The switch that holds a retry, as it was when the retry was last checked. Times are in ISO 8601, as it is stored. */
+export interface HoldingSwitch {
+  scope: RetryScope
+  /** Null for the cluster. */
+  name: string | null
+  /** Who set it, when, and why; null if its value came back because a temporary one expired. */
+  by: string | null
+  reason: string | null
+  since: string | null
+  /** When it ends by itself; null if it does not. */
+  until: string | null
+}
+
 /** The retry switch of one scope, as in force now. */
 export interface RetrySwitch {
   scope: RetryScope
@@ -80,6 +93,8 @@ export interface RetrySwitch {
   /** Time until this rate limit ends by itself; null if it does not. */
   limitForMs: number | null
   tokens: number
+  /** What is shown of the kill switch, and of the rate limit. */
+  shown: Readonly<Record<'disabled' | 'rateLimit', HoldingSwitch>>
 }
 
 /** A token bucket. */
@@ -107,6 +122,8 @@ export interface Hold<Retry> {
    * reason concerns this retry alone.
    */
   scope: RetryScope | QuotaScope | null
+  /** The switch that holds it; null if none does. */
+  heldBy: HoldingSwitch | null
   /** The least time to wait. */
   waitMs: number
   rateLimit: RateLimit | null
@@ -168,7 +185,8 @@ function disabledHere<Retry>(here: readonly RetrySwitch[], retry: Retry): Hold<R
   if (off.length === 0) return undefined
   const longest = off.reduce((a, b) => (endOf(b) > endOf(a) ? b : a))
   const waitMs = Math.min(endOf(longest), HELD_RECHECK_MS)
-  return { retry, reason: 'DISABLED', scope: longest.scope, waitMs, rateLimit: null, limitForMs: null }
+  const { scope, shown } = longest
+  return { retry, reason: 'DISABLED', scope, heldBy: shown.disabled, waitMs, rateLimit: null, limitForMs: null }
 }
 
 function endOf({ disabledForMs }: RetrySwitch): number {
@@ -178,7 +196,7 @@ function endOf({ disabledForMs }: RetrySwitch): number {
 function parentAlive<Retry extends Admissible>(retry: Retry): Hold<Retry> | undefined {
   const waitMs = retry.parentAliveMs
   if (waitMs === 0) return undefined
-  return { retry, reason: 'PARENT_ALIVE', scope: null, waitMs, rateLimit: null, limitForMs: null }
+  return { retry, reason: 'PARENT_ALIVE', scope: null, heldBy: null, waitMs, rateLimit: null, limitForMs: null }
 }
 
 /**
@@ -189,7 +207,7 @@ function quotaFull<Retry extends Admissible>(places: PendingPlaces, retry: Retry
   const full = places.fullFor(retry)
   if (!full) return undefined
   const waitMs = HELD_RECHECK_MS
-  return { retry, reason: 'QUOTA', scope: full.scope, waitMs, rateLimit: null, limitForMs: null }
+  return { retry, reason: 'QUOTA', scope: full.scope, heldBy: null, waitMs, rateLimit: null, limitForMs: null }
 }
 
 /** Holds a retry by the rate limit whose next free token comes last. */
@@ -205,8 +223,8 @@ function rateLimited<Retry, Switch extends RetrySwitch>(
       const place = (queued.get(limit) ?? 0) + 1
       queued.set(limit, place)
       const waitMs = ((place - buckets.get(limit)!) / limit.rateLimit!.perSecond) * 1000
-      const { scope, rateLimit, limitForMs } = limit
-      return { retry, reason: 'RATE_LIMITED', scope, waitMs, rateLimit, limitForMs }
+      const { scope, rateLimit, limitForMs, shown } = limit
+      return { retry, reason: 'RATE_LIMITED', scope, heldBy: shown.rateLimit, waitMs, rateLimit, limitForMs }
     })
   return holds.reduce<Hold<Retry> | undefined>(
     (last, hold) => (last && last.waitMs >= hold.waitMs ? last : hold),

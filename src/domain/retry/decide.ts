@@ -9,7 +9,7 @@ import {
   programWish,
 } from './classify.ts'
 import { computeDelay, type Delay } from './delay.ts'
-import { describeDelay, describeExcluded, describeFailure, describeGrowth, describeRule } from './explain.ts'
+import { describeDelay, describeFailure, describeGrowth, describePlaces, describeRule } from './explain.ts'
 import { applyGrowth, firstMatch, type Growable, type MatchedRule } from './policy/rules.ts'
 import type { RetryPolicy, RetryRule } from './policy/policy.ts'
 import { readStoredPolicy } from './policy/stored-policy.ts'
@@ -121,7 +121,7 @@ function scheduled(session: DecidedSession, policy: RetryPolicy, planned: Planne
     withRule(planned.failure, matched),
     planned.note,
     grew,
-    describeExcluded(places.exclude.agents),
+    describePlaces(places, matched?.rule, session.agentNames ?? {}),
     `waits ${describeDelay(delay)}`,
   ]
   return verdict('SCHEDULED', {
@@ -164,6 +164,8 @@ function withRule(failure: string, matched: MatchedRule | null): string {
 interface FailedSession {
   /** The agents whose kernels failed in this attempt. */
   failedAgents: string[]
+  /** The names of its agents, by id; may be missing if no rule concerns agents. */
+  agentNames?: Readonly<Record<string, string>> | null
   avoidAgents: string[]
   resourceGroup: string
 }

@@ -1,7 +1,9 @@
 import { describeAmount } from '../amounts.ts'
 import { CAUSE_OF_FAILURE, type FailureCause, type FailureError } from '../session/failure.ts'
 import type { Delay } from './delay.ts'
+import type { RetryRule } from './policy/policy.ts'
 import type { Growable, MatchedRule } from './policy/rules.ts'
+import type { RetryVerdict } from './verdict.ts'
 import type { RetryEventData } from '../events.ts'
 
 /** Builders of the explanations that people read. */
@@ -83,9 +85,32 @@ export function describeGrowth(before: Growable, after: Growable): string {
   return changes.join(', ')
 }
 
-/** Returns text such as `excludes agent 0199…`; empty if no agent is excluded. */
-export function describeExcluded(agents: readonly string[]): string {
-  return agents.length === 0 ? '' : `excludes agent ${agents.join(', ')}`
+/** Returns text such as `avoids resource group g1; excludes agent a1`: where a rule says that the retry does not run. */
+export function describePlaces(
+  { avoid, exclude }: Pick<RetryVerdict, 'avoid' | 'exclude'>,
+  rule: Pick<RetryRule, 'avoid'> | undefined,
+  agentNames: Readonly<Record<string, string>>,
+): string {
+  const named = (verb: string, noun: string, places: readonly string[]) =>
+    places.length === 0 ? [] : [`${verb} ${noun} ${places.join(', ')}`]
+  const names = (ids: readonly string[]) => ids.map((id) => agentNames[id] ?? id)
+  return [
+    ...named('avoids', 'resource group', avoid.groups),
+    // Agents that were avoided before are listed again only to move to the end.
+    ...named('avoids', 'agent', rule?.avoid === 'AGENT' ? names(avoid.agents) : []),
+    ...named('excludes', 'agent', names(exclude.agents)),
+  ].join('; ')
+}
+
+/** Returns where a retry runs that avoids its resource group; null if it does not avoid it. */
+export function describeGroupChange(
+  retry: { resourceGroup: string },
+  child: { avoidGroups: readonly string[]; resourceGroup: string },
+): string | null {
+  if (!child.avoidGroups.includes(retry.resourceGroup)) return null
+  return child.resourceGroup === retry.resourceGroup
+    ? `stays in resource group ${child.resourceGroup}, because no other could run it`
+    : `moves to resource group ${child.resourceGroup}`
 }
 
 export function seconds(ms: number): string {

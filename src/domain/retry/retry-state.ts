@@ -1,6 +1,7 @@
-import { budgetOf, type RateLimit } from './admit.ts'
+import { budgetOf, type HoldingSwitch, type RateLimit } from './admit.ts'
 import type { SessionType } from '../session/lifecycle.ts'
 import type { HoldReason, RetryPhase } from '../session/failure.ts'
+import type { RetryScope } from './policy/resolve-policy.ts'
 
 /** A setting with its current value, and the value that replaces it when its time is over. */
 interface Timed<Value> {
@@ -36,6 +37,17 @@ export function currentChange<Value>({ until, change: last }: Timed<Value>, now:
   return until !== null && until <= now ? null : last
 }
 
+/** Describes the setting of a switch whose present value holds retries. */
+export function holdingSwitch(
+  { scope, name }: { scope: RetryScope; name: string | null },
+  setting: SwitchState[keyof SwitchState],
+  now: Date,
+): HoldingSwitch {
+  const { at = null, by = null, reason = null } = currentChange<unknown>(setting, now) ?? {}
+  const until = setting.until !== null && setting.until > now ? setting.until.toISOString() : null
+  return { scope, name, by, reason, since: at?.toISOString() ?? null, until }
+}
+
 /**
  * Sets a value. A temporary change keeps the permanent value to return to, however often it is made; a permanent one
  * replaces both.
@@ -65,6 +77,8 @@ export interface StoredDecision {
   phase: RetryPhase
   explanation: string
   holdReason: HoldReason | null
+  /** A `HoldingSwitch`; null if no switch holds it. */
+  heldBy: unknown
   delayMs: number | null
   dueAt: Date | null
 }
@@ -76,9 +90,30 @@ export const HOLD_REASON_TEXT: Readonly<Record<HoldReason, string>> = {
   PARENT_ALIVE: 'the failed attempt may still run on a silent agent',
 }
 
-/** Returns text such as `retries are switched off (cluster)`. */
-export function holdReasonText({ reason, scope }: { reason: HoldReason; scope: string | null }): string {
-  return scope === null ? HOLD_REASON_TEXT[reason] : `${HOLD_REASON_TEXT[reason]} (${scope.toLowerCase()})`
+/** Returns the stored switch that holds a retry; null if none does. */
+export function readHoldingSwitch(stored: unknown): HoldingSwitch | null {
+  return typeof stored === 'object' && stored !== null ? (stored as HoldingSwitch) : null
+}
+
+/**
+ * Returns text such as `retries are switched off (project research), set by ada, until 2026-11-30T08:00:00Z: the file
+ * server is down`.
+ */
+export function holdReasonText(hold: { reason: HoldReason; scope?: string | null; heldBy: unknown }): string {
+  const found = readHoldingSwitch(hold.heldBy)
+  const words = HOLD_REASON_TEXT[hold.reason]
+  if (found === null) return hold.scope == null ? words : `${words} (${hold.scope.toLowerCase()})`
+  const { scope, name, by, until, reason } = found
+  const where = [scope.toLowerCase(), ...(name === null ? [] : [name])].join(' ')
+  const who = by === null ? '' : `, set by ${by}`
+  const end = until === null ? '' : `, until ${until.replace(/\.\d+Z$/, 'Z')}`
+  return `${words} (${where})${who}${end}${reason === null ? '' : `: ${reason}`}`
+}
+
+/** Returns the explanation of a decision, with what holds its retry. */
+export function heldExplanation(decision: Pick<StoredDecision, 'holdReason' | 'heldBy' | 'explanation'>): string {
+  const { holdReason: reason, heldBy, explanation } = decision
+  return reason === null ? `held; ${explanation}` : `held: ${holdReasonText({ reason, heldBy })}; ${explanation}`
 }
 
 /** Derives a session's retry state. UNDECIDED: a batch session with a budget that is running or has only just ended. */
@@ -93,13 +128,8 @@ export function retryState(
     attempt,
     maxAttempts,
     label: `attempt ${attempt} of ${maxAttempts}`,
-    reason: reasonOf(decision),
+    reason: decision?.phase === 'HELD' ? heldExplanation(decision) : (decision?.explanation ?? null),
     scheduledAt: decision?.dueAt ?? null,
     delaySeconds: typeof decision?.delayMs === 'number' ? decision.delayMs / 1000 : null,
   }
-}
-
-function reasonOf(decision: StoredDecision | null): string | null {
-  if (decision?.phase !== 'HELD' || decision.holdReason === null) return decision?.explanation ?? null
-  return `held: ${HOLD_REASON_TEXT[decision.holdReason]}; ${decision.explanation}`
 }

@@ -58,10 +58,11 @@ export const CAUSE_OF_FAILURE = {
 } as const satisfies Record<string, FailureCause>
 
 /**
- * Failures of a pull that the agent has already repeated if that could help: another try on the same agent would only
- * repeat all of it.
+ * Failures of a pull that the agent has already repeated if that could help, and images that an agent without
+ * containers does not have: another try on the same agent would only repeat all of it.
  */
 const PULL_FAILURES: readonly FailureName[] = [
+  'image-pull-failed',
   'image-not-found',
   'image-unauthorised',
   'image-unreachable',

@@ -66,7 +66,7 @@ export const deploymentLoaders: Makers<Source, DeploymentLoaders> = {
     ),
   revisionPages: (source) =>
     pageLoader(
-      (deploymentIds, after, limit) => readRevisionPages(source, { deploymentIds, after, limit }),
+      (deploymentIds, after, limit, end) => readRevisionPages(source, { deploymentIds, after, limit, ...end }),
       (row) => row.deploymentId,
     ),
   revisionCount: (source) => countLoader((ids) => countRevisions(source, ids)),

@@ -37,25 +37,36 @@ interface PageRequest {
   /** Id of the row before the page, or a keyset cursor (see `cursorValues`). */
   after: string
   limit: number
+  /** Id of the row behind the page; only for rows with serial ids. */
+  before?: string | null
+  /** Whether the last rows are read, the newest first; only for rows with serial ids. */
+  backward?: boolean
+}
+
+interface SerialEnd {
+  before: string | null
+  backward: boolean
 }
 
 /** Reads the same page of several entities with one statement. */
 export function pageLoader<Row>(
-  read: (ids: string[], after: string, limit: number) => Promise<Row[]>,
+  read: (ids: string[], after: string, limit: number, end: SerialEnd) => Promise<Row[]>,
   idOf: (row: Row) => string,
 ): PageLoader<Row> {
-  const sizeOf = ({ after, limit }: PageRequest) => `${after}:${limit}`
+  const sizeOf = ({ after, limit, before = null, backward = false }: PageRequest) =>
+    `${after}:${limit}:${before}:${backward}`
   return new DataLoader(
     async (requests) => {
       const groups = Map.groupBy(requests, sizeOf)
       const pages = new Map<string, Map<string, Row[]>>()
       await Promise.all(
         [...groups].map(async ([size, group]) => {
-          const { after, limit } = group[0]!
+          const { after, limit, before = null, backward = false } = group[0]!
           const rows = await read(
             group.map(({ id }) => id),
             after,
             limit,
+            { before, backward },
           )
           pages.set(size, Map.groupBy(rows, idOf))
         }),

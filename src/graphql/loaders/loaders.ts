@@ -130,7 +130,7 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
     }),
   history: (source) =>
     pageLoader(
-      (entityIds, after, limit) => readSchedulingHistory(source, { entityIds, after, limit }),
+      (entityIds, after, limit, end) => readSchedulingHistory(source, { entityIds, after, limit, ...end }),
       (row) => row.entityId,
     ),
   historyCount: (source) => countLoader((ids) => countSchedulingHistory(source, ids)),

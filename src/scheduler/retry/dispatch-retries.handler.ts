@@ -6,7 +6,7 @@ import {
 } from '../../domain/limits.ts'
 import { admit, type Hold, isTooLate } from '../../domain/retry/admit.ts'
 import { chooseGroup, deriveChild, type GroupAgent } from '../../domain/retry/child.ts'
-import { queuedRetryEventData, retryCancelledBy } from '../../domain/retry/explain.ts'
+import { describeGroupChange, queuedRetryEventData, retryCancelledBy } from '../../domain/retry/explain.ts'
 import {
   readStoredChildChanges,
   readStoredPolicy,
@@ -38,7 +38,7 @@ import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import type { RunReport } from '../background-service.ts'
 import { countDispatched, type DispatchOutcome, logDispatched, NOTHING, traceDispatched } from './dispatch-outcome.ts'
 import { lineKey, paceHeldRetries } from '../../domain/retry/pace-held-retries.ts'
-import { HOLD_REASON_TEXT } from '../../domain/retry/retry-state.ts'
+import { holdReasonText, readHoldingSwitch } from '../../domain/retry/retry-state.ts'
 import { lockPendingPlaces } from '../../services/quota.ts'
 import { readLineEnds } from '../../store/sql/scheduling/pending-groups.sql.ts'
 
@@ -122,6 +122,7 @@ function dispatched(retry: DueRetry, child: NewSession) {
     sessionId: retry.sessionId,
     childSessionId: child.id,
     label,
+    note: describeGroupChange(retry, child),
     eventData: queuedRetryEventData(retry, { childSessionId: child.id, reason: `retried as ${label}${moved}` }),
   }
 }
@@ -221,14 +222,11 @@ function linesOf(held: readonly Hold<DueRetry>[]) {
   return [...new Map(lines).values()]
 }
 
-function heldRetry({ retry, reason, scope }: Hold<DueRetry>, againInMs: number): HeldRetry {
-  const repeated = retry.holdReason === reason
-  const where = scope === null ? '' : ` (${scope.toLowerCase()})`
-  return {
-    sessionId: retry.sessionId,
-    holdReason: reason,
-    scope,
-    againInMs,
-    eventData: repeated ? null : queuedRetryEventData(retry, { reason: `held: ${HOLD_REASON_TEXT[reason]}${where}` }),
-  }
+/** The event is repeated if somebody has changed the kill switch that holds the retry. */
+function heldRetry({ retry, reason, scope, heldBy }: Hold<DueRetry>, againInMs: number): HeldRetry {
+  const changed = reason === 'DISABLED' && readHoldingSwitch(retry.heldBy)?.since !== heldBy?.since
+  const repeated = retry.holdReason === reason && !changed
+  const words = `held: ${holdReasonText({ reason, scope, heldBy })}`
+  const eventData = repeated ? null : queuedRetryEventData(retry, { reason: words })
+  return { sessionId: retry.sessionId, holdReason: reason, scope, heldBy, againInMs, eventData }
 }

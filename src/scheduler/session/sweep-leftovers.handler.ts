@@ -69,5 +69,6 @@ function failureOf({ id, status }: SessionWithoutKernels): SessionMove {
     pendingReason: null,
     errorCode: 'kernels-missing',
     message,
+    agentIds: null,
   }
 }

@@ -22,6 +22,7 @@ import {
   type RoutePlace,
   type RouteRow,
 } from '../../store/sql/deployment/routes.sql.ts'
+import type { SerialWindow } from '../../store/sql/session/scheduling-history.sql.ts'
 import { keysetPage, NEWEST_FIRST, type OrderColumn, type Page, type PageArguments } from '../paging.ts'
 import type { ServiceContext } from '../service-context.ts'
 import type { TimeFilterInput } from '../session/session-where.ts'
@@ -76,12 +77,12 @@ export function readRevisions({ db }: SeenReader, keys: readonly RevisionKey[]):
   return readByKey(db, keys)
 }
 
-/** Reads one page for each deployment, oldest first. */
+/** Reads one page for each deployment, oldest first or, backward, newest first. */
 export function readRevisionPages(
   { db }: SeenReader,
-  page: { deploymentIds: readonly string[]; after: string; limit: number },
+  { deploymentIds, ...window }: SerialWindow & { deploymentIds: readonly string[] },
 ): Promise<RevisionRow[]> {
-  return readPages(db, page.deploymentIds, page.after, page.limit)
+  return readPages(db, deploymentIds, window)
 }
 
 export function countRevisions({ db }: SeenReader, deploymentIds: readonly string[]): Promise<Map<string, number>> {

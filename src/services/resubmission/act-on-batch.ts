@@ -6,12 +6,7 @@ import { actorNamed, refuseChange } from '../access/authorize.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { readRefusals } from './try-out.ts'
 import type { Queryable } from '../../store/database.ts'
-import {
-  changePendingRetries,
-  type LockedSession,
-  lockSessions,
-  lockTails,
-} from '../../store/sql/retry/change-retry.sql.ts'
+import { changePendingRetries, type LockedSession, lockTails } from '../../store/sql/retry/change-retry.sql.ts'
 import {
   type HeldResubmission,
   readPendingItems,
@@ -56,8 +51,8 @@ export async function readSessionActions(
 }
 
 /**
- * Applies to each of these sessions what `terminateSession`, `cancelRetry` or `retryNow` would do, by their rules. Lock
- * order: sessions by id, their decisions, then kernels, as in resubmissions.
+ * Applies to the chain of each of these sessions what `terminateSession`, `cancelRetry` or `retryNow` would do, by their
+ * rules. Lock order: sessions by id, their decisions, then kernels, as in resubmissions.
  */
 export async function actOnBatch(
   tx: Queryable,
@@ -65,18 +60,16 @@ export async function actOnBatch(
   held: HeldResubmission,
   sessionIds: readonly string[],
 ): Promise<BatchWork> {
-  const lock = held.action === 'TERMINATE' ? lockTails : lockSessions
-  const sessions = await lock(tx, sessionIds, held.projectId)
+  const tails = await lockTails(tx, sessionIds, held.projectId)
   // Races with the dispatcher, with decide-retries, and with the same action for one session.
   await context.sync.reached('resubmit:after-lock')
-  const missing = sessionIds.filter((id) => !sessions.has(id))
+  const missing = sessionIds.filter((id) => !tails.has(id))
   const refused = new Map(missing.map((id) => [id, notFound(id)]))
-  const found = [...sessions.values()]
   const superseded =
     held.action === 'TERMINATE'
-      ? await terminate(tx, context, held, sessions, refused)
-      : await changeRetries(tx, held, found, refused)
-  return { targets: sessions, refused, children: new Map(), superseded, decided: [] }
+      ? await terminate(tx, context, held, tails, refused)
+      : await changeRetries(tx, held, tails, refused)
+  return { targets: tails, refused, children: new Map(), superseded, decided: [] }
 }
 
 export interface BatchOutcome {
@@ -134,19 +127,23 @@ function verdicts(
 async function changeRetries(
   tx: Queryable,
   { action, actor }: HeldResubmission,
-  found: readonly LockedSession[],
+  tails: ReadonlyMap<string, LockedSession>,
   refused: Map<string, TargetRefusal>,
 ): Promise<number> {
-  const pending: string[] = []
-  for (const { id, retryPhase } of found) {
-    const refusal = refusePendingRetry(id, retryPhase)
+  const pending = new Set<string>()
+  for (const [id, tail] of tails) {
+    const refusal = refusePendingRetry(id, tail)
     if (refusal) refused.set(id, { code: refusal.code, message: refusal.message })
-    else pending.push(id)
+    else pending.add(tail.id)
   }
   const cancels = action === 'CANCEL_RETRY'
   const message = (cancels ? retryCancelledBy : retryDueBy)(actor)
-  await changePendingRetries(tx, cancels ? 'cancel' : 'now', { sessionIds: pending, actor: actorNamed(actor), message })
-  return cancels ? pending.length : 0
+  await changePendingRetries(tx, cancels ? 'cancel' : 'now', {
+    sessionIds: [...pending],
+    actor: actorNamed(actor),
+    message,
+  })
+  return cancels ? pending.size : 0
 }
 
 async function terminate(

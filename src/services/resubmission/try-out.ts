@@ -137,10 +137,11 @@ export async function readRefusals(
   wanted: Wanted,
 ): Promise<Map<string, TargetRefusal>> {
   if (wanted.action === 'RESUBMIT') return refuseResubmissions(db, targets, wanted)
+  const tails = await readTails(db, targets)
   const refused =
     wanted.action === 'TERMINATE'
-      ? await refuseTerminations(db, targets)
-      : refusalsOf(targets, ({ id, retryPhase }) => refusePendingRetry(id, retryPhase))
+      ? await refuseTerminations(db, targets, tails)
+      : refusalsOf(targets, ({ id }) => refusePendingRetry(id, tails.get(id)!))
   if (wanted.action === 'RETRY_NOW') return refused
   const ids = targets.map(({ id }) => id)
   for (const [id, { code, message }] of await refuseForeignWork({ db, viewer }, 'session', ids)) {
@@ -175,30 +176,34 @@ function refusalsOf(
   )
 }
 
-/** A session names its chain: only a chain without a live attempt and without a waiting retry is refused. */
-async function refuseTerminations(
-  db: Queryable,
-  targets: readonly LockedTarget[],
-): Promise<Map<string, TargetRefusal>> {
+type Tail = Pick<LockedTarget, 'id' | 'status' | 'retryDecided' | 'retryPhase'>
+
+/** Reads the newest attempt of the chain of each of these sessions, by the session's id. */
+async function readTails(db: Queryable, targets: readonly LockedTarget[]): Promise<Map<string, Tail>> {
   const older = targets.filter(({ childSessionId }) => childSessionId !== null)
   const newest = await readNewestAttempts(
     db,
     older.map(({ id }) => id),
   )
-  const tails = new Map(targets.map((target) => [target.id, newest.get(target.id) ?? target]))
+  return new Map(targets.map((target) => [target.id, newest.get(target.id) ?? target]))
+}
+
+/** A session names its chain: only a chain without a live attempt and without a waiting retry is refused. */
+async function refuseTerminations(
+  db: Queryable,
+  targets: readonly LockedTarget[],
+  tails: ReadonlyMap<string, Tail>,
+): Promise<Map<string, TargetRefusal>> {
   const cancellable = await readCancellable(db, [...new Set(tails.values())])
   return refusalsOf(targets, ({ id }) => {
     const tail = tails.get(id)!
     if (!isTerminal(tail.status) || cancellable.has(tail.id)) return undefined
-    return refusePendingRetry(tail.id, tail.retryPhase) && alreadyFinished(id, tail)
+    return refusePendingRetry(tail.id, tail) && alreadyFinished(id, tail)
   })
 }
 
 /** Finds sessions that have ended and whose retry is about to be scheduled. */
-async function readCancellable(
-  db: Queryable,
-  targets: readonly Pick<LockedTarget, 'id' | 'status' | 'retryDecided'>[],
-): Promise<Set<string>> {
+async function readCancellable(db: Queryable, targets: readonly Tail[]): Promise<Set<string>> {
   const undecided = targets.filter(({ status, retryDecided }) => isTerminal(status) && !retryDecided)
   const sessions = await readUndecided(
     db,

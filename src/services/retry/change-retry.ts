@@ -1,12 +1,12 @@
 import { RepriseError } from '../../domain/errors.ts'
 import type { RetryPhase } from '../../domain/session/failure.ts'
 import {
-  cancelPendingRetry,
-  lockDecision,
-  makeRetryDue,
-  type RetryChange,
+  changePendingRetries,
+  type LockedSession,
+  lockTails,
   updateRetryRow,
 } from '../../store/sql/retry/change-retry.sql.ts'
+import { newestAttemptOf } from '../session/terminate-session.ts'
 import { requireSessionId } from '../session/read-sessions.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf, assertMayChange, assertMayEnd } from '../access/authorize.ts'
@@ -28,56 +28,63 @@ import { argumentError, issuesOf, issuesUnder, refuseInput } from '../input/pars
 export const retryDueBy = (name: string) => `made due at once by ${name}`
 
 interface PendingRetryInput {
-  /** The failed session. */
+  /** Any session of the chain. */
   sessionId: string
 }
 
 /**
- * Returns undefined if a retry in this phase can be cancelled, changed or made due. An undecided session has the phase
- * null.
+ * Returns undefined if the retry of the newest attempt of a session's chain can be cancelled, changed or made due. An
+ * undecided attempt has the phase null.
  */
-export function refusePendingRetry(sessionId: string, phase: RetryPhase | null): RepriseError | undefined {
+export function refusePendingRetry(
+  sessionId: string,
+  tail: { id: string; retryPhase: RetryPhase | null },
+): RepriseError | undefined {
+  const { retryPhase: phase } = tail
   if (phase === 'SCHEDULED' || phase === 'HELD') return undefined
   const state = phase === null ? 'no retry decision yet' : `a retry that is ${phase}, none that is scheduled or held`
-  return new RepriseError('NO_PENDING_RETRY', `session ${sessionId} has ${state}`)
+  return new RepriseError('NO_PENDING_RETRY', `${newestAttemptOf(sessionId, tail)} has ${state}`)
 }
 
 /**
- * Cancels a scheduled or held retry. The chain ends as CANCELLED and is not retried until somebody resubmits it.
+ * Cancels the scheduled or held retry of a chain, which any of its sessions names. The chain ends as CANCELLED and is
+ * not retried until somebody resubmits it. Returns the failed session.
  * @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY, FORBIDDEN
  */
 export async function cancelRetry(context: ServiceContext, input: PendingRetryInput): Promise<{ sessionId: string }> {
-  assertMayChange(context.viewer)
-  const target = retryTarget(context, input)
+  const { db, viewer, metrics, wake } = context
+  assertMayChange(viewer)
+  requireSessionId(input.sessionId)
   await assertMayEnd(context, 'session', input.sessionId)
-  requireChanged(
-    input,
-    await cancelPendingRetry(context.db, {
-      ...target,
-      reason: retryCancelledBy(context.viewer.name),
-    }),
-  )
-  context.metrics.retries.cancelled.inc()
+  const sessionId = await db.transaction(async (tx) => {
+    const { id } = await lockPending(tx, context, input)
+    const message = retryCancelledBy(viewer.name)
+    await changePendingRetries(tx, 'cancel', { sessionIds: [id], actor: actorOf(viewer), message })
+    return id
+  })
+  metrics.retries.cancelled.inc()
   // Other sessions may depend on this chain, which may now have ended without success.
-  context.wake.wake('events', 'schedule-sessions')
-  return { sessionId: input.sessionId }
+  wake.wake('events', 'schedule-sessions')
+  return { sessionId }
 }
 
 /**
- * Makes a scheduled or held retry due now. The same conditions may hold it again.
+ * Makes the scheduled or held retry of a chain due now; any of its sessions names it. The same conditions may hold it
+ * again. Returns the failed session.
  * @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY, FORBIDDEN
  */
 export async function retryNow(context: ServiceContext, input: PendingRetryInput): Promise<{ sessionId: string }> {
-  assertMayChange(context.viewer)
-  requireChanged(
-    input,
-    await makeRetryDue(context.db, {
-      ...retryTarget(context, input),
-      reason: retryDueBy(context.viewer.name),
-    }),
-  )
-  context.wake.wake('events', 'dispatch-retries')
-  return { sessionId: input.sessionId }
+  const { db, viewer, wake } = context
+  assertMayChange(viewer)
+  requireSessionId(input.sessionId)
+  const sessionId = await db.transaction(async (tx) => {
+    const { id } = await lockPending(tx, context, input)
+    const message = retryDueBy(viewer.name)
+    await changePendingRetries(tx, 'now', { sessionIds: [id], actor: actorOf(viewer), message })
+    return id
+  })
+  wake.wake('events', 'dispatch-retries')
+  return { sessionId }
 }
 
 interface UpdateRetryInput {
@@ -89,23 +96,22 @@ interface UpdateRetryInput {
 }
 
 /**
- * Changes the policy of a chain whose retry is scheduled or held, or the resources of that retry. The failed session is decided again, as if it had
- * failed now under the new policy; that may also end the chain. The child inherits the policy.
+ * Changes the policy of a chain whose retry is scheduled or held, or the resources of that retry; any of its sessions
+ * names it. The failed session is decided again, as if it had failed now under the new policy; that may also end the
+ * chain. The child inherits the policy. Returns the failed session.
  * @throws RepriseError VALIDATION_FAILED, SESSION_NOT_FOUND, NO_PENDING_RETRY, FORBIDDEN
  */
 export async function updateRetry(context: ServiceContext, input: UpdateRetryInput): Promise<{ sessionId: string }> {
   const { db, viewer, wake, metrics } = context
   assertMayChange(viewer)
-  const { sessionId, policy: written, resourceSlots: slots, ...unknown } = input
-  const target = retryTarget(context, input)
+  const { sessionId: named, policy: written, resourceSlots: slots, ...unknown } = input
+  requireSessionId(named)
   const given = parse(written, slots, Object.keys(unknown))
   const decision = await db.transaction(async (tx) => {
-    const phase = await lockDecision(tx, target)
-    const pending = phase === 'SCHEDULED' || phase === 'HELD'
-    requireChanged(input, phase === undefined ? undefined : { sessionId, phase, changed: pending })
-    const made = await decideAnew(context, tx, sessionId, given)
+    const { id } = await lockPending(tx, context, input)
+    const made = await decideAnew(context, tx, id, given)
     if (made.phase !== 'SCHEDULED') {
-      await assertMayEnd({ db: tx, viewer }, 'session', sessionId)
+      await assertMayEnd({ db: tx, viewer }, 'session', id)
       await wakeDependents(tx, [made.chainId])
     }
     return made
@@ -113,22 +119,23 @@ export async function updateRetry(context: ServiceContext, input: UpdateRetryInp
   if (decision.phase === 'EXHAUSTED') metrics.retries.exhausted.inc({ cause: decision.cause! })
   else if (decision.phase !== 'SCHEDULED') metrics.retries.cancelled.inc()
   wake.wake('events', 'dispatch-retries', 'schedule-sessions')
-  return { sessionId }
+  return { sessionId: decision.sessionId }
 }
 
-/** @throws RepriseError SESSION_NOT_FOUND */
-function retryTarget({ viewer }: ServiceContext, { sessionId }: PendingRetryInput) {
-  requireSessionId(sessionId)
-  return { sessionId, visibleProjectId: viewer.projectId, actor: actorOf(viewer) }
-}
-
-/** @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY */
-function requireChanged({ sessionId }: PendingRetryInput, change: RetryChange | undefined): void {
-  if (!change) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
-  if (change.changed) return
-  // If it was pending when the statement started, a concurrent call was first.
-  const message = `session ${sessionId} has a retry that was dispatched or cancelled just now`
-  throw refusePendingRetry(sessionId, change.phase) ?? new RepriseError('NO_PENDING_RETRY', message)
+/**
+ * Locks the newest attempt of the chain, whose retry is scheduled or held.
+ * @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY
+ */
+async function lockPending(
+  tx: Queryable,
+  { viewer }: ServiceContext,
+  { sessionId }: PendingRetryInput,
+): Promise<LockedSession> {
+  const tail = (await lockTails(tx, [sessionId], viewer.projectId)).get(sessionId.toLowerCase())
+  if (tail === undefined) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
+  const refusal = refusePendingRetry(sessionId, tail)
+  if (refusal) throw refusal
+  return tail
 }
 
 async function decideAnew(

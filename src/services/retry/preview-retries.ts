@@ -1,9 +1,12 @@
 import { RepriseError } from '../../domain/errors.ts'
 import type { FailureCause } from '../../domain/session/failure.ts'
-import { parseRetryPolicy, readStoredPolicy } from '../../domain/retry/policy/stored-policy.ts'
+import { parseRetryPolicy, showStoredPolicy } from '../../domain/retry/policy/stored-policy.ts'
 import { type PlannedRetry, previewRetries as planPreview, type RetryPreview } from '../../domain/retry/preview.ts'
-import { SHIPPED_POLICY } from '../../domain/retry/policy/policy.ts'
+import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
 import { readPreviewSource } from '../../store/sql/retry/retry-defaults.sql.ts'
+import { readProjectScopes } from '../../store/sql/session/creation-scope.sql.ts'
+import { fillProjects, projectNotFound } from '../access/tenants.ts'
+import { resolveInProject } from '../session/plan-attempt.ts'
 import { requireSessionId } from '../session/read-sessions.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { issuesUnder, refuseInput } from '../input/parse-input.ts'
@@ -14,33 +17,53 @@ import {
   parseAirflowSettings,
   planAirflowRetries,
 } from '../../domain/retry/airflow.ts'
-import { type ResolvedPolicy, resolvePolicy } from '../../domain/retry/policy/resolve-policy.ts'
+import { overlayPolicy, type ResolvedPolicy, resolvePolicy } from '../../domain/retry/policy/resolve-policy.ts'
 
 export interface PreviewRetriesInput {
-  /** Missing fields come from the session, or from the shipped defaults. */
+  /** Missing fields come from the session, or from the defaults of the project. */
   policy: object
   cause?: FailureCause | null
   exitCode?: number | null
   /** Plans the further retries of this session; if missing, those of a first attempt. */
   sessionId?: string | null
+  /** The project of the first attempt. If missing: the one that a new session would get, or `default`. */
+  project?: string | null
+}
+
+export interface RetryPolicyPreview extends RetryPreview {
+  resolved: ResolvedPolicy
 }
 
 /**
  * Plans the retries that a policy would give, without creating anything.
- * @throws RepriseError VALIDATION_FAILED, SESSION_NOT_FOUND
+ * @throws RepriseError VALIDATION_FAILED, SESSION_NOT_FOUND, PROJECT_NOT_FOUND
  */
-export async function previewRetries(context: ServiceContext, input: PreviewRetriesInput): Promise<RetryPreview> {
+export async function previewRetries(context: ServiceContext, input: PreviewRetriesInput): Promise<RetryPolicyPreview> {
   const parsed = parseRetryPolicy(input.policy)
   if ('issues' in parsed) return refuseInput(issuesUnder('policy', parsed.issues))
   const session = input.sessionId ? await findSession(context, input.sessionId) : null
-  const stored = session === null ? SHIPPED_POLICY : readStoredPolicy(session.retryPolicy)
-  const base = typeof stored === 'string' ? SHIPPED_POLICY : stored
-  return planPreview({
-    policy: { ...base, ...parsed.policy },
-    cause: input.cause ?? null,
-    exitCode: input.exitCode ?? null,
-    session,
-  })
+  const resolved =
+    session === null
+      ? await resolveNew(context, parsed.policy, input.project)
+      : overlayPolicy(showStoredPolicy(session.retryPolicy, session.retryPolicySources), parsed.policy)
+  const { cause = null, exitCode = null } = input
+  return { resolved, ...planPreview({ policy: resolved.policy, cause, exitCode, session }) }
+}
+
+/** Resolves a policy as for a new session. */
+async function resolveNew(
+  context: ServiceContext,
+  policy: Partial<RetryPolicy>,
+  named: string | null | undefined,
+): Promise<ResolvedPolicy> {
+  const { db, viewer } = context
+  const [own] = await fillProjects(context, [{ project: named }])
+  // A member of several projects who names none gets an error only when a session is created.
+  const name = (own instanceof RepriseError ? null : own!.project) ?? 'default'
+  const project = (await readProjectScopes(db, [name], viewer.projectId)).get(name)
+  if (!project && named != null) throw await projectNotFound({ db, viewer }, name)
+  if (!project) return resolvePolicy([{ source: 'SESSION', policy }])
+  return resolveInProject(policy, project)
 }
 
 export interface AirflowPolicyPreview {

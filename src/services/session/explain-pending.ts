@@ -20,6 +20,7 @@ import {
   countSchedulingHistory as count,
   type HistoryRow,
   readSchedulingHistory as read,
+  type SerialWindow,
   readSessionTimes,
 } from '../../store/sql/session/scheduling-history.sql.ts'
 
@@ -82,12 +83,12 @@ export async function explainPendingSessions(
 
 export type { HistoryRow, PendingReason, SessionDurations }
 
-/** Reads one page for each entity, oldest first. The caller has checked that the viewer may see them. */
+/** Reads one page for each entity, oldest first or, backward, newest first. The caller has checked that the viewer may see them. */
 export function readSchedulingHistory(
   { db }: Pick<ServiceContext, 'db'>,
-  input: { entityIds: readonly string[]; after: string; limit: number },
+  { entityIds, ...window }: SerialWindow & { entityIds: readonly string[] },
 ): Promise<HistoryRow[]> {
-  return read(db, input.entityIds, input.after, input.limit)
+  return read(db, entityIds, window)
 }
 
 export function countSchedulingHistory(

@@ -3,7 +3,7 @@ import { refuseType } from '../../domain/session/session-spec.ts'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/stored-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
-import { resolvePolicy, statedSources } from '../../domain/retry/policy/resolve-policy.ts'
+import { type ResolvedPolicy, resolvePolicy, statedSources } from '../../domain/retry/policy/resolve-policy.ts'
 import { currentSpan } from '../../observability/trace.ts'
 import type { Queryable } from '../../store/database.ts'
 import {
@@ -92,12 +92,7 @@ export function planFirstAttempt(
   if (value.codeSha256 != null && !scope.codes.has(`${value.project}/${value.codeSha256}`)) {
     return codeNotFound(value.codeSha256, value.project)
   }
-  const resolved = resolvePolicy([
-    { source: 'SESSION', policy: value.retryPolicy },
-    { source: 'PROJECT', policy: storedDefaults(project.retryDefaults) },
-    { source: 'DOMAIN', policy: storedDefaults(project.domainRetryDefaults) },
-    { source: 'CLUSTER', policy: storedDefaults(project.clusterRetryDefaults) },
-  ])
+  const resolved = resolveInProject(value.retryPolicy, project)
   const id = uuidv7()
   const secretEnviron = sealEnviron(secrets, value.secretEnviron)
   const { project: _, dependsOn, clusterSize, creationId, startsAt, retryPolicy: __, ...spec } = value
@@ -141,6 +136,19 @@ function groupIssues(value: ParsedCreateSession, group: GroupScope): ValidationI
     issues.push({ path: 'stopGrace', message })
   }
   return issues
+}
+
+/** Resolves the policy of a first attempt with the defaults of its project, and of the wider scopes. */
+export function resolveInProject(
+  policy: Partial<RetryPolicy>,
+  project: Pick<ProjectScope, 'retryDefaults' | 'domainRetryDefaults' | 'clusterRetryDefaults'>,
+): ResolvedPolicy {
+  return resolvePolicy([
+    { source: 'SESSION', policy },
+    { source: 'PROJECT', policy: storedDefaults(project.retryDefaults) },
+    { source: 'DOMAIN', policy: storedDefaults(project.domainRetryDefaults) },
+    { source: 'CLUSTER', policy: storedDefaults(project.clusterRetryDefaults) },
+  ])
 }
 
 /** Defaults were validated when they were set; those that are no longer valid are ignored. */

@@ -28,7 +28,15 @@ const RELATED = {
   childSession: { select: { id: true } },
   dependsOn: { select: { chainId: true }, orderBy: { chainId: 'asc' } },
   decision: {
-    select: { phase: true, explanation: true, holdReason: true, delayMs: true, dueAt: true, childSessionId: true },
+    select: {
+      phase: true,
+      explanation: true,
+      holdReason: true,
+      heldBy: true,
+      delayMs: true,
+      dueAt: true,
+      childSessionId: true,
+    },
   },
 } as const satisfies Prisma.SessionInclude
 

@@ -12,10 +12,14 @@ import { requireSessionId } from './read-sessions.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { refuseInput } from '../input/parse-input.ts'
 
+/** Names the newest attempt of a chain, for people who have given the id of any of its sessions. */
+export function newestAttemptOf(id: string, tail: { id: string }): string {
+  return tail.id === id ? `session ${id}` : `the newest attempt ${tail.id} of the chain of session ${id}`
+}
+
 /** Why a session cannot be terminated whose chain has neither a live attempt nor a waiting retry. */
 export function alreadyFinished(id: string, tail: { id: string; status: SessionStatus }): RepriseError {
-  const where = tail.id === id ? `session ${id}` : `the newest attempt ${tail.id} of the chain of session ${id}`
-  return new RepriseError('SESSION_ALREADY_FINISHED', `${where} has ended: it is ${tail.status}`)
+  return new RepriseError('SESSION_ALREADY_FINISHED', `${newestAttemptOf(id, tail)} has ended: it is ${tail.status}`)
 }
 
 /** The reason that is stored with the session. */

@@ -65,6 +65,7 @@ export const KEYLESS_TYPES = [
   'FailureGroup',
   'ForbiddenError',
   'HealthCheck',
+  'HoldingSwitch',
   'InvalidStateError',
   'KernelConnection',
   'KernelEdge',

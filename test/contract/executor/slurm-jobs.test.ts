@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
@@ -66,6 +66,45 @@ describe('jobs', () => {
       expect(readdirSync(join(fixture.root, 'batches'))).toHaveLength(1)
       for (const { kernelId } of specs) executor.forget(kernelId, 1)
       await eventually(() => readdirSync(join(fixture.root, 'batches')).length === 0)
+    })
+
+    test('a program that could not be run is explained, with the name of its file', async () => {
+      await using scene = await openSlurm(cluster)
+      const { executor } = scene
+      const place = mkdtempSync(join(cluster.shared, 'programs-'))
+      chmodSync(place, 0o755)
+      const file = (name: string, text: string, mode = 0o755) => {
+        const path = join(place, name)
+        writeFileSync(path, text)
+        chmodSync(path, mode)
+        return path
+      }
+      const windows = file('windows.sh', '#!/bin/sh\r\necho hello\r\n')
+      const windowsOption = file('option.sh', '#!/bin/sh -e\r\necho hello\r\n')
+      const plain = file('plain.sh', '#!/bin/sh\n', 0o644)
+      const noInterpreter = file('none.py', '#!/no/such/python\n')
+      const noEnv = file('env.py', '#!/usr/bin/env no-such-python\n')
+      const cases: [string[], number, RegExp | null][] = [
+        [['no-such-command'], 127, /^command not found: no-such-command is not on the session’s PATH$/],
+        [['/no/such/command'], 127, /^command not found: there is no \/no\/such\/command on node \S+$/],
+        [['./train.sh'], 127, /^command not found: there is no \.\/train\.sh in the directory of its own/],
+        [[plain], 126, /plain\.sh is no program: it is not executable\. chmod \+x/],
+        [[windows], 127, /windows\.sh cannot be run: its lines end with a carriage return/],
+        [[windowsOption], 2, /option\.sh cannot be run: its lines end with a carriage return/],
+        [[noInterpreter], 127, /none\.py cannot be run: its first line names the interpreter \/no\/such\/python/],
+        [[noEnv], 127, /env\.py cannot be run: its first line names the interpreter no-such-python/],
+        [['sh', '-c', 'no-such-command'], 127, null],
+        [['sh', '-c', 'exit 126'], 126, null],
+        [['sh', '-c', 'exit 2'], 2, null],
+      ]
+      const environ = [{ name: 'PATH', value: '/usr/bin:/bin' }]
+      const specs = cases.map(([command]) => kernelSpec({ command, environ }))
+      for (const spec of specs) executor.start(spec, 1)
+      for (const [index, [, exitCode, message]] of cases.entries()) {
+        const error = message && { name: 'command-not-found', message: expect.stringMatching(message), exitCode }
+        expect(await scene.reaches(specs[index]!, 'EXITED')).toMatchObject({ exitCode, error })
+      }
+      rmSync(place, { recursive: true })
     })
 
     test('the stop of one task of an array leaves the others alone, also if Slurm has not been asked since it began', async () => {

@@ -363,3 +363,17 @@ describe('logs of several sessions', () => {
     expect((await reprise('failures', '--limit', '101')).status).toBe(2)
   })
 })
+
+test('a retry that is held says who holds it and why: run, info and chain', async () => {
+  const off = await reprise('switch', 'set', 'project', 'default', '--off', '--reason', 'storm', '--until', '2h')
+  expect(off.status).toBe(0)
+  const run = startCommand(['run', '-n', 'held', '--retries', '1', '--retry-delay', '0.2', '--', 'false'], environment)
+  const words = /held: retries are switched off \(project default\), set by \S+, until 20\S+Z: storm; retry 1 of 1/
+  await vi.waitFor(() => expect(run.output.stderr).toMatch(words), WITHIN)
+  expect((await reprise('info', 'held')).stdout).toMatch(words)
+  expect((await reprise('chain', 'held')).stdout).toMatch(words)
+  expect((await reprise('chains', '--search', 'held', '--json')).stdout).toMatch(words)
+  await reprise('switch', 'set', 'project', 'default', '--on')
+  expect((await run.ended).status).toBe(1)
+  expect(run.output.stderr.match(/storm; retry/g)).toHaveLength(1)
+})

@@ -376,3 +376,10 @@ describe.skipIf(!PSEUDO_TERMINAL)('in a terminal (needs `script` of util-linux)'
     expect((await reprise('resubmissions')).stdout).toMatch(/ABORTED/)
   })
 })
+
+test('policy preview merges the defaults of the project', async () => {
+  await reprise('projects', 'create', 'lenient')
+  await reprise('defaults', 'set', 'project', 'lenient', '--retries', '1', '--jitter', 'none')
+  const { stdout: merged } = await reprise('policy', 'preview', '--project', 'lenient', '--retry-delay', '5')
+  expect(merged).toMatch(/^retried: 1 retry .*\ndefaults of the project: maxRetries, jitter\n\n[^]* 5 s/)
+})

@@ -234,7 +234,10 @@ describe('run', () => {
   })
 
   test('the output of several kernels is labelled, and one kernel can be chosen', async () => {
-    const run = await reprise('run', '-n', 'pair', '--cluster-size', '2', '--', 'sh', '-c', 'echo one; printf two')
+    // The end of the main kernel stops the other one, so it waits until that has written everything.
+    const script =
+      'echo one; printf two; cd "$REPRISE_CHAIN_DIR"; [ $REPRISE_KERNEL_ROLE = sub ] && exec touch written; until [ -e written ]; do sleep 0.05; done'
+    const run = await reprise('run', '-n', 'pair', '--cluster-size', '2', '--', 'sh', '-c', script)
     expect(run.status).toBe(0)
     expect(run.stdout.split('\n').toSorted().join('\n').trim()).toBe('main1 | one\nmain1 | two\nsub1 | one\nsub1 | two')
     expect((await reprise('logs', 'pair', '--kernel', 'sub1')).stdout).toBe('one\ntwo')

@@ -72,13 +72,15 @@ async function failedChain(): Promise<string> {
 }
 
 describe('a retry that a switch held', () => {
+  const SWITCHED_OFF = expect.stringMatching(/^retries are switched off \(cluster\), set by \S+$/)
+
   test('keeps that for ever: in its decision, its explanation and the timeline', async () => {
     const chainId = await failedChain()
     await switchRetries(true)
     await server.run('dispatch-retries')
     await advanceClock(api.db, 2200)
     expect((await timeline(chainId)).slice(-2)).toMatchObject([
-      { kind: 'HELD', to: null, holdReason: 'DISABLED', reason: 'retries are switched off (cluster)' },
+      { kind: 'HELD', to: null, holdReason: 'DISABLED', reason: SWITCHED_OFF },
       { kind: 'PLANNED', to: null, attempt: 2, session: null, cause: 'KERNEL_NONZERO_EXIT' },
     ])
     await switchRetries(false)
@@ -103,8 +105,8 @@ describe('a retry that a switch held', () => {
     const { retryDecision: decision, retryState } = data.session
     expect(decision).toMatchObject({ phase: 'DISPATCHED', holdReason: null })
     const { from, to } = between.at(-1)!
-    expect(decision.holds).toEqual([{ holdReason: 'DISABLED', reason: 'retries are switched off (cluster)', from, to }])
-    expect(decision.explanation).toMatch(/; held 22\d\d(\.\d+)? s: retries are switched off$/)
+    expect(decision.holds).toEqual([{ holdReason: 'DISABLED', reason: SWITCHED_OFF, from, to }])
+    expect(decision.explanation).toMatch(/; held 22\d\d(\.\d+)? s: retries are switched off, set by \S+$/)
     expect(retryState.reason).toBe(decision.explanation)
   })
 

@@ -219,6 +219,23 @@ describe('a deployment', () => {
     expect(node).toEqual({ name: 'shown' })
   })
 
+  test('shows its newest revisions first if they are read from the end', async () => {
+    const web = await server.factory.deployment({ name: 'revised' })
+    await server.db.query(
+      `INSERT INTO deployment_revisions SELECT (jsonb_populate_record(r, jsonb_build_object('revision', n))).*
+       FROM deployment_revisions r, generate_series(2, 4) AS n WHERE r.deployment_id = $1`,
+      [web.id],
+    )
+    const text = `query ($id: UUID!, $before: String) { deployment(id: $id) {
+      revisions(last: 2, before: $before) { pageInfo { startCursor hasPreviousPage } edges { node { number } } } } }`
+    const pageBefore = async (before: string | null) => (await read(text, { id: web.id, before })).deployment.revisions
+    const numbers = ({ edges }: any) => edges.map(({ node }: any) => node.number)
+    const last = await pageBefore(null)
+    expect([numbers(last), last.pageInfo.hasPreviousPage]).toEqual([[3, 4], true])
+    const rest = await pageBefore(last.pageInfo.startCursor)
+    expect([numbers(rest), rest.pageInfo.hasPreviousPage]).toEqual([[1, 2], false])
+  })
+
   test('costs as many statements among twenty as alone', async () => {
     for (let n = 0; n < 20; n++) {
       const one = await server.factory.deployment({ name: `many-${n}` })

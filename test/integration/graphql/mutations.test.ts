@@ -125,7 +125,7 @@ describe('a session', () => {
   const change = async (mutation: string, sessionId: string) => {
     const payload = `${mutation[0]!.toUpperCase()}${mutation.slice(1)}Payload`
     const text = `mutation ($id: UUID!) { ${mutation}(input: { sessionId: $id }) { __typename
-      ... on Error { code message } ... on ${payload} { session { status retryState { phase scheduledAt } } } } }`
+      ... on Error { code message } ... on ${payload} { session { sessionId status retryState { phase scheduledAt } } } } }`
     const { data, errors } = await server.query(text, { id: sessionId })
     expect(errors).toBeUndefined()
     return data[mutation]
@@ -180,6 +180,27 @@ describe('a session', () => {
     })
   })
 
+  test('names its chain: the retry of the newest attempt is changed, hurried and cancelled, and is in the payload', async () => {
+    const [first, , last] = await server.factory.chain(3, { status: 'ERROR', phase: 'HELD' })
+    const sessionId = last!.id
+    const text = `mutation ($input: UpdateRetryInput!) { updateRetry(input: $input) {
+      ... on UpdateRetryPayload { session { sessionId retryPolicy { retryDelay } } } ... on Error { message } } }`
+    const input = { sessionId: first!.id, policy: { retryDelay: 7 } }
+    expect((await server.query(text, { input })).data.updateRetry).toEqual({
+      session: { sessionId, retryPolicy: { retryDelay: 7 } },
+    })
+    expect(await change('retryNow', first!.id)).toMatchObject({
+      session: { sessionId, retryState: { phase: 'SCHEDULED' } },
+    })
+    expect(await change('cancelRetry', first!.id)).toMatchObject({
+      session: { sessionId, retryState: { phase: 'CANCELLED' } },
+    })
+    expect(await change('retryNow', first!.id)).toMatchObject({
+      code: 'NO_PENDING_RETRY',
+      message: `the newest attempt ${sessionId} of the chain of session ${first!.id} has a retry that is CANCELLED, none that is scheduled or held`,
+    })
+  })
+
   test('that waits for its retry is ended by terminateSession', async () => {
     const { id } = await server.factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 } })
     expect(await change('terminateSession', id)).toMatchObject({ session: { retryState: { phase: 'CANCELLED' } } })
@@ -206,5 +227,43 @@ test('retryPolicyPreview plans without creating', async () => {
   expect(wrong.errors?.[0]?.extensions).toMatchObject({
     code: 'VALIDATION_FAILED',
     issues: [{ path: 'policy.jitterRatio' }],
+  })
+})
+
+describe('the preview of a first attempt', () => {
+  const TEXT = `query ($policy: RetryPolicyInput!, $project: String) {
+    retryPolicyPreview(policy: $policy, project: $project, exitCode: 3) { eligible schedule { delaySeconds }
+      policy { maxRetries retryDelay } sources { field source } } }`
+  const SET = `mutation ($input: SetRetryDefaultsInput!) { setRetryDefaults(input: $input) { __typename } }`
+  const preview = async (variables: object, token?: string) => {
+    const { data, errors } = await server.query(TEXT, variables, token)
+    return errors ? errors[0]!.extensions : data.retryPolicyPreview
+  }
+
+  test('has the defaults that a session of the project would get, and their sources', async () => {
+    const projectId = await server.factory.project('forgiving')
+    const policy = { maxRetries: 2, jitter: 'NONE' }
+    await server.query(SET, { input: { scope: 'PROJECT', name: 'forgiving', policy } })
+    await server.query(SET, { input: { scope: 'CLUSTER', policy: { maxRetries: 9, retryDelay: 7 } } })
+    const shown = await preview({ policy: { backoff: 'FIXED' }, project: 'forgiving' })
+    expect(shown).toMatchObject({
+      eligible: true,
+      schedule: [{ delaySeconds: 7 }, { delaySeconds: 7 }],
+      policy: { maxRetries: 2, retryDelay: 7 },
+    })
+    const sources = Object.fromEntries(shown.sources.map(({ field, source }: any) => [field, source]))
+    expect(sources).toMatchObject({
+      backoff: 'SESSION',
+      maxRetries: 'PROJECT',
+      jitter: 'PROJECT',
+      retryDelay: 'CLUSTER',
+      maxElapsed: 'SHIPPED',
+    })
+    const member = await server.factory.token({ role: 'MEMBER', projectId })
+    expect((await preview({ policy: {} }, member)).policy.maxRetries).toBe(2)
+    expect((await preview({ policy: {} })).policy.maxRetries).toBe(9)
+    expect(await preview({ policy: {}, project: 'default' }, member)).toMatchObject({ code: 'PROJECT_NOT_FOUND' })
+    await server.query(SET, { input: { scope: 'CLUSTER', policy: null } })
+    expect((await preview({ policy: {} })).policy.maxRetries).toBe(0)
   })
 })

@@ -188,7 +188,7 @@ describe('counters', () => {
   const given = useScheduling()
   const resubmit = useResubmission(given)
 
-  const NO_IMAGE: FailureError = { name: 'image-pull-failed', message: 'no such image' }
+  const NO_CODE: FailureError = { name: 'code-unavailable', message: 'no answer' }
 
   const maxRetries = fc.nat({ max: 2 })
   const oneStep: fc.Arbitrary<Step> = fc.oneof(
@@ -242,7 +242,7 @@ describe('counters', () => {
       agent.kernels.clear()
       const { orders } = await agent.sync()
       agent.obey({ orders, forget: [] })
-      for (const id of agent.kernels.keys()) agent.observe(id, { status: 'FAILED', error: NO_IMAGE })
+      for (const id of agent.kernels.keys()) agent.observe(id, { status: 'FAILED', error: NO_CODE })
       await agent.sync()
       await present.run('prepare-sessions')
       await over()

@@ -320,6 +320,14 @@ describe('/v2/sessions/{id}/retry', () => {
     expect([status, body.issues.map(({ path }: { path: string }) => path)]).toEqual([422, paths])
   })
 
+  test('any session of the chain names its retry', async () => {
+    const [first, last] = await server.factory.chain(2, { status: 'ERROR', phase: 'HELD' })
+    const path = `/v2/sessions/${first!.id}/retry`
+    const changed = await ask('PATCH', path, { body: { policy: { retry_delay: 7 } } })
+    const made = [changed, await ask('POST', `${path}/now`), await ask('DELETE', path)]
+    expect(made.map(({ status, body }) => [status, body.id])).toEqual(made.map(() => [200, last!.id]))
+  })
+
   test('POST …/now makes it due, DELETE cancels it', async () => {
     const { id } = await waiting()
     const now = await ask('POST', `/v2/sessions/${id}/retry/now`)

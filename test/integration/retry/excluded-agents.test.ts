@@ -120,6 +120,12 @@ describe('excluded agents', () => {
       const first = await failOnce(id)
       const second = await failOnce(id)
       expect([first.agentId, second.agentId]).toEqual([large.id, small.id])
+      const { rows } = await given.api.db.query<{ name: string; explanation: string }>(
+        `SELECT a.name, d.explanation FROM retry_decisions d JOIN kernels k ON k.session_id = d.session_id
+         JOIN agents a ON a.id = k.agent_id WHERE d.chain_id = $1`,
+        [id],
+      )
+      for (const { name, explanation } of rows) expect(explanation).toContain(`; excludes agent ${name}; waits`)
       await given.server.run('schedule-sessions')
       expect(await ask(second.childId)).toEqual({ pendingReason: NONE_LEFT, excludeAgents: [large.id, small.id] })
     })
@@ -130,6 +136,8 @@ describe('excluded agents', () => {
       const agents: string[] = []
       for (let attempt = 1; attempt <= 5; attempt++) agents.push((await failOnce(id)).agentId)
       expect(agents).toEqual([large.id, small.id, large.id, small.id, large.id])
+      const { rows } = await given.api.db.query<{ explanation: string }>('SELECT explanation FROM retry_decisions')
+      for (const { explanation } of rows) expect(explanation).toMatch(/; avoids agent [\w-]+; waits/)
     })
 
     it('that avoids goes back where nothing else is left', async () => {
@@ -208,6 +216,9 @@ describe('avoided resource groups', () => {
     )
   }
 
+  const explanation = async () =>
+    (await given.sql('SELECT explanation FROM retry_decisions ORDER BY decided_at LIMIT 1'))[0]!['explanation']
+
   it('the child goes to another group that has an agent', async () => {
     await agentIn('b')
     expect(await groupsAfterFailure()).toEqual([
@@ -218,6 +229,9 @@ describe('avoided resource groups', () => {
       `SELECT data ->> 'reason' AS reason FROM session_events WHERE type = 'session.retry_dispatched'`,
     )
     expect(said).toEqual([{ reason: 'retried as attempt 2 of 4 in resource group b' }])
+    expect(await explanation()).toMatch(
+      /^retry 1 of 3: .*; avoids resource group default; waits .*; moves to resource group b$/,
+    )
   })
 
   it('stays where no other group has an agent', async () => {
@@ -225,6 +239,7 @@ describe('avoided resource groups', () => {
       { group: 'default', avoids: [] },
       { group: 'default', avoids: ['default'] },
     ])
+    expect(await explanation()).toMatch(/; stays in resource group default, because no other could run it$/)
   })
 
   it('an agent that is not alive, or could never take it, is none', async () => {

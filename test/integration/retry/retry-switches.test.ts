@@ -50,6 +50,7 @@ describe('switches', () => {
 
   describe.each([CLUSTER, DOMAIN, PROJECT])('a kill switch for $scope', (scope) => {
     it('holds due retries, with one event each, and releases them when it is switched back', async () => {
+      const where = [scope.scope.toLowerCase(), ...('name' in scope ? [scope.name] : [])].join(' ')
       const [id] = await due(1)
       await set({ ...scope, disabled: true })
       expect(await dispatch()).toEqual({ 'HELD DISABLED': 1 })
@@ -58,7 +59,7 @@ describe('switches', () => {
       expect((await events(given.db, id!)).filter((line) => line === 'session.retry_held')).toHaveLength(1)
       expect(
         await given.sql(`SELECT data ->> 'reason' AS reason FROM session_events WHERE type = 'session.retry_held'`),
-      ).toEqual([{ reason: `held: retries are switched off (${scope.scope.toLowerCase()})` }])
+      ).toEqual([{ reason: `held: retries are switched off (${where}), set by ada` }])
       await set({ ...scope, disabled: false })
       expect(await dispatch()).toEqual({ DISPATCHED: 1 })
       expect(await chainRows(given.db, id!)).toHaveLength(2)

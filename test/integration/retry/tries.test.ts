@@ -20,10 +20,10 @@ import {
 
 const given = useScheduling()
 
-const NO_IMAGE: FailureError = { name: 'image-pull-failed', message: 'no such image' }
+const NO_CODE: FailureError = { name: 'code-unavailable', message: 'no answer' }
 
 /** The agent cannot prepare it, as often as it is told to. */
-async function failPreparing(id: string, times: number, error = NO_IMAGE, agent = given.agent): Promise<void> {
+async function failPreparing(id: string, times: number, error = NO_CODE, agent = given.agent): Promise<void> {
   const { server, db } = given
   for (let time = 0; time < times; time++) {
     await advanceClock(db, 60)
@@ -92,57 +92,69 @@ describe('tries', () => {
     await sql(`UPDATE resource_groups SET tries_max = 2, reschedules_max = 1`)
     const id = await server.create({ retryPolicy: { maxRetries: 2 } })
     await failPreparing(id, 4)
-    expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: NO_IMAGE.name })
+    expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: NO_CODE.name })
     await server.run('terminate-sessions')
     await agent.comply()
     await server.run('promote-to-terminated', 'decide-retries')
     expect(await sessionRow(db, id)).toMatchObject({
       status: 'ERROR',
       cause: 'IMAGE_PULL_FAILURE',
-      reason: NO_IMAGE.message,
+      reason: NO_CODE.message,
     })
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED', cause: 'IMAGE_PULL_FAILURE' })
     expect(await misbookedSlots(db)).toEqual([])
   })
 
-  describe.each(['image-unreachable', 'image-not-found', 'image-unauthorised', 'image-invalid', 'image-disk-full'])(
-    'after %s, which the agent itself has tried again,',
-    (name) => {
-      const error: FailureError = { name, message: 'its registry is unreachable' }
+  describe.each([
+    'image-pull-failed',
+    'image-unreachable',
+    'image-not-found',
+    'image-unauthorised',
+    'image-invalid',
+    'image-disk-full',
+  ])('after %s, which the agent itself has tried again,', (name) => {
+    const error: FailureError = { name, message: 'its registry is unreachable' }
 
-      it('is not tried again, and without another agent the session fails', async () => {
-        const { server, db, agent } = given
-        const id = await server.create({ retryPolicy: { maxRetries: 2 } })
-        await failPreparing(id, 1, error)
-        expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: name })
-        await server.run('terminate-sessions')
-        await agent.comply()
-        await server.run('promote-to-terminated', 'decide-retries')
-        expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED', cause: 'IMAGE_PULL_FAILURE' })
-      })
+    it('is not tried again, and without another agent the session fails', async () => {
+      const { server, db, agent } = given
+      const id = await server.create({ retryPolicy: { maxRetries: 2 } })
+      await failPreparing(id, 1, error)
+      expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: name })
+      await server.run('terminate-sessions')
+      await agent.comply()
+      await server.run('promote-to-terminated', 'decide-retries')
+      expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED', cause: 'IMAGE_PULL_FAILURE' })
+      const { rows } = await db.query<{ message: string | null; agents: string[] | null }>(
+        'SELECT message, agent_ids AS agents FROM scheduling_history WHERE entity_id = $1 ORDER BY id',
+        [id],
+      )
+      expect(rows.length).toBeLessThan(10)
+      // Placed, prepared, and failed: all on this agent.
+      expect(rows.slice(0, 3).map(({ agents }) => agents)).toEqual(Array.from({ length: 3 }, () => [agent.id]))
+      expect(rows.filter(({ message }) => message === error.message).length).toBeLessThan(3)
+    })
 
-      it('goes back for another agent, and fails if it comes to the same agent again', async () => {
-        const { server, db, agent } = given
-        const other = fakeAgent(server.gateway, { slots: { cpu: '64' } })
-        const id = await server.create({ allowAgents: [agent.id] })
-        await other.register()
-        await server.run('watch-agents')
-        await failPreparing(id, 1, error)
-        const first = await sessionRow(db, id)
-        expect(first).toMatchObject({ status: 'PENDING', reschedules: 1, avoidAgents: [agent.id] })
-        // No other agent than the first may have it, so it comes back.
-        await failPreparing(id, 1, error)
-        expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: name })
-      })
-    },
-  )
+    it('goes back for another agent, and fails if it comes to the same agent again', async () => {
+      const { server, db, agent } = given
+      const other = fakeAgent(server.gateway, { slots: { cpu: '64' } })
+      const id = await server.create({ allowAgents: [agent.id] })
+      await other.register()
+      await server.run('watch-agents')
+      await failPreparing(id, 1, error)
+      const first = await sessionRow(db, id)
+      expect(first).toMatchObject({ status: 'PENDING', reschedules: 1, avoidAgents: [agent.id] })
+      // No other agent than the first may have it, so it comes back.
+      await failPreparing(id, 1, error)
+      expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING', result: 'FAILURE', error: name })
+    })
+  })
 
   it('equal failures in a row are one line that counts up', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'PREPARED')
     for (let time = 0; time < 3; time++) {
       await advanceClock(db, 60)
-      await given.sql(`UPDATE kernels SET error = $2 WHERE session_id = $1`, [id, JSON.stringify(NO_IMAGE)])
+      await given.sql(`UPDATE kernels SET error = $2 WHERE session_id = $1`, [id, JSON.stringify(NO_CODE)])
       await server.run('start-sessions')
     }
     expect((await history(db, id)).at(-1)).toBe('start-sessions PREPARED→PREPARED NEED_RETRY ×3')

@@ -80,7 +80,7 @@ const rows: Row[] = [
     passes: [],
     kernels: 'PREPARING',
     before: async (id) => {
-      await observe(0, { status: 'FAILED', error: { name: 'image-pull-failed', message: 'no such image' } })(id)
+      await observe(0, { status: 'FAILED', error: { name: 'code-unavailable', message: 'no answer' } })(id)
       await given.server.run('prepare-sessions')
       expect(await statuses(given.db, id)).toBe('PREPARING: SCHEDULED')
       await given.sql('UPDATE sessions SET next_try_at = NULL WHERE id = $1', [id])
@@ -291,7 +291,7 @@ describe('a session of three kernels', () => {
     const id = await sessionIn(server, agent, 'PREPARING', { clusterSize: 3 })
     const [main, sub1] = await kernelsOf(id)
     agent.observe(main!, { status: 'PREPARED' })
-    agent.observe(sub1!, { status: 'FAILED', error: { name: 'image-pull-failed', message: 'no such image' } })
+    agent.observe(sub1!, { status: 'FAILED', error: { name: 'code-unavailable', message: 'no answer' } })
     await agent.sync()
     await server.run('promote-to-prepared', 'prepare-sessions')
     await advanceClock(db, 1)

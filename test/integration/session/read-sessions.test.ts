@@ -265,6 +265,31 @@ describe('scheduling history', () => {
     expect(rest.pageInfo.hasNextPage).toBe(false)
   })
 
+  test('is read from its end, too, with the agents that its entries concern', async () => {
+    const { id: sessionId } = await server.factory.session({ status: 'RUNNING' })
+    const agentId = await server.factory.agent('the-one')
+    await remember('SESSION', sessionId, 5)
+    const ofAgent = `UPDATE scheduling_history SET agent_ids = $2 WHERE entity_id = $1 AND phase = 'phase-3'`
+    await server.db.query(ofAgent, [sessionId, [agentId]])
+    const read = async (args: string) => {
+      const text = `query ($id: UUID!) { session(id: $id) { schedulingHistory(${args}) {
+        pageInfo { hasNextPage hasPreviousPage startCursor endCursor } edges { node { phase agents { agentId name } } } } } }`
+      const { data, errors } = await server.query(text, { id: sessionId })
+      return errors ? errors[0]!.message : data.session.schedulingHistory
+    }
+    const phasesOf = ({ edges }: any) => edges.map(({ node }: any) => node.phase)
+    const last = await read('last: 2')
+    expect(phasesOf(last)).toEqual(['phase-3', 'phase-4'])
+    expect(last.edges.map(({ node }: any) => node.agents)).toEqual([[{ agentId, name: 'the-one' }], []])
+    expect(last.pageInfo).toMatchObject({ hasNextPage: false, hasPreviousPage: true })
+    const before = await read(`last: 9, before: "${last.pageInfo.startCursor}"`)
+    expect(phasesOf(before)).toEqual(['phase-0', 'phase-1', 'phase-2'])
+    expect(before.pageInfo).toMatchObject({ hasNextPage: true, hasPreviousPage: false })
+    const between = await read(`after: "${before.pageInfo.startCursor}", before: "${last.pageInfo.endCursor}"`)
+    expect(phasesOf(between)).toEqual(['phase-1', 'phase-2', 'phase-3'])
+    expect(await read('first: 1, last: 1')).toContain('not both')
+  })
+
   test("a kernel's is not for another tenant", async () => {
     const foreign = await server.factory.session({ status: 'RUNNING', projectId: await server.factory.project() })
     await remember('KERNEL', foreign.kernelIds[0]!, 1)

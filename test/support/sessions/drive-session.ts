@@ -68,7 +68,7 @@ export async function endAll(server: TestServer, agent: FakeAgent, exitCode: num
 export async function sessionTriedAgain(server: TestServer, agent: FakeAgent): Promise<string> {
   const id = await sessionIn(server, agent, 'PREPARING')
   const [kernel] = await kernelRows(server.db, id)
-  agent.observe(kernel!.id, { status: 'FAILED', error: { name: 'image-pull-failed', message: 'no such image' } })
+  agent.observe(kernel!.id, { status: 'FAILED', error: { name: 'code-unavailable', message: 'no answer' } })
   await agent.sync()
   await server.run('prepare-sessions')
   await agent.sync()

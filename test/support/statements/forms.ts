@@ -7,11 +7,9 @@ import { readWarningFacts } from '../../../src/store/sql/server.sql.ts'
 import { applyKernelChanges } from '../../../src/store/sql/agent/sync-agent.sql.ts'
 import type { ChainConditions } from '../../../src/store/sql/chain/chain-conditions.sql.ts'
 import { drainAgentRow, removeAgentRow, resumeAgentRow } from '../../../src/store/sql/agent/agents.sql.ts'
-import {
-  cancelPendingRetry,
-  changePendingRetries,
-  makeRetryDue,
-} from '../../../src/store/sql/retry/change-retry.sql.ts'
+import { changePendingRetries } from '../../../src/store/sql/retry/change-retry.sql.ts'
+import { readRevisionPages } from '../../../src/store/sql/deployment/revisions.sql.ts'
+import { readSchedulingHistory } from '../../../src/store/sql/session/scheduling-history.sql.ts'
 import { claimDeployments, claimRoutes } from '../../../src/store/sql/deployment/claim-deployments.sql.ts'
 import { claimPending, claimShortLine } from '../../../src/store/sql/scheduling/claim-pending.sql.ts'
 import {
@@ -236,15 +234,17 @@ export const FORMS: readonly Run[] = [
       (db) =>
         run(db, { agentId: ID, reason: null, actor: ACTOR, fenceMarginMs: 0 }),
   ),
-  ...[cancelPendingRetry, makeRetryDue].map(
-    (run): Run =>
-      (db) =>
-        run(db, { sessionId: ID, visibleProjectId: null, actor: ACTOR, reason: 'asked' }),
-  ),
   ...(['cancel', 'now'] as const).map(
     (change): Run =>
       (db) =>
         changePendingRetries(db, change, { sessionIds: [ID], actor: ACTOR, message: 'asked' }),
+  ),
+  ...[readSchedulingHistory, readRevisionPages].flatMap((run) =>
+    [false, true].map(
+      (backward): Run =>
+        (db) =>
+          run(db, [ID], { after: '0', before: null, backward, limit: 1 }),
+    ),
   ),
   ...[lockQuotas, readLimits].map(
     (run): Run =>

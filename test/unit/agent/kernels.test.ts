@@ -202,7 +202,7 @@ describe('why a program could not be run', () => {
     place = mkdtempSync(join(tmpdir(), 'reprise-programs-'))
     chmodSync(place, 0o755)
     mkdirSync(join(place, 'closed'), { mode: 0o700 })
-    view = { work: join(place, 'work'), chain: join(place, 'chain'), uid: null, namespaces: null }
+    view = { work: join(place, 'work'), chain: join(place, 'chain'), uid: null, namespaces: null, machine: 'it' }
     mkdirSync(view.work)
   })
   afterAll(() => rmSync(place, { recursive: true }))

@@ -141,6 +141,7 @@ describe('judging a job', () => {
       stopError: null,
       memoryLimitBytes: 64,
       slurmOutput: () => 'no such directory',
+      whyNotRun: () => null,
       ...overrides,
     })
   }

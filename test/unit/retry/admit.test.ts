@@ -21,6 +21,8 @@ describe('admission', () => {
     admitUnder(retries, switches, pendingPlaces(limits))
   const many = (count: number, projectId = 'a') => Array.from({ length: count }, () => retry(projectId))
 
+  const SHOWN = { scope: 'CLUSTER', name: null, by: 'ada', reason: null, since: null, until: null } as const
+
   function switchOf(fields: Partial<RetrySwitch>): RetrySwitch {
     return {
       scope: 'CLUSTER',
@@ -30,6 +32,7 @@ describe('admission', () => {
       rateLimit: null,
       limitForMs: null,
       tokens: 0,
+      shown: { disabled: SHOWN, rateLimit: SHOWN },
       ...fields,
     }
   }
@@ -170,6 +173,7 @@ describe('the pace of held retries', () => {
       retry: { projectId: 'a', holdReason: null, ...retry },
       reason: 'RATE_LIMITED',
       scope: 'PROJECT',
+      heldBy: null,
       waitMs: 0,
       rateLimit,
       limitForMs: null,

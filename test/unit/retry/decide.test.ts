@@ -206,7 +206,7 @@ describe('decisions', () => {
       })
       expect(verdict.explanation).toBe(
         'retry 1 of 3: exit code 137 matched rules[0] (RETRY); mem 2 GiB → 2.6 GiB, timeout 60 s → 90 s; ' +
-          'waits 68.85 s = 61.2 s + 7.65 s jitter',
+          'avoids agent agent-a; waits 68.85 s = 61.2 s + 7.65 s jitter',
       )
     })
 
@@ -214,9 +214,12 @@ describe('decisions', () => {
       const rules: RetryPolicy['rules'] = [{ match: {}, action: 'RETRY', exclude: 'AGENT' }]
       const named = '01990000-0000-7000-8000-00000000000a'
       const error = { name: 'scheduler-timeout', message: 'm', agentId: named }
-      const verdict = decide({ failedAgents: ['agent-a'], statusData: { error } }, { rules })
+      const failed = { failedAgents: ['agent-a'], statusData: { error } }
+      const verdict = decide(failed, { rules })
       expect(verdict).toMatchObject({ avoid: { agents: [], groups: [] }, exclude: { agents: ['agent-a', named] } })
       expect(verdict.explanation).toContain(`; excludes agent agent-a, ${named}; waits`)
+      const agentNames = { 'agent-a': 'a1', [named]: 'a2' }
+      expect(decide({ ...failed, agentNames }, { rules }).explanation).toContain('; excludes agent a1, a2; waits')
     })
 
     it('an avoided agent that fails once more is avoided again, whatever the rules', () => {
@@ -276,7 +279,14 @@ describe('the state of a retry', () => {
   })
 
   it('contains the decision', () => {
-    const decision = { phase: 'SCHEDULED', explanation: 'why', holdReason: null, delayMs: 75_300, dueAt: DUE } as const
+    const decision = {
+      phase: 'SCHEDULED',
+      explanation: 'why',
+      holdReason: null,
+      heldBy: null,
+      delayMs: 75_300,
+      dueAt: DUE,
+    } as const
     expect(retryState(SESSION, decision)).toEqual({
       phase: 'SCHEDULED',
       attempt: 2,
@@ -289,7 +299,7 @@ describe('the state of a retry', () => {
   })
 
   it.each(HOLD_REASONS)('contains the reason to hold it: %s', (holdReason) => {
-    const decision = { phase: 'HELD', explanation: 'why', holdReason, delayMs: 0, dueAt: DUE } as const
+    const decision = { phase: 'HELD', explanation: 'why', holdReason, heldBy: null, delayMs: 0, dueAt: DUE } as const
     expect(retryState(SESSION, decision)).toMatchObject({
       delaySeconds: 0,
       reason: expect.stringMatching(/^held: .+; why$/),

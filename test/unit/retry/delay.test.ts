@@ -296,6 +296,11 @@ describe('growth', () => {
       [3600, { factor: 100, max: 169_200 }, 169_200],
       [null, { factor: 2 }, null],
       [2.5, { factor: 1.5 }, 3.75],
+      [1, { factor: 1.3 }, 1.3],
+      [3, { factor: 1.3 }, 3.9],
+      [4, { factor: 1.3 }, 5],
+      [1, { factor: 1.3, max: 1.2 }, 1.2],
+      [1, { factor: 1.0001 }, 1],
       [7200, { factor: 1.3, max: 3600 }, 7200],
       [31_536_000, { factor: 2 }, 31_536_000],
     ])('%s by %o is %s', (timeout, growth, expected) => {

@@ -173,7 +173,7 @@ describe('moves that reports cause', () => {
   function move(id: string, how: Partial<SessionMove>): SessionMove {
     const kernels = { kernelTo: null, kernelFrom: null, failedKernelTo: null, rescheduled: false, failedAgents: [] }
     const says = { result: null, reason: null, statusData: null, pendingReason: null, errorCode: null, message: null }
-    const rest = { outcome: 'SUCCESS' as const, through: null, tries: 0, pauseMs: null }
+    const rest = { outcome: 'SUCCESS' as const, through: null, tries: 0, pauseMs: null, agentIds: null }
     return { id, from: 'SCHEDULED', to: 'SCHEDULED', ...kernels, ...says, ...rest, ...how }
   }
 

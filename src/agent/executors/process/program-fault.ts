@@ -10,9 +10,10 @@ import {
   statSync,
 } from 'node:fs'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { chainDirectory } from '../chain/chain-directory.ts'
-import { pullImage, withInterpreter } from './image-preset.ts'
+import { type PulledImage, pullImage, withInterpreter } from './image-preset.ts'
 import { ancestors, EMPTY, isBelow } from './isolation/hidden-paths.ts'
 import type { Namespaces } from './isolation/isolation.ts'
 import type { ProcessHost, ProcessKernel } from './process-host.ts'
@@ -27,6 +28,8 @@ export interface FileView {
   uid: number | null
   /** Null if it sees all files of the machine. */
   namespaces: Pick<Namespaces, 'mask' | 'hidden' | 'own'> | null
+  /** How people know the machine. */
+  machine: string
 }
 
 type Host = Pick<ProcessHost, 'path' | 'presets' | 'isolation' | 'chainsDir'>
@@ -38,21 +41,31 @@ const NOT_RUN: readonly (number | null)[] = [126, 127]
 const WRONG_USAGE = 2
 
 /** Returns why the kernel's program could not be run, as text for people; null if it could. */
-export function programFault(host: Host, kernel: Kernel, exitCode: number | null) {
-  if (!NOT_RUN.includes(exitCode) && exitCode !== WRONG_USAGE) return null
-  const { presets, path: agentPath, isolation } = host
+export function programFault(host: Host, kernel: Kernel, exitCode: number | null): string | null {
+  const { presets, path, isolation } = host
   const { spec } = kernel
-  const image = pullImage(presets, spec.image, agentPath)
+  const image = pullImage(presets, spec.image, path)
   if (typeof image === 'string') return null
-  const ofSession = spec.environ.findLast(({ name }) => name === 'PATH')?.value
-  const path = ofSession ?? image.environ['PATH'] ?? agentPath
-  const [program] = withInterpreter(image, spec.command, path)
-  if (program === undefined) return null
   const namespaces = kernel.namespaced ? isolation.namespaces : null
   const view = { work: join(kernel.path, 'work'), chain: chainDirectory(host, spec), uid: kernel.uid, namespaces }
+  return (
+    faultOfCommand(spec, exitCode, { image, path, view: { ...view, machine: 'the agent’s machine' } })?.text ?? null
+  )
+}
+
+/** Finds the same for the command of a session whose image is known; `path` is the default PATH of its kernels. */
+export function faultOfCommand(
+  spec: Pick<KernelSpec, 'environ' | 'command'>,
+  exitCode: number | null,
+  { image, path: ofAgent, view }: { image: PulledImage; path: string; view: FileView },
+): ProgramFault | null {
+  if (!NOT_RUN.includes(exitCode) && exitCode !== WRONG_USAGE) return null
+  const ofSession = spec.environ.findLast(({ name }) => name === 'PATH')?.value
+  const path = ofSession ?? image.environ['PATH'] ?? ofAgent
+  const [program] = withInterpreter(image, spec.command, path)
+  if (program === undefined) return null
   const fault = faultOf(program, path, ofSession === undefined ? 'agent’s' : 'session’s', view)
-  if (fault === null) return null
-  return exitCode === WRONG_USAGE && fault.kind !== 'line-ends' ? null : fault.text
+  return exitCode === WRONG_USAGE && fault?.kind !== 'line-ends' ? null : fault
 }
 
 /** Finds the same for any program. `owner` says whose PATH it is. */
@@ -65,7 +78,7 @@ export function faultOf(program: string, path: string, owner: string, view: File
   const existing = faults.find((fault) => fault?.kind !== 'missing')
   if (existing != null) return existing
   if (!isPath) return { kind: 'missing', text: `command not found: ${program} is not on the ${owner} PATH` }
-  const where = isAbsolute(program) ? 'on the agent’s machine' : 'in the directory of its own in which it runs'
+  const where = isAbsolute(program) ? `on ${view.machine}` : 'in the directory of its own in which it runs'
   return { kind: 'missing', text: `command not found: there is no ${program} ${where}` }
 }
 
@@ -125,7 +138,7 @@ function interpreterFault(file: string, name: string, path: string, view: FileVi
   const head = readHead(file)
   const loader = loaderOf(head)
   if (loader !== null) {
-    const text = `${name} cannot be run: it needs the loader ${loader}, which is not on the agent’s machine`
+    const text = `${name} cannot be run: it needs the loader ${loader}, which is not on ${view.machine}`
     return isThere(loader, view) ? null : unusable(text)
   }
   const line = firstLineOf(head)

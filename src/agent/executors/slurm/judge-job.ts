@@ -24,6 +24,8 @@ export interface JobEvidence {
   memoryLimitBytes: number | null
   /** Returns the last line that Slurm itself wrote for the job. */
   slurmOutput: () => string
+  /** Returns why the command could not be run; null if it could. */
+  whyNotRun: () => string | null
 }
 
 export type JobVerdict =
@@ -105,12 +107,17 @@ function judgeExit(evidence: JobEvidence, exitCode: number): JobVerdict {
     return ended(exitCode, cancelled('somebody made Slurm start its job again'))
   }
   const final = row !== 'unknown' && row !== null && !LIVE.has(row.state) && !WAITING.has(row.state)
-  if (!final) return (endedForMs ?? 0) < CAUSE_WAIT_MS ? { kind: 'runs' } : ended(exitCode, null)
+  if (!final) return (endedForMs ?? 0) < CAUSE_WAIT_MS ? { kind: 'runs' } : endedByItself(evidence, exitCode)
   if (row.state === 'OUT_OF_MEMORY' && exitCode !== 0) return outOfMemory(evidence, exitCode)
   if (row.state === 'PREEMPTED') return ended(exitCode, preempted())
   if (row.state === 'TIMEOUT') return ended(exitCode, timedOut())
   if (row.state === 'CANCELLED') return ended(exitCode, cancelled())
-  return ended(exitCode, null)
+  return endedByItself(evidence, exitCode)
+}
+
+function endedByItself({ whyNotRun }: JobEvidence, exitCode: number): JobVerdict {
+  const message = whyNotRun()
+  return ended(exitCode, message === null ? null : { name: 'command-not-found', message, exitCode })
 }
 
 /** Judges a job that began, and whose end no line reports. */

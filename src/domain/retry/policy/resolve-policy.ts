@@ -1,7 +1,7 @@
 import { type RetryPolicy, type RetryRule, SHIPPED_POLICY } from './policy.ts'
 
 /** The scopes for which retry defaults and switches are set. */
-const RETRY_SCOPES = ['CLUSTER', 'DOMAIN', 'PROJECT'] as const
+export const RETRY_SCOPES = ['CLUSTER', 'DOMAIN', 'PROJECT'] as const
 export type RetryScope = (typeof RETRY_SCOPES)[number]
 
 /** The layers of a policy, strongest first. */
@@ -34,6 +34,12 @@ export function resolvePolicy(layers: readonly PolicyLayer[]): ResolvedPolicy {
     }
   }
   return { policy, sources }
+}
+
+/** Replaces the fields of a resolved policy that somebody gives for one session. */
+export function overlayPolicy({ policy, sources }: ResolvedPolicy, given: Partial<RetryPolicy>): ResolvedPolicy {
+  const own = Object.keys(given).map((field) => [field, 'SESSION'] as const)
+  return { policy: { ...policy, ...given }, sources: { ...sources, ...(Object.fromEntries(own) as PolicySources) } }
 }
 
 /** Selects the sources that a session stores: a field without a stored source has its shipped default. */

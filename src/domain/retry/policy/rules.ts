@@ -51,8 +51,8 @@ export interface Growable {
 
 /**
  * Grows slots and timeouts. Growth never lowers a value: new = max(previous, min(floor(previous × factor), max)),
- * computed exactly. Whole amounts stay whole; fractional ones (half a cpu, 2.5 s) are cut after the third decimal
- * place, because floor would undo the growth.
+ * computed exactly. Whole amounts stay whole; fractional ones (half a cpu, 2.5 s), and timeouts of a few whole seconds,
+ * are cut after the third decimal place, because floor would undo the growth.
  */
 export function applyGrowth(before: Growable, rule: Pick<RetryRule, 'scaleResources' | 'scaleTimeout'>): Growable {
   return {
@@ -71,7 +71,7 @@ export function scaleResources(
     const previous = Object.hasOwn(slots, slot) ? parseDecimal(slots[slot]!) : undefined
     if (previous === undefined) continue
     const bound = (max === undefined ? undefined : parseDecimal(max)) ?? LARGEST_AMOUNT
-    grown[slot] = formatDecimal(grow(previous, factor, bound))
+    grown[slot] = formatDecimal(grow(previous, { factor, max: bound, staysWhole: true }))
   }
   return grown
 }
@@ -81,15 +81,20 @@ export function scaleTimeout(timeout: number | null, growth: TimeoutGrowth): num
   const previous = timeout === null ? undefined : decimalFromNumber(timeout)
   const bound = decimalFromNumber(Math.min(growth.max ?? BATCH_TIMEOUT_SECONDS_MAX, BATCH_TIMEOUT_SECONDS_MAX))
   if (previous === undefined || bound === undefined) return timeout
-  return Number(formatDecimal(grow(previous, growth.factor, bound)))
+  return Number(formatDecimal(grow(previous, { factor: growth.factor, max: bound, staysWhole: false })))
 }
 
-function grow(previous: Decimal, factor: number, max: Decimal): Decimal {
-  const exactFactor = decimalFromNumber(factor)
+function grow(previous: Decimal, growth: { factor: number; max: Decimal; staysWhole: boolean }): Decimal {
+  const exactFactor = decimalFromNumber(growth.factor)
   if (exactFactor === undefined) return previous
-  const places = isWhole(previous) ? 0 : FRACTION_PLACES
-  const wanted = lesser(floorDecimal(multiplyDecimals(previous, exactFactor), places), max)
-  return compareDecimals(wanted, previous) > 0 ? wanted : previous
+  const product = multiplyDecimals(previous, exactFactor)
+  const grown = (places: number) => {
+    const wanted = lesser(floorDecimal(product, places), growth.max)
+    return compareDecimals(wanted, previous) > 0 ? wanted : null
+  }
+  const whole = isWhole(previous) ? grown(0) : null
+  if (whole !== null || (isWhole(previous) && growth.staysWhole)) return whole ?? previous
+  return grown(FRACTION_PLACES) ?? previous
 }
 
 function lesser(a: Decimal, b: Decimal): Decimal {

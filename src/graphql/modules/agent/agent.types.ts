@@ -8,7 +8,7 @@ import { loadSession } from '../../loaders/load-session.ts'
 import { loadNodes } from '../../loaders/loader-kinds.ts'
 import { forwardArguments, nestedPage } from '../../paging.ts'
 import { ResourceGroupType, utilisation } from '../resource-group.types.ts'
-import { historyField } from '../session/history.types.ts'
+import { historyField, SchedulingHistory } from '../session/history.types.ts'
 import { SessionNode } from '../session/session.types.ts'
 import { Label, labelsOf } from '../session/values.types.ts'
 import { KernelNode } from './kernel.types.ts'
@@ -223,3 +223,16 @@ export const VolumeType = builder.objectRef<Volume>('Volume').implement({
     agents: t.exposeInt('agents', { description: 'Number of live agents that have it.' }),
   }),
 })
+
+builder.objectField(SchedulingHistory, 'agents', (t) =>
+  t.prismaField({
+    type: [AgentNode],
+    description:
+      'The agents that it concerns, as far as they still exist: those that were chosen, or that had success, or that caused the failure.',
+    resolve: async (query, { agentIds }, _args, { loaders }) => {
+      const queryKey = JSON.stringify(query)
+      const found = await Promise.all((agentIds ?? []).map((id) => loaders.agentNodes.load({ id, query, queryKey })))
+      return found.filter((agent) => agent !== null)
+    },
+  }),
+)

@@ -19,7 +19,7 @@ import { builder } from '../../builder.ts'
 import { isUuid } from '../../ids.ts'
 import { loadExistingSession } from '../../loaders/load-session.ts'
 import type { Loaders } from '../../loaders/loaders.ts'
-import { forwardArguments, serialPage } from '../../paging.ts'
+import { bothWaysArguments, forwardArguments, pageComplexity, serialPage } from '../../paging.ts'
 import { ProjectNode } from '../access/access.types.ts'
 import { historyField } from '../session/history.types.ts'
 import { SessionNode } from '../session/session.types.ts'
@@ -113,8 +113,8 @@ export const DeploymentNode = builder.node(deploymentRef, {
     revisions: t.field({
       type: DeploymentRevisionConnection,
       description: 'All its revisions, oldest first.',
-      args: forwardArguments(t),
-      complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
+      args: bothWaysArguments(t),
+      complexity: pageComplexity,
       resolve: ({ id }, args, { loaders }) =>
         serialPage({ id, args, loader: loaders.revisionPages, count: () => loaders.revisionCount.load(id) }),
     }),

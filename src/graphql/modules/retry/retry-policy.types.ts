@@ -188,13 +188,15 @@ const PolicyLayerEnum = builder.enumType('RetryPolicyLayer', {
   } as const satisfies Record<PolicySource, { description: string }>,
 })
 
-const PolicySourceType = builder.objectRef<{ field: string; source: PolicySource }>('RetryPolicySource').implement({
-  description: 'The source of one field of a policy.',
-  fields: (t) => ({
-    field: t.exposeString('field', { description: 'Name of the field, as in `RetryPolicy`.' }),
-    source: t.expose('source', { type: PolicyLayerEnum, description: 'Its source.' }),
-  }),
-})
+export const PolicySourceType = builder
+  .objectRef<{ field: string; source: PolicySource }>('RetryPolicySource')
+  .implement({
+    description: 'The source of one field of a policy.',
+    fields: (t) => ({
+      field: t.exposeString('field', { description: 'Name of the field, as in `RetryPolicy`.' }),
+      source: t.expose('source', { type: PolicyLayerEnum, description: 'Its source.' }),
+    }),
+  })
 
 export interface ShownPolicy extends RetryPolicy {
   sources: ResolvedPolicy['sources']
@@ -209,7 +211,7 @@ export const RetryPolicyType = builder.objectRef<ShownPolicy>('RetryPolicy').imp
     sources: t.field({
       type: [PolicySourceType],
       description: 'The source of each field.',
-      resolve: ({ sources }) => Object.entries(sources).map(([field, source]) => ({ field, source })),
+      resolve: ({ sources }) => listSources(sources),
     }),
   }),
 })
@@ -231,6 +233,10 @@ export const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('Partia
     ),
   }),
 })
+
+export function listSources(sources: ResolvedPolicy['sources']): { field: string; source: PolicySource }[] {
+  return Object.entries(sources).map(([field, source]) => ({ field, source }))
+}
 
 export function shownPolicy({ policy, sources }: ResolvedPolicy): ShownPolicy {
   return { ...policy, sources }

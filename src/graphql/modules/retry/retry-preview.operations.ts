@@ -1,14 +1,15 @@
 import { GraphQLError } from 'graphql'
 import type { AirflowExplanation, AirflowRelease, AirflowRetry } from '../../../domain/retry/airflow.ts'
-import type { PlannedRetry, RetryPreview } from '../../../domain/retry/preview.ts'
+import type { PlannedRetry } from '../../../domain/retry/preview.ts'
 import {
   type AirflowPolicyPreview,
   previewAirflowPolicy,
   previewRetries,
+  type RetryPolicyPreview as Preview,
 } from '../../../services/retry/preview-retries.ts'
 import { builder } from '../../builder.ts'
 import { ResourceSlot, slotsOf } from '../session/values.types.ts'
-import { RetryPolicyInput, RetryPolicyType, shownPolicy } from './retry-policy.types.ts'
+import { listSources, PolicySourceType, RetryPolicyInput, RetryPolicyType, shownPolicy } from './retry-policy.types.ts'
 import { FailureCauseEnum } from './retry.enums.ts'
 
 const PlannedRetryType = builder.objectRef<PlannedRetry>('PlannedRetry').implement({
@@ -34,12 +35,22 @@ const PlannedRetryType = builder.objectRef<PlannedRetry>('PlannedRetry').impleme
   }),
 })
 
-const RetryPolicyPreview = builder.objectRef<RetryPreview>('RetryPolicyPreview').implement({
+const RetryPolicyPreview = builder.objectRef<Preview>('RetryPolicyPreview').implement({
   description: 'The retries that a policy would make.',
   fields: (t) => ({
     eligible: t.exposeBoolean('eligible', { description: 'Whether the failure would be retried.' }),
     explanation: t.exposeString('explanation', { description: 'The reason, in words.' }),
     schedule: t.expose('schedule', { type: [PlannedRetryType], description: 'The retries that would follow.' }),
+    policy: t.field({
+      type: RetryPolicyType,
+      description: 'The whole policy.',
+      resolve: ({ resolved }) => shownPolicy(resolved),
+    }),
+    sources: t.field({
+      type: [PolicySourceType],
+      description: 'The source of each field of the policy.',
+      resolve: ({ resolved }) => listSources(resolved.sources),
+    }),
   }),
 })
 
@@ -51,7 +62,7 @@ builder.queryField('retryPolicyPreview', (t) =>
       policy: t.arg({
         type: RetryPolicyInput,
         required: true,
-        description: 'The policy. Missing fields come from the session, or from the built-in defaults.',
+        description: 'The policy. Missing fields come from the session, or from the defaults, as for a new session.',
       }),
       cause: t.arg({
         type: FailureCauseEnum,
@@ -61,6 +72,10 @@ builder.queryField('retryPolicyPreview', (t) =>
       sessionId: t.arg({
         type: 'UUID',
         description: 'Previews the further retries of this session; if missing, those of a first attempt.',
+      }),
+      project: t.arg.string({
+        description:
+          'Name of the project of the first attempt. Missing: the only project of the token, or `default`. Not used with `sessionId`.',
       }),
     },
     resolve: (_root, args, context) => previewRetries(context, args),

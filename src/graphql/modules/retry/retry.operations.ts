@@ -108,21 +108,21 @@ builder.queryField('retryDecisions', (t) =>
 const CancelRetryInput = builder.inputType('CancelRetryInput', {
   description: 'The retry to cancel.',
   fields: (t) => ({
-    sessionId: t.field({ type: 'UUID', required: true, description: 'Id of the session that failed.' }),
+    sessionId: t.field({ type: 'UUID', required: true, description: 'Id of any session of the chain.' }),
   }),
 })
 
 const RetryNowInput = builder.inputType('RetryNowInput', {
   description: 'The retry to make due now.',
   fields: (t) => ({
-    sessionId: t.field({ type: 'UUID', required: true, description: 'Id of the session that failed.' }),
+    sessionId: t.field({ type: 'UUID', required: true, description: 'Id of any session of the chain.' }),
   }),
 })
 
 const UpdateRetryInput = builder.inputType('UpdateRetryInput', {
   description: 'A change of a waiting retry: of its policy, its resources, or both.',
   fields: (t) => ({
-    sessionId: t.field({ type: 'UUID', required: true, description: 'Id of the session that failed.' }),
+    sessionId: t.field({ type: 'UUID', required: true, description: 'Id of any session of the chain.' }),
     policy: t.field({
       type: RetryPolicyInput,
       description: "Its fields replace those of the session's policy; missing fields stay as they are.",
@@ -143,7 +143,8 @@ const RetryNowPayload = sessionPayload('RetryNowPayload', 'The session whose ret
 
 mutation({
   name: 'cancelRetry',
-  description: 'Cancels a scheduled or held retry. The chain ends with the failed session.',
+  description:
+    'Cancels the scheduled or held retry of a chain. The chain ends with the failed session, which the payload has.',
   input: CancelRetryInput,
   inputDescription: 'The retry to cancel.',
   payload: CancelRetryPayload,
@@ -154,7 +155,7 @@ mutation({
 
 mutation({
   name: 'retryNow',
-  description: 'Makes a scheduled or held retry due now.',
+  description: 'Makes the scheduled or held retry of a chain due now. The payload has the failed session.',
   input: RetryNowInput,
   inputDescription: 'The retry to make due now.',
   payload: RetryNowPayload,

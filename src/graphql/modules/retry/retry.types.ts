@@ -5,8 +5,14 @@ import {
   type SessionOutboxEvent,
 } from '../../../domain/events.ts'
 import { RETRY_WAITS_MAX } from '../../../domain/limits.ts'
+import type { HoldingSwitch } from '../../../domain/retry/admit.ts'
 import { showStoredPolicy } from '../../../domain/retry/policy/stored-policy.ts'
-import { holdReasonText, retryState, type StoredDecision } from '../../../domain/retry/retry-state.ts'
+import {
+  holdReasonText,
+  readHoldingSwitch,
+  retryState,
+  type StoredDecision,
+} from '../../../domain/retry/retry-state.ts'
 import type { FailureCause } from '../../../domain/session/failure.ts'
 import type { SessionType } from '../../../domain/session/lifecycle.ts'
 import { projectScope } from '../../../services/access/tenants.ts'
@@ -15,7 +21,38 @@ import { isUuid, NO_UUID } from '../../ids.ts'
 import { loadExistingSession, loadSession } from '../../loaders/load-session.ts'
 import { SessionNode } from '../session/session.types.ts'
 import { RetryPolicyType, shownPolicy } from './retry-policy.types.ts'
-import { FailureCauseEnum, HoldReasonEnum, RetryEventTypeEnum, RetryPhaseEnum } from './retry.enums.ts'
+import { FailureCauseEnum, HoldReasonEnum, RetryEventTypeEnum, RetryPhaseEnum, RetryScopeEnum } from './retry.enums.ts'
+
+const HoldingSwitchType = builder.objectRef<HoldingSwitch>('HoldingSwitch').implement({
+  description: 'The switch or rate limit that holds a retry, as it was when the retry was last checked.',
+  fields: (t) => ({
+    scope: t.expose('scope', { type: RetryScopeEnum, description: 'Kind of its scope.' }),
+    name: t.exposeString('name', {
+      nullable: true,
+      description: 'Name of the domain or project; null for the cluster.',
+    }),
+    by: t.exposeString('by', {
+      nullable: true,
+      description: 'Who set it: the name of the token; null if its value returned automatically.',
+    }),
+    reason: t.exposeString('reason', {
+      nullable: true,
+      description: 'The reason that this person gave; null if none.',
+    }),
+    since: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When that person set it.',
+      resolve: ({ since }) => moment(since),
+    }),
+    until: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it automatically returns to its earlier value; null if it is permanent.',
+      resolve: ({ until }) => moment(until),
+    }),
+  }),
+})
 
 const RetryHoldType = builder.prismaObject('RetryWait', {
   name: 'RetryHold',
@@ -23,9 +60,17 @@ const RetryHoldType = builder.prismaObject('RetryWait', {
   fields: (t) => ({
     holdReason: t.expose('reason', { type: HoldReasonEnum, description: 'The reason.' }),
     reason: t.string({
-      description: 'The reason, in words, with the scope of the switch or quota.',
-      select: { reason: true, scope: true },
+      description:
+        'The reason, in words, with the scope of the switch or quota, and who set the switch, why, and until when.',
+      select: { reason: true, scope: true, heldBy: true },
       resolve: holdReasonText,
+    }),
+    heldBy: t.field({
+      type: HoldingSwitchType,
+      nullable: true,
+      description: 'The switch or rate limit that held it; null if none did.',
+      select: { heldBy: true },
+      resolve: ({ heldBy }) => readHoldingSwitch(heldBy),
     }),
     from: t.expose('fromAt', { type: 'DateTime', description: 'When it began.' }),
     to: t.expose('toAt', { type: 'DateTime', nullable: true, description: 'When it ended; null while it lasts.' }),
@@ -82,6 +127,13 @@ export const RetryDecisionNode = builder.prismaNode('RetryDecision', {
       type: HoldReasonEnum,
       nullable: true,
       description: 'Why the retry is held; null if it is not held.',
+    }),
+    heldBy: t.field({
+      type: HoldingSwitchType,
+      nullable: true,
+      description: 'The switch or rate limit that holds the retry; null if none does.',
+      select: { heldBy: true },
+      resolve: ({ heldBy }) => readHoldingSwitch(heldBy),
     }),
     heldSince: t.field({
       type: 'DateTime',
@@ -141,7 +193,7 @@ const RetryStateType = builder.objectRef<StateSource>('RetryState').implement({
     }),
     reason: t.string({
       nullable: true,
-      description: 'Explanation of the phase, in words.',
+      description: 'Explanation of the phase, in words; for a held retry also who holds it, why, and until when.',
       resolve: (source) => stateOf(source).reason,
     }),
     scheduledAt: t.field({
@@ -186,6 +238,7 @@ builder.prismaObjectFields(SessionNode, (t) => ({
           phase: true,
           explanation: true,
           holdReason: true,
+          heldBy: true,
           delayMs: true,
           dueAt: true,
           childSessionId: true,

@@ -14,15 +14,7 @@ import { loadSession } from '../../loaders/load-session.ts'
 import { ProjectNode } from '../access/access.types.ts'
 import { ClusterModeEnum, SessionNode, SessionTypeEnum } from '../session/session.types.ts'
 import { PartialPolicyType } from '../retry/retry-policy.types.ts'
-import {
-  EnvVar,
-  ExecutorOption,
-  Label,
-  labelsOf,
-  MountType,
-  ResourceSlot,
-  slotsOf,
-} from '../session/values.types.ts'
+import { EnvVar, ExecutorOption, Label, labelsOf, MountType, ResourceSlot, slotsOf } from '../session/values.types.ts'
 
 export const ScheduleOverlapEnum = builder.enumType('ScheduleOverlap', {
   description: 'What happens to a run that is due while a chain of its schedule is active.',

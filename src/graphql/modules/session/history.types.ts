@@ -1,7 +1,8 @@
 import type { HistoryRow } from '../../../services/session/explain-pending.ts'
 import { builder } from '../../builder.ts'
 import type { GraphQLContext } from '../../context.ts'
-import { forwardArguments, serialPage } from '../../paging.ts'
+import type { PageArguments } from '../../../services/paging.ts'
+import { bothWaysArguments, pageComplexity, serialPage } from '../../paging.ts'
 
 const SchedulingResultEnum = builder.enumType('SchedulingResult', {
   description: 'The outcome of one try of a scheduler handler.',
@@ -16,7 +17,7 @@ const SchedulingResultEnum = builder.enumType('SchedulingResult', {
   } as const,
 })
 
-const SchedulingHistory = builder.objectRef<HistoryRow>('SchedulingHistory').implement({
+export const SchedulingHistory = builder.objectRef<HistoryRow>('SchedulingHistory').implement({
   description:
     'An action of one scheduler handler on a session, kernel, agent, deployment or route, once or several times in a row.',
   fields: (t) => ({
@@ -40,17 +41,13 @@ const SchedulingHistoryConnection = builder.connectionObject(
 /**
  * Declares the field `schedulingHistory` of any object with an `id`. One statement reads it for all objects of a page.
  */
-export function historyField(t: Parameters<typeof forwardArguments>[0], description: string) {
+export function historyField(t: Parameters<typeof bothWaysArguments>[0], description: string) {
   return {
     type: SchedulingHistoryConnection,
     description: `${description} Equal consecutive entries are merged into one with a count.`,
-    args: forwardArguments(t),
-    complexity: ({ first }: { first?: number | null }) => ({ field: 1, multiplier: first ?? 20 }),
-    resolve: (
-      { id }: { id: string },
-      args: { first?: number | null; after?: string | null },
-      context: GraphQLContext,
-    ) =>
+    args: bothWaysArguments(t),
+    complexity: pageComplexity,
+    resolve: ({ id }: { id: string }, args: PageArguments, context: GraphQLContext) =>
       serialPage({
         id,
         args,

@@ -16,9 +16,7 @@ interface RecordRow extends Omit<RecordedAttempt, 'moves' | 'waits' | 'decision'
   number: number
   now: Date
   moves: { to: RecordedAttempt['status']; at: number }[] | null
-  waits:
-    | { reason: RecordedAttempt['waits'][number]['reason']; scope: string | null; from: number; to: number | null }[]
-    | null
+  waits: (Omit<RecordedAttempt['waits'][number], 'from' | 'to'> & { from: number; to: number | null })[] | null
   phase: NonNullable<RecordedAttempt['decision']>['phase'] | null
   explanation: string | null
   dueAt: Date | null
@@ -44,7 +42,7 @@ SELECT w.number, reprise_now() AS now, s.id AS "sessionId", s.session_type AS "s
     SELECT id, from_status, to_status, first_at FROM scheduling_history WHERE entity_id = s.id
     ORDER BY id DESC LIMIT ${ATTEMPT_MOVES_READ_MAX}) AS h
     WHERE h.from_status <> h.to_status) AS moves,
-  (SELECT json_agg(json_build_object('reason', r.reason, 'scope', r.scope, 'from', ${ms('r.from_at')},
+  (SELECT json_agg(json_build_object('reason', r.reason, 'scope', r.scope, 'heldBy', r.held_by, 'from', ${ms('r.from_at')},
       'to', ${ms('r.to_at')}) ORDER BY r.number)
     FROM retry_waits r WHERE r.session_id = s.id) AS waits
 FROM unnest($1::uuid[], $2::int[], $3::int[]) WITH ORDINALITY AS w(chain_id, after, size, number)

@@ -33,7 +33,7 @@ export const CHAIN_COLUMNS = `c.chain_id AS "chainId", c.project_id AS "projectI
   c.newest_activity_at AS "newestActivityAt", c.ended_at AS "endedAt",
   extract(epoch FROM coalesce(c.ended_at, reprise_now()) - c.created_at)::float8 AS "totalSeconds", reprise_now() AS now,
   tail.status, tail.session_type AS "sessionType", tail.retry_count AS "retryCount", tail.max_retries AS "maxRetries",
-  d.phase, d.explanation, d.hold_reason AS "holdReason", d.due_at AS "dueAt"`
+  d.phase, d.explanation, d.hold_reason AS "holdReason", d.held_by AS "heldBy", d.due_at AS "dueAt"`
 
 export const CHAIN_JOINS = `JOIN sessions tail ON tail.id = c.tail_id LEFT JOIN retry_decisions d ON d.session_id = c.tail_id`
 

@@ -1,6 +1,7 @@
 import type { DeploymentEventData } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
 import { eventData } from '../event/event-data.sql.ts'
+import type { SerialWindow } from '../session/scheduling-history.sql.ts'
 import { type DeploymentSpec, SPEC_COLUMNS, SPEC_FIELDS, specSelect } from './change-deployment.sql.ts'
 
 export interface RevisionRow extends DeploymentSpec {
@@ -29,22 +30,24 @@ export async function readRevisions(db: Queryable, keys: readonly RevisionKey[])
   return (await db.query<RevisionRow>(READ_SQL, values)).rows
 }
 
-/** Reads one page per deployment, oldest first. */
-const REVISION_PAGE_SQL = `
+/** Reads one page per deployment, from either end. */
+const pageStatement = (order: 'ASC' | 'DESC') => `
 SELECT ${COLUMNS} FROM unnest($1::uuid[]) AS i(deployment_id)
 CROSS JOIN LATERAL (
-  SELECT * FROM deployment_revisions v WHERE v.deployment_id = i.deployment_id AND v.revision > $2::int
-  ORDER BY v.revision LIMIT $3
-) v ORDER BY v.deployment_id, v.revision`
+  SELECT * FROM deployment_revisions v WHERE v.deployment_id = i.deployment_id AND v.revision > $2::int8
+    AND v.revision < coalesce($4::int8, 9223372036854775807)
+  ORDER BY v.revision ${order} LIMIT $3
+) v ORDER BY v.deployment_id, v.revision ${order}`
+const FORWARD_SQL = pageStatement('ASC')
+const BACKWARD_SQL = pageStatement('DESC')
 
 export async function readRevisionPages(
   db: Queryable,
   deploymentIds: readonly string[],
-  after: string,
-  limit: number,
+  { after, before, backward, limit }: SerialWindow,
 ): Promise<RevisionRow[]> {
-  const { rows } = await db.query<RevisionRow>(REVISION_PAGE_SQL, [deploymentIds, after, limit])
-  return rows
+  const values = [deploymentIds, after, limit, before]
+  return (await db.query<RevisionRow>(backward ? BACKWARD_SQL : FORWARD_SQL, values)).rows
 }
 
 /** Index: the primary key of revisions. */

@@ -3,7 +3,7 @@ import type { SessionStatus } from '../../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../database.ts'
 import { retryEventData } from '../event/event-data.sql.ts'
 import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
-import { endWaits } from './retry-waits.sql.ts'
+import { endWaits, NOT_HELD } from './retry-waits.sql.ts'
 import type { RetryPolicy } from '../../../domain/retry/policy/policy.ts'
 import type { DecisionRow } from './record-decisions.sql.ts'
 
@@ -105,9 +105,7 @@ export async function markCancelled(tx: Queryable, chainIds: readonly string[], 
 function statementFor(change: { sets: string; event: string; action: string; marks: boolean }): string {
   return `
 WITH found AS (
-  SELECT s.id, s.retry_count, s.max_retries, s.retry_policy, d.phase
-  FROM sessions s LEFT JOIN retry_decisions d ON d.session_id = s.id
-  WHERE s.id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR s.project_id = $2)
+  SELECT s.id, s.retry_count, s.max_retries, s.retry_policy FROM sessions s WHERE s.id = ANY($1::uuid[])
 ), changed AS (
   UPDATE retry_decisions d SET ${change.sets}
   FROM found f WHERE d.session_id = f.id AND d.phase IN ('SCHEDULED', 'HELD')
@@ -115,23 +113,23 @@ WITH found AS (
     f.retry_policy
 ), ${endWaits('changed')}, ${change.marks ? MARKED : ''}events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT '${change.event}', session_id, chain_id, project_id, ${retryEventData({ reason: '$4::text' })}
+  SELECT '${change.event}', session_id, chain_id, project_id, ${retryEventData({ reason: '$3::text' })}
   FROM changed WHERE retry_policy -> 'emitRetryEvents' IS DISTINCT FROM 'false'::jsonb
 ), audit AS (
   INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id)
-  SELECT ${actorValues('$3')}, '${change.action}', project_id, session_id FROM changed
+  SELECT ${actorValues('$2')}, '${change.action}', project_id, session_id FROM changed
 )
-SELECT f.id AS "sessionId", f.phase, EXISTS (SELECT FROM changed c WHERE c.session_id = f.id) AS changed FROM found f`
+SELECT FROM changed`
 }
 
 /** The chain is marked as cancelled before the trigger on decisions computes its state. */
 const MARKED = `marked AS (
-  UPDATE chains c SET cancelled_at = reprise_now(), cancelled_by = $3::jsonb ->> 'name'
+  UPDATE chains c SET cancelled_at = reprise_now(), cancelled_by = $2::jsonb ->> 'name'
   FROM changed WHERE c.chain_id = changed.chain_id AND c.cancelled_at IS NULL
 ), `
 
 const CANCELLED = {
-  sets: `phase = 'CANCELLED', hold_reason = NULL, abandoned_at = reprise_now(), explanation = d.explanation || '; ' || $4`,
+  sets: `phase = 'CANCELLED', ${NOT_HELD}, abandoned_at = reprise_now(), explanation = d.explanation || '; ' || $3`,
   event: 'session.retry_cancelled',
   action: 'retry.cancel',
 }
@@ -144,39 +142,14 @@ const SUPERSEDE_SQL = statementFor({ ...CANCELLED, marks: false })
  * appended to it.
  */
 const NOW_SQL = statementFor({
-  sets: `phase = 'SCHEDULED', hold_reason = NULL, due_at = reprise_now(), ready_at = reprise_now(),
-    explanation = coalesce(d.details ->> 'explained', d.explanation) || '; ' || $4,
+  sets: `phase = 'SCHEDULED', ${NOT_HELD}, due_at = reprise_now(), ready_at = reprise_now(),
+    explanation = coalesce(d.details ->> 'explained', d.explanation) || '; ' || $3,
     details = CASE WHEN jsonb_typeof(d.details) = 'object' THEN d.details
       || jsonb_build_object('explained', coalesce(d.details ->> 'explained', d.explanation)) ELSE d.details END`,
   event: 'session.retry_scheduled',
   action: 'retry.now',
   marks: false,
 })
-
-/** `phase` is the phase before the change; null if the session has no decision. */
-export interface RetryChange {
-  sessionId: string
-  phase: RetryPhase | null
-  changed: boolean
-}
-
-export interface RetryChangeRequest {
-  sessionId: string
-  visibleProjectId: string | null
-  actor: Actor
-  /** Text that is appended to the explanation; also the event's reason. */
-  reason: string
-}
-
-/** Returns undefined if the viewer sees no such session. */
-export async function cancelPendingRetry(db: Queryable, request: RetryChangeRequest): Promise<RetryChange | undefined> {
-  return run(db, CANCEL_SQL, request)
-}
-
-/** Returns undefined if the viewer sees no such session. */
-export async function makeRetryDue(db: Queryable, request: RetryChangeRequest): Promise<RetryChange | undefined> {
-  return run(db, NOW_SQL, request)
-}
 
 /** Changes several pending retries; the transaction has locked their decisions. */
 export async function changePendingRetries(
@@ -185,17 +158,8 @@ export async function changePendingRetries(
   { sessionIds, actor, message }: { sessionIds: readonly string[]; actor: Actor; message: string },
 ): Promise<void> {
   if (sessionIds.length === 0) return
-  await tx.query<RetryChange>(change === 'cancel' ? CANCEL_SQL : NOW_SQL, [
-    sessionIds,
-    null,
-    JSON.stringify(actor),
-    message,
-  ])
-}
-
-async function run(db: Queryable, statement: string, request: RetryChangeRequest): Promise<RetryChange | undefined> {
-  const values = [[request.sessionId], request.visibleProjectId, JSON.stringify(request.actor), request.reason]
-  return (await db.query<RetryChange>(statement, values)).rows[0]
+  const statement = change === 'cancel' ? CANCEL_SQL : NOW_SQL
+  await tx.query(statement, [sessionIds, JSON.stringify(actor), message])
 }
 
 /**
@@ -206,32 +170,7 @@ export async function supersedePendingRetries(
   tx: Queryable,
   { sessionIds, actor, reason }: { sessionIds: readonly string[]; actor: Actor; reason: string },
 ): Promise<number> {
-  const values = [sessionIds, null, JSON.stringify(actor), reason]
-  const { rows } = await tx.query<RetryChange>(SUPERSEDE_SQL, values)
-  return rows.filter(({ changed }) => changed).length
-}
-
-/**
- * Locks the session before its decision, FOR NO KEY UPDATE, as resubmissions do: a dispatcher that has locked the
- * decision references the session by a foreign key.
- */
-const LOCK_SESSION_SQL = `
-SELECT id FROM sessions WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR NO KEY UPDATE`
-
-const LOCK_DECISION_SQL = 'SELECT phase FROM retry_decisions WHERE session_id = $1 FOR UPDATE'
-
-/**
- * Locks a session and its decision; waits for a transaction that is dispatching or cancelling it. Returns undefined if
- * the viewer sees no such session, null if it has no decision.
- */
-export async function lockDecision(
-  tx: Queryable,
-  { sessionId, visibleProjectId }: { sessionId: string; visibleProjectId: string | null },
-): Promise<RetryPhase | null | undefined> {
-  const session = await tx.query(LOCK_SESSION_SQL, [sessionId, visibleProjectId])
-  if (session.rowCount === 0) return undefined
-  const { rows } = await tx.query<{ phase: RetryPhase }>(LOCK_DECISION_SQL, [sessionId])
-  return rows[0]?.phase ?? null
+  return (await tx.query(SUPERSEDE_SQL, [sessionIds, JSON.stringify(actor), reason])).rowCount ?? 0
 }
 
 interface UpdatedRetry {
@@ -259,7 +198,7 @@ WITH input AS (
 ), decisions AS (
   UPDATE retry_decisions d SET phase = i."phase", cause = i."cause", matched_rule = i."matchedRule",
     counted = i."counted", base_delay_ms = i."baseDelayMs", jitter_ms = i."jitterMs", delay_ms = i."delayMs",
-    due_at = i."dueAt", ready_at = i."dueAt", hold_reason = NULL, explanation = i."explanation",
+    due_at = i."dueAt", ready_at = i."dueAt", ${NOT_HELD}, explanation = i."explanation",
     details = i."details", decided_at = reprise_now(), abandoned_at = CASE WHEN i."phase" <> 'SCHEDULED' THEN reprise_now() END
   FROM input i WHERE d.session_id = i."sessionId" AND d.phase IN ('SCHEDULED', 'HELD')
   RETURNING d.session_id

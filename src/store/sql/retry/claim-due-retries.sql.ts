@@ -7,6 +7,8 @@ export interface DueRetry extends ChildSource {
   sessionId: string
   phase: RetryPhase
   holdReason: HoldReason | null
+  /** A `HoldingSwitch`; null if no switch holds it. */
+  heldBy: unknown
   cause: FailureCause
   counted: boolean
   delayMs: number
@@ -47,8 +49,8 @@ WITH RECURSIVE ${QUEUED_PROJECTS}, due AS MATERIALIZED (
   LIMIT $1
   FOR UPDATE OF d SKIP LOCKED
 )
-SELECT d.session_id AS "sessionId", d.phase, d.hold_reason AS "holdReason", d.cause, d.counted, d.delay_ms AS "delayMs",
-  d.due_at AS "dueAt", (extract(epoch FROM reprise_now() - d.due_at) * 1000)::float8 AS "lateMs", d.details,
+SELECT d.session_id AS "sessionId", d.phase, d.hold_reason AS "holdReason", d.held_by AS "heldBy", d.cause, d.counted,
+  d.delay_ms AS "delayMs", d.due_at AS "dueAt", (extract(epoch FROM reprise_now() - d.due_at) * 1000)::float8 AS "lateMs", d.details,
   c.cancelled_by AS "cancelledBy", ${parentAliveMs('$2')} AS "parentAliveMs",${CHILD_SOURCE_COLUMNS}
 FROM taken d
 JOIN sessions s ON s.id = d.session_id

@@ -30,7 +30,10 @@ const columns = (
   CASE WHEN s.result IS DISTINCT FROM 'SUCCESS' THEN (SELECT c.cancelled_by FROM chains c WHERE c.chain_id = s.chain_id) END
     AS "cancelledBy",
   ARRAY(SELECT DISTINCT k.agent_id FROM kernels k WHERE k.session_id = s.id AND k.agent_id IS NOT NULL
-    AND NOT k.stopped AND (k.status = 'ERROR' OR k.exit_code <> 0)) AS "failedAgents"`
+    AND NOT k.stopped AND (k.status = 'ERROR' OR k.exit_code <> 0)) AS "failedAgents",
+  CASE WHEN jsonb_path_exists(s.retry_policy, '$.rules[*] ? (@.avoid == "AGENT" || @.exclude == "AGENT")') THEN (
+    SELECT json_object_agg(a.id, a.name) FROM kernels k JOIN agents a ON a.id = k.agent_id WHERE k.session_id = s.id)
+    END AS "agentNames"`
 
 /** Reads the previous delay only for DECORRELATED, the only jitter that depends on it. */
 const COLUMNS = columns(`s.retry_policy ->> 'jitter' = 'DECORRELATED'`)

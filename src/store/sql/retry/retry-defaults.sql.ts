@@ -29,11 +29,13 @@ interface PreviewSource {
   resourceSlots: Record<string, string>
   batchTimeout: number | null
   retryPolicy: unknown
+  retryPolicySources: unknown
 }
 
 const READ_PREVIEW_SOURCE_SQL = `
 SELECT id, retry_count AS "retryCount", uncounted_retries AS "uncountedRetries", status_reason AS "statusReason",
   resource_slots AS "resourceSlots", batch_timeout AS "batchTimeout", retry_policy AS "retryPolicy",
+  retry_policy_sources AS "retryPolicySources",
   (SELECT before.delay_ms FROM retry_decisions before
     WHERE before.session_id = s.parent_session_id AND s.origin = 'AUTO_RETRY') AS "delayBeforeMs"
 FROM sessions s WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2)`

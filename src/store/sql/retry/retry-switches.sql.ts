@@ -1,6 +1,6 @@
 import { refill, type RetrySwitch } from '../../../domain/retry/admit.ts'
 import type { RetryScope } from '../../../domain/retry/policy/resolve-policy.ts'
-import { currentValue, type SwitchChange, type SwitchState } from '../../../domain/retry/retry-state.ts'
+import { currentValue, holdingSwitch, type SwitchChange, type SwitchState } from '../../../domain/retry/retry-state.ts'
 import type { Queryable } from '../../database.ts'
 import type { HoldReason } from '../../../domain/session/failure.ts'
 import { COUNTED_SESSIONS } from '../quota.sql.ts'
@@ -58,16 +58,25 @@ function limitOf(perSecond: number | null, burst: number | null) {
 const DISABLED_NOW = `CASE WHEN w.disabled_until <= reprise_now() THEN w.disabled_then ELSE w.disabled END`
 const PER_SECOND_NOW = `CASE WHEN w.limit_until <= reprise_now() THEN w.per_second_then ELSE w.per_second END`
 const BURST_NOW = `CASE WHEN w.limit_until <= reprise_now() THEN w.burst_then ELSE w.burst END`
+
+/** Switches `w` with the domain `d` or the project `p` of their scope. */
+const NAMED_SWITCHES = `FROM retry_switches w
+LEFT JOIN domains d ON w.scope = 'DOMAIN' AND d.id = w.scope_id
+LEFT JOIN projects p ON w.scope = 'PROJECT' AND p.id = w.scope_id`
+
 export interface LockedSwitch extends RetrySwitch {
   scopeId: string
   /** The time at which `tokens` was computed, in seconds of the database's clock. */
   at: number
 }
 
-interface SwitchRow extends Omit<LockedSwitch, 'rateLimit'> {
-  perSecond: number | null
-  burst: number | null
+interface SwitchRow extends Omit<LockedSwitch, 'rateLimit' | 'disabled' | 'shown'> {
+  name: string | null
+  isDisabled: boolean
+  perSecondNow: number | null
+  burstNow: number | null
   refilledAt: number
+  now: Date
 }
 
 /**
@@ -76,15 +85,15 @@ interface SwitchRow extends Omit<LockedSwitch, 'rateLimit'> {
  * locked in key order, as everywhere that takes more than one.
  */
 const LOCK_SQL = `
-SELECT w.scope, w.scope_id AS "scopeId", ${DISABLED_NOW} AS disabled,
+SELECT w.scope, w.scope_id AS "scopeId", coalesce(d.name, p.name) AS name, ${DISABLED_NOW} AS "isDisabled",
   CASE WHEN w.disabled_until > reprise_now() AND NOT w.disabled_then
     THEN ceil(extract(epoch FROM w.disabled_until - reprise_now()) * 1000) END::float8 AS "disabledForMs",
-  ${PER_SECOND_NOW} AS "perSecond", ${BURST_NOW} AS burst, w.tokens,
+  ${PER_SECOND_NOW} AS "perSecondNow", ${BURST_NOW} AS "burstNow", w.tokens, ${STATE_COLUMNS}, reprise_now() AS now,
   extract(epoch FROM w.refilled_at)::float8 AS "refilledAt", extract(epoch FROM reprise_clock())::float8 AS at,
   CASE WHEN w.limit_until > reprise_now() THEN ceil(extract(epoch FROM w.limit_until - reprise_now()) * 1000) END::float8 AS "limitForMs",
   CASE w.scope WHEN 'CLUSTER' THEN $1::uuid[] WHEN 'PROJECT' THEN ARRAY[w.scope_id]
     ELSE ARRAY(SELECT p.id FROM projects p WHERE p.id = ANY($1) AND p.domain_id = w.scope_id) END AS "projectIds"
-FROM retry_switches w
+${NAMED_SWITCHES}
 WHERE (${DISABLED_NOW} OR ${PER_SECOND_NOW} IS NOT NULL)
   AND (w.scope = 'CLUSTER' OR w.scope = 'PROJECT' AND w.scope_id = ANY($1::uuid[])
     OR w.scope = 'DOMAIN' AND w.scope_id IN (SELECT p.domain_id FROM projects p WHERE p.id = ANY($1)))
@@ -92,10 +101,18 @@ ORDER BY w.scope, w.scope_id
 FOR UPDATE OF w`
 
 export async function lockSwitches(tx: Queryable, projectIds: readonly string[]): Promise<LockedSwitch[]> {
-  const { rows } = await tx.query<SwitchRow>(LOCK_SQL, [projectIds])
-  return rows.map(({ perSecond, burst, refilledAt, ...found }) => {
-    const rateLimit = perSecond === null || burst === null ? null : { perSecond, burst }
-    return { ...found, rateLimit, tokens: rateLimit ? refill(rateLimit, found.tokens, found.at - refilledAt) : 0 }
+  const { rows } = await tx.query<SwitchRow & SwitchColumns>(LOCK_SQL, [projectIds])
+  return rows.map((row) => {
+    const { scope, scopeId, projectIds: covered, disabledForMs, limitForMs, at, now } = row
+    const rateLimit = limitOf(row.perSecondNow, row.burstNow)
+    const tokens = rateLimit ? refill(rateLimit, row.tokens, at - row.refilledAt) : 0
+    const state = stateOf(row)
+    const shown = {
+      disabled: holdingSwitch(row, state.disabled, now),
+      rateLimit: holdingSwitch(row, state.rateLimit, now),
+    }
+    const place = { scope, scopeId, projectIds: covered }
+    return { ...place, disabled: row.isDisabled, disabledForMs, rateLimit, limitForMs, tokens, at, shown }
   })
 }
 
@@ -130,9 +147,7 @@ interface ListedSwitch {
 /** A viewer of one project sees the switches that affect it: its project's, its domain's and the cluster's. */
 const LIST_RETRY_SWITCHES_SQL = `
 SELECT w.scope, coalesce(d.name, p.name) AS name, reprise_now() AS now, ${STATE_COLUMNS}
-FROM retry_switches w
-LEFT JOIN domains d ON w.scope = 'DOMAIN' AND d.id = w.scope_id
-LEFT JOIN projects p ON w.scope = 'PROJECT' AND p.id = w.scope_id
+${NAMED_SWITCHES}
 WHERE (${DISABLED_NOW} OR ${PER_SECOND_NOW} IS NOT NULL OR w.disabled_until > reprise_now() OR w.limit_until > reprise_now())
   AND ($1::uuid IS NULL OR w.scope = 'CLUSTER' OR w.scope_id = $1
     OR w.scope_id = (SELECT own.domain_id FROM projects own WHERE own.id = $1))

@@ -8,6 +8,9 @@ import type { Queryable } from '../../database.ts'
  * Times are those of the transaction's beginning, like the times of sessions and decisions. Index: retry_waits_pkey.
  */
 
+/** The columns of a decision whose retry is not held. */
+export const NOT_HELD = 'hold_reason = NULL, held_by = NULL'
+
 /** Ends the waits of the retries in `rows`, which has their `session_id`. */
 export function endWaits(rows: string): string {
   return `waits_ended AS (
@@ -17,21 +20,21 @@ export function endWaits(rows: string): string {
 }
 
 /**
- * Begins a wait for each of the retries in `rows`, which has "session_id", "holdReason" and "scope", unless it already
- * waits for that reason.
+ * Begins a wait for each of the retries in `rows`, which has "session_id", "holdReason", "scope" and "heldBy", unless it
+ * already waits for that reason.
  */
 export function beginWaits(rows: string): string {
   return `waits_before AS MATERIALIZED (
-  SELECT r.session_id, r."holdReason", r."scope", coalesce(last.number, 0) AS number, coalesce(last.to_at IS NULL
-    AND (last.number >= ${RETRY_WAITS_MAX} OR last.reason = r."holdReason" AND last.scope IS NOT DISTINCT FROM r."scope"),
-    false) AS goes_on
+  SELECT r.session_id, r."holdReason", r."scope", r."heldBy", coalesce(last.number, 0) AS number, coalesce(last.to_at IS NULL
+    AND (last.number >= ${RETRY_WAITS_MAX} OR last.reason = r."holdReason" AND last.scope IS NOT DISTINCT FROM r."scope"
+      AND last.held_by IS NOT DISTINCT FROM r."heldBy"), false) AS goes_on
   FROM ${rows} r LEFT JOIN LATERAL (
     SELECT * FROM retry_waits w WHERE w.session_id = r.session_id ORDER BY w.number DESC LIMIT 1
   ) AS last ON true
 ), waits_changed AS (SELECT session_id FROM waits_before WHERE NOT goes_on
 ), ${endWaits('waits_changed')}, waits_begun AS (
-  INSERT INTO retry_waits (session_id, number, reason, scope)
-  SELECT session_id, number + 1, "holdReason", "scope" FROM waits_before
+  INSERT INTO retry_waits (session_id, number, reason, scope, held_by)
+  SELECT session_id, number + 1, "holdReason", "scope", "heldBy" FROM waits_before
   WHERE NOT goes_on AND number < ${RETRY_WAITS_MAX}
 )`
 }
@@ -42,16 +45,17 @@ const WORDS = Object.entries(HOLD_REASON_TEXT)
 
 /**
  * Builds `held_notes`: for each of the retries in `rows`, which has their "sessionId", how long it was held, as the end
- * of an explanation. Retries that were never held are missing.
+ * of an explanation, with who held it and why. Retries that were never held are missing.
  */
 export function heldNotes(rows: string): string {
   return `held_spans AS (
-  SELECT w.session_id, w.reason, min(w.number) AS number, extract(epoch FROM
-    sum(greatest(coalesce(w.to_at, reprise_now()) - w.from_at, interval '0'))) AS seconds
-  FROM retry_waits w WHERE w.session_id = ANY(ARRAY(SELECT "sessionId" FROM ${rows})) GROUP BY w.session_id, w.reason
+  SELECT w.session_id, min(w.number) AS number, extract(epoch FROM
+    sum(greatest(coalesce(w.to_at, reprise_now()) - w.from_at, interval '0'))) AS seconds, CASE w.reason ${WORDS} END
+    || coalesce(', set by ' || (w.held_by ->> 'by'), '') || coalesce(': ' || (w.held_by ->> 'reason'), '') AS words
+  FROM retry_waits w WHERE w.session_id = ANY(ARRAY(SELECT "sessionId" FROM ${rows})) GROUP BY w.session_id, words
 ), held_notes AS (
-  SELECT session_id, string_agg('; held ' || trim_scale(round(seconds::numeric, 3)) || ' s: '
-    || CASE reason ${WORDS} END, '' ORDER BY number) AS note
+  SELECT session_id, string_agg('; held ' || trim_scale(round(seconds::numeric, 3)) || ' s: ' || words, ''
+    ORDER BY number) AS note
   FROM held_spans GROUP BY session_id
 )`
 }

@@ -1,13 +1,16 @@
 import type { RetryEventData } from '../../../domain/events.ts'
+import type { HoldingSwitch } from '../../../domain/retry/admit.ts'
 import type { HoldReason } from '../../../domain/session/failure.ts'
 import type { Queryable } from '../../database.ts'
-import { beginWaits, endWaits, heldNotes } from './retry-waits.sql.ts'
+import { beginWaits, endWaits, heldNotes, NOT_HELD } from './retry-waits.sql.ts'
 
 export interface DispatchedRetry {
   sessionId: string
   childSessionId: string
   /** Text for the audit entry: "attempt 2 of 4". */
   label: string
+  /** What the dispatch adds to the explanation; null for nothing. */
+  note: string | null
   /** Null if the policy emits no retry events. */
   eventData: RetryEventData | null
 }
@@ -19,10 +22,10 @@ export interface DispatchedRetry {
 const DISPATCHED_SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i(
-    "sessionId" uuid, "childSessionId" uuid, "label" text, "eventData" jsonb)
+    "sessionId" uuid, "childSessionId" uuid, "label" text, "note" text, "eventData" jsonb)
 ), ${heldNotes('input')}, settled AS (
-  UPDATE retry_decisions d SET phase = 'DISPATCHED', hold_reason = NULL, child_session_id = i."childSessionId",
-    dispatched_at = reprise_now(), explanation = d.explanation || coalesce(h.note, '')
+  UPDATE retry_decisions d SET phase = 'DISPATCHED', ${NOT_HELD}, child_session_id = i."childSessionId",
+    dispatched_at = reprise_now(), explanation = d.explanation || coalesce(h.note, '') || coalesce('; ' || i."note", '')
   FROM input i LEFT JOIN held_notes h ON h.session_id = i."sessionId" WHERE d.session_id = i."sessionId"
   RETURNING d.session_id, d.chain_id, d.project_id, d.cause, i."childSessionId", i."label", i."eventData"
 ), ${endWaits('settled')}, events AS (
@@ -47,21 +50,25 @@ export interface HeldRetry {
    * reason concerns this retry alone.
    */
   scope: string | null
+  /** The switch that holds it; null if none does. */
+  heldBy: HoldingSwitch | null
   /** Milliseconds until the next try. */
   againInMs: number
-  /** Null if it was already held for the same reason, or the policy emits no retry events. */
+  /** Null if it was already held for the same reason by the same switch, or the policy emits no retry events. */
   eventData: RetryEventData | null
 }
 
 const HELD_SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i(
-    "sessionId" uuid, "holdReason" hold_reason, "scope" text, "againInMs" float8, "eventData" jsonb)
+    "sessionId" uuid, "holdReason" hold_reason, "scope" text, "heldBy" jsonb, "againInMs" float8,
+    "eventData" jsonb)
 ), held AS (
   UPDATE retry_decisions d SET phase = 'HELD', hold_reason = i."holdReason",
-    ready_at = reprise_clock() + make_interval(secs => i."againInMs" / 1000)
+    held_by = i."heldBy", ready_at = reprise_clock() + make_interval(secs => i."againInMs" / 1000)
   FROM input i WHERE d.session_id = i."sessionId"
-  RETURNING d.session_id, d.chain_id, d.project_id, i."holdReason", i."scope", i."eventData"
+  RETURNING d.session_id, d.chain_id, d.project_id, d.hold_reason AS "holdReason", i."scope", d.held_by AS "heldBy",
+    i."eventData"
 ), ${beginWaits('held')}
 INSERT INTO session_events (type, session_id, chain_id, project_id, data)
 SELECT 'session.retry_held', session_id, chain_id, project_id, "eventData" FROM held WHERE "eventData" IS NOT NULL`
@@ -72,7 +79,7 @@ export async function settleHeld(tx: Queryable, retries: readonly HeldRetry[]): 
 
 const REFUSED_SQL = `
 WITH refused AS (
-  UPDATE retry_decisions d SET phase = 'NOT_ELIGIBLE', hold_reason = NULL, abandoned_at = reprise_now(),
+  UPDATE retry_decisions d SET phase = 'NOT_ELIGIBLE', ${NOT_HELD}, abandoned_at = reprise_now(),
     explanation = i."explanation", details = CASE WHEN jsonb_typeof(d.details) = 'object' THEN d.details ELSE '{}' END
       || jsonb_build_object('error', i."code")
   FROM json_to_recordset($1::json) AS i("sessionId" uuid, "code" text, "explanation" text)
@@ -101,7 +108,7 @@ const EXHAUSTED_SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i("sessionId" uuid, "explanation" text, "eventData" jsonb)
 ), exhausted AS (
-  UPDATE retry_decisions d SET phase = 'EXHAUSTED', hold_reason = NULL, abandoned_at = reprise_now(),
+  UPDATE retry_decisions d SET phase = 'EXHAUSTED', ${NOT_HELD}, abandoned_at = reprise_now(),
     explanation = i."explanation" || '; ' || d.explanation
   FROM input i WHERE d.session_id = i."sessionId"
   RETURNING d.session_id, d.chain_id, d.project_id, d.cause, d.explanation, i."eventData"

@@ -41,6 +41,8 @@ export interface SessionMove {
   pendingReason: string | null
   errorCode: string | null
   message: string | null
+  /** The agents that the move concerns, for the history; null for none. */
+  agentIds: readonly string[] | null
 }
 
 /**
@@ -57,7 +59,7 @@ WITH moves AS (
     "id" uuid, "from" session_status, "to" session_status, "through" session_status, "kernelTo" kernel_status,
     "kernelFrom" kernel_status[], "failedKernelTo" kernel_status, "outcome" scheduling_result, "tries" int,
     "pauseMs" float8, "rescheduled" bool, "failedAgents" uuid[], "result" session_result, "reason" text,
-    "statusData" jsonb, "pendingReason" text, "errorCode" text, "message" text)
+    "statusData" jsonb, "pendingReason" text, "errorCode" text, "message" text, "agentIds" uuid[])
 ), moved AS (
   UPDATE sessions s SET
     -- A terminated session whose result is FAILURE ends in ERROR.
@@ -78,7 +80,7 @@ WITH moves AS (
     terminated_at = CASE WHEN m."to" IN ('TERMINATED', 'ERROR', 'CANCELLED') THEN reprise_now() END
   FROM moves m WHERE s.id = m.id AND s.status = m."from"
   RETURNING s.id, s.chain_id, s.project_id, s.status_reason, m."from", m."through", s.status AS "to", m."kernelTo",
-    m."kernelFrom", m."failedKernelTo", m."outcome", m."errorCode", m."message", m."rescheduled"
+    m."kernelFrom", m."failedKernelTo", m."outcome", m."errorCode", m."message", m."agentIds", m."rescheduled"
 ), locked AS (
   SELECT k.id, v."rescheduled",
     CASE WHEN k.error IS NOT NULL THEN coalesce(v."failedKernelTo", v."kernelTo") ELSE v."kernelTo" END AS "to",
@@ -106,13 +108,13 @@ WITH moves AS (
   WHERE k.id = l.id AND (k.status <> l."to" OR l.again)
 ), steps AS (
   SELECT id, chain_id, project_id, status_reason, $2::text AS phase, "from", coalesce("through", "to") AS "to",
-    "outcome", "errorCode", "message" FROM moved
+    "outcome", "errorCode", "message", "agentIds" FROM moved
   UNION ALL
-  SELECT id, chain_id, project_id, status_reason, $3::text, "through", "to", "outcome", "errorCode", "message"
+  SELECT id, chain_id, project_id, status_reason, $3::text, "through", "to", "outcome", "errorCode", "message", "agentIds"
   FROM moved WHERE "through" IS NOT NULL
 ), events AS (
   ${insertStatusEvents('steps WHERE "to" <> "from"', { reason: 'status_reason' })}
-), ${recordHistory('SESSION', { phase: 'v.phase', rows: 'steps' })}
+), ${recordHistory('SESSION', { phase: 'v.phase', rows: 'steps', agentIds: 'v."agentIds"' })}
 SELECT id FROM moved`
 
 /**

@@ -5,12 +5,12 @@ import type { Queryable } from '../../database.ts'
 /**
  * Builds the end of a statement whose CTE `moved` has "id", "from", "to", "outcome", "errorCode" and "message": it
  * writes a history row for each. If the status was kept and the newest row is equal, that row's counter is incremented
- * instead. `rows` names another CTE with one row per step, for moves of several steps; it is aliased as `v`. Index:
- * scheduling_history(entity_id, id).
+ * instead. `rows` names another CTE with one row per step, for moves of several steps; it is aliased as `v`. `agentIds`
+ * is an expression for the agents that a row concerns. Index: scheduling_history(entity_id, id).
  */
 export function recordHistory(
   entity: 'SESSION' | 'DEPLOYMENT' | 'ROUTE',
-  { phase, rows = 'moved' }: { phase: string; rows?: string },
+  { phase, rows = 'moved', agentIds = 'NULL::uuid[]' }: { phase: string; rows?: string; agentIds?: string },
 ): string {
   return `repeated AS (
   UPDATE scheduling_history h SET attempts = h.attempts + 1, last_at = reprise_now()
@@ -19,10 +19,11 @@ export function recordHistory(
     AND h.entity_id = v.id AND h.id = (SELECT max(id) FROM scheduling_history WHERE entity_id = v.id)
     AND h.phase = ${phase} AND h.from_status = v."from"::text AND h.to_status = v."to"::text AND h.result = v."outcome"
     AND h.error_code IS NOT DISTINCT FROM v."errorCode" AND h.message IS NOT DISTINCT FROM v."message"
+    AND h.agent_ids IS NOT DISTINCT FROM ${agentIds}
   RETURNING v.id
 ), history AS (
-  INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, error_code, message)
-  SELECT '${entity}', id, ${phase}, "from"::text, "to"::text, "outcome", "errorCode", "message"
+  INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, error_code, message, agent_ids)
+  SELECT '${entity}', id, ${phase}, "from"::text, "to"::text, "outcome", "errorCode", "message", ${agentIds}
   FROM ${rows} v WHERE id NOT IN (SELECT id FROM repeated)
 )`
 }
@@ -37,28 +38,45 @@ export interface HistoryRow {
   result: SchedulingResult
   errorCode: string | null
   message: string | null
+  /** The agents that it concerns; null for none. */
+  agentIds: string[] | null
   attempts: number
   firstAt: Date
   lastAt: Date
 }
 
-/** Reads the rows after `after` (0 for the beginning), for each entity. Index: scheduling_history(entity_id, id). */
-const SQL = `
+/** A part of rows that have serial ids: at most `limit` between two ids, from the beginning or from the end. */
+export interface SerialWindow {
+  /** 0 for the beginning. */
+  after: string
+  /** Null for the end. */
+  before: string | null
+  /** Whether the newest rows are read, and in which order they are returned. */
+  backward: boolean
+  limit: number
+}
+
+/** Reads such a part for each entity. Index: scheduling_history(entity_id, id). */
+const windowStatement = (order: 'ASC' | 'DESC') => `
 SELECT h.entity_id AS "entityId", h.id::text AS id, h.phase, h.from_status AS "fromStatus", h.to_status AS "toStatus",
-  h.result, h.error_code AS "errorCode", h.message, h.attempts, h.first_at AS "firstAt", h.last_at AS "lastAt"
+  h.result, h.error_code AS "errorCode", h.message, h.agent_ids AS "agentIds", h.attempts, h.first_at AS "firstAt", h.last_at AS "lastAt"
 FROM unnest($1::uuid[]) AS entity(id)
 CROSS JOIN LATERAL (
-  SELECT * FROM scheduling_history WHERE entity_id = entity.id AND id > $2::int8 ORDER BY id LIMIT $3
+  SELECT * FROM scheduling_history
+  WHERE entity_id = entity.id AND id > $2::int8 AND id < coalesce($4::int8, 9223372036854775807)
+  ORDER BY id ${order} LIMIT $3
 ) h
-ORDER BY h.entity_id, h.id`
+ORDER BY h.entity_id, h.id ${order}`
+const FORWARD_SQL = windowStatement('ASC')
+const BACKWARD_SQL = windowStatement('DESC')
 
 export async function readSchedulingHistory(
   db: Queryable,
   entityIds: readonly string[],
-  after: string,
-  limit: number,
+  { after, before, backward, limit }: SerialWindow,
 ): Promise<HistoryRow[]> {
-  return (await db.query<HistoryRow>(SQL, [entityIds, after, limit])).rows
+  const values = [entityIds, after, limit, before]
+  return (await db.query<HistoryRow>(backward ? BACKWARD_SQL : FORWARD_SQL, values)).rows
 }
 
 const COUNT_SQL = `

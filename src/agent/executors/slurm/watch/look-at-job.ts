@@ -1,11 +1,13 @@
 import { existsSync, opendirSync, readdirSync, statSync, unlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { messageOf } from '../../../../observability/error-message.ts'
-import { isNoFile, readControlFile, statIfThere } from '../../../control-file.ts'
+import { isNoFile, readControlFile, readEnd, statIfThere } from '../../../control-file.ts'
 import { hasEnded } from '../../kernels/kernel-entry.ts'
 import * as directory from '../../kernels/kernel-directory.ts'
 import { judgeJob } from '../judge-job.ts'
+import { pullImage } from '../../process/image-preset.ts'
 import { uptimeSeconds } from '../../process/proc-stat.ts'
+import { faultOfCommand } from '../../process/program-fault.ts'
 import { isJobOver, NO_STATUS, readJobStatus } from '../slurm-status.ts'
 import { makeRequest } from '../prepare-kernel.ts'
 import { hostOf, memoryLimit, type SlurmHost, type SlurmKernel } from '../slurm-host.ts'
@@ -100,6 +102,7 @@ function conclude(host: SlurmHost, kernel: SlurmKernel, now: number): void {
     stopError,
     memoryLimitBytes: memoryLimit(kernel.spec),
     slurmOutput: () => slurmOutput(kernel),
+    whyNotRun: () => whyNotRun(host, kernel),
   })
   if (verdict.kind === 'waits') return show(host, kernel, verdict.reason)
   if (verdict.kind === 'runs') return
@@ -200,4 +203,32 @@ function slurmOutput({ outputPath }: SlurmKernel): string {
   return (
     (readControlFile(join(outputPath, 'slurm.out'), 1024 * 1024) ?? '').trim().split('\n').at(-1)?.slice(0, 500) ?? ''
   )
+}
+
+/** A message of the shell that runs the command, or of `env`, is among the last lines. */
+const OUTPUT_READ_BYTES = 4_096
+
+/**
+ * Explains why the command could not be run. The agent sees the nodes' files only as far as they are shared, so what it
+ * finds counts only if the shell on the node has complained as well. Lines that end as on Windows are a fact about the
+ * file itself.
+ */
+function whyNotRun(host: SlurmHost, kernel: SlurmKernel): string | null {
+  const { spec, path, user, outputPath, token } = kernel
+  const { exitCode } = kernel.status
+  const machine = `node ${hostOf(kernel) ?? '?'}`
+  const work = join(path, 'work')
+  const view = { work, chain: work, uid: user?.uid ?? null, namespaces: null, machine }
+  const image = kernel.image ?? pullImage(host.presets, spec.image, host.path)
+  const fault = typeof image === 'string' ? null : faultOfCommand(spec, exitCode, { image, path: host.path, view })
+  if (fault?.kind === 'line-ends') return fault.text
+  const last = readEnd(directory.logPath(outputPath, 'STDERR'), OUTPUT_READ_BYTES).trimEnd().split('\n').at(-1)!
+  const ofShell = last.includes(`/${kernel.id}/run.${token}: `)
+  if (!ofShell && !/^(\/usr)?(\/bin\/)?env: /.test(last)) return null
+  if (fault !== null) return fault.text
+  if (!ofShell || (exitCode !== 126 && exitCode !== 127)) return null
+  const [program = ''] = spec.command
+  return exitCode === 127
+    ? `command not found: there is no ${program} on ${machine}`
+    : `${program} cannot be run on ${machine}: ${last.split(': ').at(-1)}`
 }

@@ -1,0 +1,2 @@
+-- AlterTable
+ALTER TABLE "scheduling_history" ADD COLUMN "agent_ids" UUID[];
