@@ -1,0 +1,52 @@
+import { FILTER_LIST_MAX } from '../../domain/limits.ts'
+import { Prisma } from '../../generated/prisma/client.ts'
+import type { LabelCondition } from '../../store/sql/label-conditions.sql.ts'
+import { argumentError } from './parse-input.ts'
+
+export type { LabelCondition }
+
+/** A filter by one label; all given conditions must match. Without conditions, the label must exist. */
+export interface LabelFilterInput {
+  key: string
+  /** False: the label must not exist. */
+  exists?: boolean | null
+  /** The label has this value. */
+  equals?: string | null
+  /** The label has one of these values. */
+  in?: readonly string[] | null
+}
+
+/**
+ * Converts filters by labels.
+ * @throws RepriseError VALIDATION_FAILED for too many, and for conditions on the value of a label that must not exist
+ */
+export function labelConditions(
+  filters: readonly LabelFilterInput[] | null | undefined,
+  path = 'filter.labels',
+): LabelCondition[] {
+  if ((filters?.length ?? 0) > FILTER_LIST_MAX) throw argumentError(path, `At most ${FILTER_LIST_MAX} labels.`)
+  return (filters ?? []).map(({ key, exists, equals, in: among }, index) => {
+    if ((among?.length ?? 0) > FILTER_LIST_MAX)
+      throw argumentError(`${path}.${index}.in`, `At most ${FILTER_LIST_MAX} values.`)
+    const values = equals == null ? (among ?? null) : among ? among.filter((each) => each === equals) : [equals]
+    if (exists === false && values !== null)
+      throw argumentError(`${path}.${index}.exists`, 'A label that does not exist has no value to filter by.')
+    return { key, present: exists !== false, values }
+  })
+}
+
+interface LabelWhere {
+  AND?: LabelWhere[]
+  OR?: LabelWhere[]
+  labels?: { path: string[]; equals?: string | typeof Prisma.DbNull; not?: typeof Prisma.DbNull }
+}
+
+/** Builds the conditions on a JSON column `labels` for Prisma. None of them is ever NULL, so that NOT works. */
+export function labelWhere(conditions: readonly LabelCondition[]): LabelWhere[] {
+  return conditions.map(({ key, present, values }) => {
+    const path = [key]
+    if (!present) return { labels: { path, equals: Prisma.DbNull } }
+    const exists = { labels: { path, not: Prisma.DbNull } }
+    return values === null ? exists : { AND: [exists, { OR: values.map((equals) => ({ labels: { path, equals } })) }] }
+  })
+}
