@@ -23,9 +23,11 @@ function list(): Command {
   ])
     .addOption(choices('--status <statuses>', 'with one of these statuses', API_ENUMS.AgentStatus))
     .option('--resource-group <group>', 'in this resource group')
-  return act<{ status?: AgentStatus[]; resourceGroup?: string }>(command, async ({ client, out, signal }, filter) => {
+    .option('--name <text>', 'with this text in the name')
+  return act<{ status?: AgentStatus[]; resourceGroup?: string; name?: string }>(command, async ({ client, out, signal }, filter) => {
     const { status, resourceGroup } = filter
-    const agents = await takeAll(client.agents({ status, resourceGroup }, { signal }))
+    const name = filter.name === undefined ? undefined : { contains: filter.name }
+    const agents = await takeAll(client.agents({ status, resourceGroup, name }, { signal }))
     const refusals = { title: 'REFUSES', value: (row: (typeof agents)[number]) => row.refuses, flexible: true } as const
     await out.table(
       agents,

@@ -56,7 +56,7 @@ const WORDS = { action: 'RESUBMIT', doing: 'resubmitting', done: 'resubmitted' }
 
 async function resubmit(context: ClientContext, given: ResubmitOptions, names: string[]): Promise<number> {
   const selection = await readSelection(context, given, names)
-  const options = given.upload === undefined ? given : await uploaded(context, given, selection.sessionIds)
+  const options = given.upload === undefined ? given : await uploaded(context, given, selection.select)
   const { clientKey, includeSucceeded, includeDependents } = options
   const overrides = overridesOf(await findNamed(context.client, options))
   const input = { ...selection, clientKey, overrides, includeSucceeded, includeDependents }
@@ -71,9 +71,9 @@ async function resubmit(context: ClientContext, given: ResubmitOptions, names: s
 async function uploaded(
   context: ClientContext,
   options: ResubmitOptions,
-  sessionIds: readonly string[] = [],
+  select: object,
 ): Promise<ResubmitOptions> {
-  const [first] = sessionIds
+  const first = 'sessionIds' in select ? (select.sessionIds as string[])[0] : undefined
   const project = options.inProject ?? (first && (await context.client.session(first)).project.name)
   const { codeSha256 } = await withUpload(context, { upload: options.upload, project })
   return { ...options, codeSha256 }

@@ -37,7 +37,11 @@ export function pageInterfaces<Row>(of: string, node: ObjectRef<Types, Row>) {
   const page = builder.interfaceRef<Page<Row>>(`${of}Page`).implement({
     description: `A page of any connection whose nodes have the type \`${of}\`.`,
     fields: (t) => ({
-      edges: t.field({ type: [edge], description: 'The nodes of the page, each with its cursor.', resolve: ({ edges }) => edges }),
+      edges: t.field({
+        type: [edge],
+        description: 'The nodes of the page, each with its cursor.',
+        resolve: ({ edges }) => edges,
+      }),
       pageInfo: t.field({
         type: builder.pageInfoRef(),
         description: 'Position of this page in the connection.',

@@ -56,7 +56,7 @@ export const IdOrName = builder.inputType('IdOrName', {
 
 /** The condition on the columns `id` and `name`. */
 export function isNamed({ id, name }: typeof IdOrName.$inferInput): { id: string } | { name: string } {
-  return id == null ? { name: name! } : { id }
+  return id == null ? { name } : { id }
 }
 
 export const OrderDirection = builder.enumType('OrderDirection', {

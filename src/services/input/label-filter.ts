@@ -1,8 +1,8 @@
 import { FILTER_LIST_MAX } from '../../domain/limits.ts'
-import { Prisma } from '../../generated/prisma/client.ts'
-import type { LabelCondition } from '../../store/sql/label-conditions.sql.ts'
+import { type LabelCondition, labelWhere } from '../../store/sql/label-conditions.sql.ts'
 import { argumentError } from './parse-input.ts'
 
+export { labelWhere }
 export type { LabelCondition }
 
 /** A filter by one label; all given conditions must match. Without conditions, the label must exist. */
@@ -32,21 +32,5 @@ export function labelConditions(
     if (exists === false && values !== null)
       throw argumentError(`${path}.${index}.exists`, 'A label that does not exist has no value to filter by.')
     return { key, present: exists !== false, values }
-  })
-}
-
-interface LabelWhere {
-  AND?: LabelWhere[]
-  OR?: LabelWhere[]
-  labels?: { path: string[]; equals?: string | typeof Prisma.DbNull; not?: typeof Prisma.DbNull }
-}
-
-/** Builds the conditions on a JSON column `labels` for Prisma. None of them is ever NULL, so that NOT works. */
-export function labelWhere(conditions: readonly LabelCondition[]): LabelWhere[] {
-  return conditions.map(({ key, present, values }) => {
-    const path = [key]
-    if (!present) return { labels: { path, equals: Prisma.DbNull } }
-    const exists = { labels: { path, not: Prisma.DbNull } }
-    return values === null ? exists : { AND: [exists, { OR: values.map((equals) => ({ labels: { path, equals } })) }] }
   })
 }

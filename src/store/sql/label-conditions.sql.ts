@@ -1,3 +1,5 @@
+import { Prisma } from '../../generated/prisma/client.ts'
+
 /** A condition on one label of an object. */
 export interface LabelCondition {
   key: string
@@ -21,4 +23,20 @@ export function labelsMatch(labels: string, parameter: string): string {
 /** The value of such a parameter. */
 export function labelsParameter(conditions: readonly LabelCondition[] | null | undefined): string | null {
   return conditions && conditions.length > 0 ? JSON.stringify(conditions) : null
+}
+
+interface LabelWhere {
+  AND?: LabelWhere[]
+  OR?: LabelWhere[]
+  labels?: { path: string[]; equals?: string | typeof Prisma.DbNull; not?: typeof Prisma.DbNull }
+}
+
+/** Builds the conditions on a JSON column `labels` for Prisma. None of them is ever NULL, so that NOT works. */
+export function labelWhere(conditions: readonly LabelCondition[]): LabelWhere[] {
+  return conditions.map(({ key, present, values }) => {
+    const path = [key]
+    if (!present) return { labels: { path, equals: Prisma.DbNull } }
+    const exists = { labels: { path, not: Prisma.DbNull } }
+    return values === null ? exists : { AND: [exists, { OR: values.map((equals) => ({ labels: { path, equals } })) }] }
+  })
 }

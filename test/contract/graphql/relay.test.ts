@@ -44,6 +44,12 @@ describe('the rules of Relay', () => {
       expect(fields.map(({ name, type }) => `${name}: ${String(type)}`)).toEqual(['id: ID!'])
     })
 
+    test('whatever has a global id is a node', () => {
+      const identified = objects.filter((type) => String(type.getFields()['id']?.type) === 'ID!')
+      expect(identified.length).toBeGreaterThan(20)
+      expect(identified.filter((type) => !nodeTypes.includes(type)).map(({ name }) => name)).toEqual([])
+    })
+
     test('Query.node takes an id and answers with a Node or null', () => {
       const field = schema.getQueryType()!.getFields()['node']!
       expect(String(field.type)).toBe('Node')

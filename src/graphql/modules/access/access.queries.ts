@@ -202,7 +202,13 @@ builder.queryField('viewer', (t) =>
   }),
 )
 
-function tokenWhere({ name, role, project, user, idPrefix }: typeof TokenFilter.$inferInput): Prisma.ApiTokenWhereInput {
+function tokenWhere({
+  name,
+  role,
+  project,
+  user,
+  idPrefix,
+}: typeof TokenFilter.$inferInput): Prisma.ApiTokenWhereInput {
   return {
     ...nameWhere(name),
     ...(role && { role: { in: role } }),

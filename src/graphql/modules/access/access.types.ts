@@ -226,7 +226,10 @@ export const AuditEntry = builder.node(builder.objectRef<AuditRow>('AuditEntry')
         id === null ? null : services.prisma.project.findUnique({ ...query, where: { id } }),
     }),
     sessionId: t.expose('sessionId', { type: 'UUID', nullable: true, description: 'The session that it is about.' }),
-    reason: t.exposeString('reason', { nullable: true, description: 'Why, in the words of the person; null if not given.' }),
+    reason: t.exposeString('reason', {
+      nullable: true,
+      description: 'Why, in the words of the person; null if not given.',
+    }),
     details: t.string({
       description:
         'Further details, as JSON. For a refusal: `operation`, `code`, `message`, and in `before` the number of equal refusals before it.',

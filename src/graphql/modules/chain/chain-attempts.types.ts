@@ -63,7 +63,11 @@ builder.objectFields(ChainNode, (t) => ({
         })
       },
     },
-    { name: 'ChainSessionConnection', description: 'A page of the attempts of a chain.', interfaces: [SESSION_PAGE.page] },
+    {
+      name: 'ChainSessionConnection',
+      description: 'A page of the attempts of a chain.',
+      interfaces: [SESSION_PAGE.page],
+    },
     { name: 'ChainSessionEdge', description: 'One attempt with its cursor.', interfaces: [SESSION_PAGE.edge] },
   ),
   changes: t.field({

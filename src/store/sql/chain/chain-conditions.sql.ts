@@ -196,9 +196,10 @@ function rangeConditions(column: string, { min, max, ...bounds }: RangeCondition
   const all: [string, number | undefined][] = [
     ['>=', min],
     ['<=', max],
-    ...(Object.keys(OPERATORS) as (keyof typeof OPERATORS)[]).map(
-      (name): [string, number | undefined] => [OPERATORS[name], bounds[name]],
-    ),
+    ...(Object.keys(OPERATORS) as (keyof typeof OPERATORS)[]).map((name): [string, number | undefined] => [
+      OPERATORS[name],
+      bounds[name],
+    ]),
   ]
   return all.flatMap(([operator, end]) => (end === undefined ? [] : [`${column} ${operator} ${add(end, 'int')}`]))
 }

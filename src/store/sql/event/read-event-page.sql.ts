@@ -62,7 +62,12 @@ export async function readEventWindow(db: Queryable, window: EventWindow): Promi
     throughId: string
     seen: number
   }
-  const values = [...valuesOf(window, window.filter), window.scannedMax, window.limit, labelsParameter(window.filter.labels)]
+  const values = [
+    ...valuesOf(window, window.filter),
+    window.scannedMax,
+    window.limit,
+    labelsParameter(window.filter.labels),
+  ]
   const { rows } = await db.query<Row>(window.backward ? BACKWARD_SQL : FORWARD_SQL, values)
   const [first] = rows
   if (!first) return { events: [], seen: 0, through: null }

@@ -106,12 +106,7 @@ export async function readMatchingEvents(
   const values = [String(after.xid), String(after.id), scannedMax, projectId, chainId, sessionId]
   type Row = EventRow & { throughXid: string; throughId: string; seen: number }
   const lists = [types ? [...types] : null, deploymentId, chainIds ? [...chainIds] : null]
-  const { rows } = await db.query<Row>(MATCHING_SQL, [
-    ...values,
-    ...lists,
-    limit,
-    labelsParameter(filter.labels),
-  ])
+  const { rows } = await db.query<Row>(MATCHING_SQL, [...values, ...lists, limit, labelsParameter(filter.labels)])
   const [first] = rows
   if (!first) return { events: [], through: after, more: false }
   const { throughXid, throughId, seen } = first

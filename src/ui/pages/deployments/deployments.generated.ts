@@ -39,6 +39,10 @@ export type UiScaleDeploymentMutationVariables = Exact<{
 
 export type UiScaleDeploymentMutation = { scaleDeployment:
     | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment
     )
@@ -64,6 +68,10 @@ export type UiUpdateDeploymentMutationVariables = Exact<{
 
 export type UiUpdateDeploymentMutation = { updateDeployment:
     | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment
     )
@@ -88,6 +96,10 @@ export type UiDestroyDeploymentMutationVariables = Exact<{
 
 
 export type UiDestroyDeploymentMutation = { destroyDeployment:
+    | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
     | { __typename: 'DestroyDeploymentPayload', deployment: UiDeploymentRowFragment }
     | (
       { __typename: 'ForbiddenError' }
