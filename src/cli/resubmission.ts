@@ -68,11 +68,7 @@ async function resubmit(context: ClientContext, given: ResubmitOptions, names: s
 }
 
 /** Uploads files to the named project, or to that of the first session. Sessions of other projects are refused. */
-async function uploaded(
-  context: ClientContext,
-  options: ResubmitOptions,
-  select: object,
-): Promise<ResubmitOptions> {
+async function uploaded(context: ClientContext, options: ResubmitOptions, select: object): Promise<ResubmitOptions> {
   const first = 'sessionIds' in select ? (select.sessionIds as string[])[0] : undefined
   const project = options.inProject ?? (first && (await context.client.session(first)).project.name)
   const { codeSha256 } = await withUpload(context, { upload: options.upload, project })

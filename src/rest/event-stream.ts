@@ -179,7 +179,7 @@ export function afterOf(
 /** Describes events whose `data:` has this schema, for a route's `responses`. */
 export function eventStream({ $ref }: { $ref: string }) {
   return {
-    description: `Server-sent events. The \`data:\` of each is JSON, see \`${$ref}\`. The last event may be a \`problem\`.`,
-    content: { 'text/event-stream': { schema: z.string() } },
+    description: `Server-sent events. The \`data:\` of each is JSON, as described by \`contentSchema\`. The last event may be a \`problem\`.`,
+    content: { 'text/event-stream': { schema: { type: 'string' as const, contentSchema: { $ref } } } },
   }
 }

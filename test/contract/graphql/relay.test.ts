@@ -155,6 +155,28 @@ describe('the rules of Relay', () => {
       expect((await sessions(`last: 2, before: "${whole[3]!.cursor}"`)).edges).toEqual(whole.slice(1, 3))
     })
 
+    test('pages of one type of node share a fragment', async () => {
+      await server.factory.session({ status: 'RUNNING' })
+      const { data, errors } = await server.query(`{
+        sessions(first: 1) { ...page } agents(first: 1) { ...agents edges { node { sessions(first: 1) { ...page } } } }
+        chains(first: 1) { edges { node { sessions(first: 1) { ...page } } } }
+        resourceGroup(name: "default") { agents(first: 1) { ...agents } pendingSessions(first: 1) { ...page } } }
+        fragment page on SessionPage { totalCount pageInfo { endCursor } edges { cursor node { name } } }
+        fragment agents on AgentPage { totalCount edges { node { name } } }`)
+      expect(errors).toBeUndefined()
+      const pages = [
+        data.sessions,
+        data.agents.edges[0].node.sessions,
+        data.chains.edges[0].node.sessions,
+        data.resourceGroup.pendingSessions,
+      ]
+      for (const { edges, totalCount } of pages) expect([edges.length, totalCount > 0]).toEqual([1, true])
+      expect(data.resourceGroup.agents).toMatchObject({
+        totalCount: 1,
+        edges: [{ node: { name: data.agents.edges[0].node.name } }],
+      })
+    })
+
     test('an empty page has no cursors', async () => {
       const { edges, pageInfo } = await sessions('first: 5, filter: { name: { equals: "nobody" } }')
       expect(edges).toEqual([])

@@ -80,7 +80,7 @@ export function chainConditions(filter: typeof ChainFilter.$inferInput, argument
       user,
     }),
     ...(attempts && { attempts: withoutNulls(attempts) }),
-    ...(filter.labels && { labels: labelConditions(filter.labels, `${argument}.labels`) }),
+    ...(filter.labels?.length && { labels: labelConditions(filter.labels, `${argument}.labels`) }),
     ...(name && { name: withoutNulls(name) }),
     ...(createdAt && { createdAt: withoutNulls(createdAt) }),
     ...(activityAt && { activityAt: withoutNulls(activityAt) }),
