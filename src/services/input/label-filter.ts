@@ -24,13 +24,12 @@ export function labelConditions(
   filters: readonly LabelFilterInput[] | null | undefined,
   path = 'filter.labels',
 ): LabelCondition[] {
-  if ((filters?.length ?? 0) > FILTER_LIST_MAX) throw argumentError(path, `At most ${FILTER_LIST_MAX} labels.`)
+  const values = (filters ?? []).reduce((sum, { in: among }) => sum + Math.max(1, among?.length ?? 0), 0)
+  if (values > FILTER_LIST_MAX) throw argumentError(path, `At most ${FILTER_LIST_MAX} labels and values together.`)
   return (filters ?? []).map(({ key, exists, equals, in: among }, index) => {
-    if ((among?.length ?? 0) > FILTER_LIST_MAX)
-      throw argumentError(`${path}.${index}.in`, `At most ${FILTER_LIST_MAX} values.`)
-    const values = equals == null ? (among ?? null) : among ? among.filter((each) => each === equals) : [equals]
-    if (exists === false && values !== null)
+    const wanted = equals == null ? (among ?? null) : among ? among.filter((each) => each === equals) : [equals]
+    if (exists === false && wanted !== null)
       throw argumentError(`${path}.${index}.exists`, 'A label that does not exist has no value to filter by.')
-    return { key, present: exists !== false, values }
+    return { key, present: exists !== false, values: wanted }
   })
 }

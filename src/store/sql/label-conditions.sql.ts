@@ -35,8 +35,11 @@ interface LabelWhere {
 export function labelWhere(conditions: readonly LabelCondition[]): LabelWhere[] {
   return conditions.map(({ key, present, values }) => {
     const path = [key]
-    if (!present) return { labels: { path, equals: Prisma.DbNull } }
+    const absent = { labels: { path, equals: Prisma.DbNull } }
     const exists = { labels: { path, not: Prisma.DbNull } }
-    return values === null ? exists : { AND: [exists, { OR: values.map((equals) => ({ labels: { path, equals } })) }] }
+    if (!present || values === null) return present ? exists : absent
+    // Matches nothing: Prisma would drop an empty OR.
+    if (values.length === 0) return { AND: [exists, absent] }
+    return { AND: [exists, { OR: values.map((equals) => ({ labels: { path, equals } })) }] }
   })
 }

@@ -157,7 +157,7 @@ describe('pages', () => {
       ['a label of any value', { labels: [{ key: 'team' }], NOT: { status: ['RUNNING'] } }, ['pending']],
       ['no label', { labels: [{ key: 'team', exists: false }], status: ['TERMINATED'] }, ['done']],
       ['not a label', { NOT: { label: { key: 'team', value: 'red' } }, result: ['SUCCESS'] }, ['done']],
-      ['labels that contradict', { labels: [{ key: 'team' }, { key: 'team', exists: false }] }, []],
+      ['a label of no value', { labels: [{ key: 'team', in: [] }] }, []],
       ['hold reason', { holdReason: ['RATE_LIMITED', 'DISABLED', 'QUOTA', 'PARENT_ALIVE'] }, ['held']],
       ['attempt', { attempt: { gt: 1 } }, []],
       ['epoch', { epoch: { gte: 0, lt: 1 }, status: ['RUNNING'] }, ['running']],
