@@ -24,27 +24,36 @@ function list(): Command {
   ])
     .addOption(choices('--status <statuses>', 'with one of these statuses', API_ENUMS.AgentStatus))
     .option('--resource-group <group>', 'in this resource group')
-  return act<{ status?: AgentStatus[]; resourceGroup?: string }>(command, async ({ client, out, signal }, filter) => {
-    const { status, resourceGroup } = filter
-    const agents = await takeAll(client.agents({ status, resourceGroup }, { signal }))
-    const refusals = { title: 'REFUSES', value: (row: (typeof agents)[number]) => row.refuses, flexible: true } as const
-    await out.table(
-      agents,
-      [
-        { title: 'AGENT', value: ({ agentId }) => agentId, id: true },
-        { title: 'NAME', value: ({ name }) => name, flexible: true },
-        { title: 'STATUS', value: ({ status: word }) => word, style: (row) => statusStyle(row.status), kept: true },
-        { title: 'GROUP', value: (row) => row.resourceGroup.name, flexible: true },
-        { title: 'USED', value: ({ slots }) => slots.map(slotUse).join(' '), flexible: true, kept: true },
-        { title: 'ISOLATION', value: ({ isolation }) => isolation ?? 'unknown' },
-        // This column is shown only if an agent accepts no new kernels.
-        ...(agents.some(({ refuses }) => refuses !== null) ? [refusals] : []),
-        { title: 'HEARD', value: ({ lastHeardAt }) => relative(lastHeardAt), align: 'right' },
-        { title: 'VERSION', value: ({ version }) => version, flexible: true },
-      ],
-      'no agents: nothing can run. `reprise serve` includes one; `reprise agent` adds more.',
-    )
-  })
+    .option('--name <text>', 'with this text in the name')
+  return act<{ status?: AgentStatus[]; resourceGroup?: string; name?: string }>(
+    command,
+    async ({ client, out, signal }, filter) => {
+      const { status, resourceGroup } = filter
+      const name = filter.name === undefined ? undefined : { contains: filter.name }
+      const agents = await takeAll(client.agents({ status, resourceGroup, name }, { signal }))
+      const refusals = {
+        title: 'REFUSES',
+        value: (row: (typeof agents)[number]) => row.refuses,
+        flexible: true,
+      } as const
+      await out.table(
+        agents,
+        [
+          { title: 'AGENT', value: ({ agentId }) => agentId, id: true },
+          { title: 'NAME', value: ({ name }) => name, flexible: true },
+          { title: 'STATUS', value: ({ status: word }) => word, style: (row) => statusStyle(row.status), kept: true },
+          { title: 'GROUP', value: (row) => row.resourceGroup.name, flexible: true },
+          { title: 'USED', value: ({ slots }) => slots.map(slotUse).join(' '), flexible: true, kept: true },
+          { title: 'ISOLATION', value: ({ isolation }) => isolation ?? 'unknown' },
+          // This column is shown only if an agent accepts no new kernels.
+          ...(agents.some(({ refuses }) => refuses !== null) ? [refusals] : []),
+          { title: 'HEARD', value: ({ lastHeardAt }) => relative(lastHeardAt), align: 'right' },
+          { title: 'VERSION', value: ({ version }) => version, flexible: true },
+        ],
+        'no agents: nothing can run. `reprise serve` includes one; `reprise agent` adds more.',
+      )
+    },
+  )
 }
 
 function gpus(): Command {

@@ -35,13 +35,13 @@ export async function readSelection(
   { client }: ClientContext,
   options: ManyOptions,
   names: readonly string[],
-): Promise<{ sessionIds?: string[]; filter?: SessionFilter }> {
+): Promise<{ select: { sessionIds: string[] } | { filter: SessionFilter } }> {
   const filter = readFilter(options)
   if ((names.length === 0) === (filter === undefined)) {
     throw new UsageError('Either name sessions, or select them with options like --cause.')
   }
-  if (filter) return { filter: await findFilter(client, options) }
-  return { sessionIds: await findSessions(client, names) }
+  if (filter) return { select: { filter: (await findFilter(client, options))! } }
+  return { select: { sessionIds: await findSessions(client, names) } }
 }
 
 interface Made {

@@ -56,7 +56,7 @@ const WORDS = { action: 'RESUBMIT', doing: 'resubmitting', done: 'resubmitted' }
 
 async function resubmit(context: ClientContext, given: ResubmitOptions, names: string[]): Promise<number> {
   const selection = await readSelection(context, given, names)
-  const options = given.upload === undefined ? given : await uploaded(context, given, selection.sessionIds)
+  const options = given.upload === undefined ? given : await uploaded(context, given, selection.select)
   const { clientKey, includeSucceeded, includeDependents } = options
   const overrides = overridesOf(await findNamed(context.client, options))
   const input = { ...selection, clientKey, overrides, includeSucceeded, includeDependents }
@@ -68,12 +68,8 @@ async function resubmit(context: ClientContext, given: ResubmitOptions, names: s
 }
 
 /** Uploads files to the named project, or to that of the first session. Sessions of other projects are refused. */
-async function uploaded(
-  context: ClientContext,
-  options: ResubmitOptions,
-  sessionIds: readonly string[] = [],
-): Promise<ResubmitOptions> {
-  const [first] = sessionIds
+async function uploaded(context: ClientContext, options: ResubmitOptions, select: object): Promise<ResubmitOptions> {
+  const first = 'sessionIds' in select ? (select.sessionIds as string[])[0] : undefined
   const project = options.inProject ?? (first && (await context.client.session(first)).project.name)
   const { codeSha256 } = await withUpload(context, { upload: options.upload, project })
   return { ...options, codeSha256 }

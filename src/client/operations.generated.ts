@@ -316,6 +316,10 @@ export type DrainAgentMutationVariables = Exact<{
 
 
 export type DrainAgentMutation = { drainAgent:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | { __typename: 'DrainAgentPayload', agent: { agentId: string, name: string, status: Types.AgentStatus } }
     | (
       { __typename: 'ForbiddenError' }
@@ -342,6 +346,10 @@ export type ResumeAgentMutationVariables = Exact<{
 
 export type ResumeAgentMutation = { resumeAgent:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -366,6 +374,10 @@ export type RemoveAgentMutationVariables = Exact<{
 
 
 export type RemoveAgentMutation = { removeAgent:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -449,6 +461,10 @@ export type DeleteResourceGroupMutation = { deleteResourceGroup:
     | (
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
     )
    };
 
@@ -553,6 +569,10 @@ export type ScaleDeploymentMutationVariables = Exact<{
 
 export type ScaleDeploymentMutation = { scaleDeployment:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -578,6 +598,10 @@ export type UpdateDeploymentMutationVariables = Exact<{
 
 export type UpdateDeploymentMutation = { updateDeployment:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -602,6 +626,10 @@ export type DestroyDeploymentMutationVariables = Exact<{
 
 
 export type DestroyDeploymentMutation = { destroyDeployment:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | { __typename: 'DestroyDeploymentPayload', deployment: DeploymentSummaryFragment }
     | (
       { __typename: 'ForbiddenError' }
@@ -738,6 +766,10 @@ export type AbortResubmissionMutationVariables = Exact<{
 export type AbortResubmissionMutation = { abortResubmission:
     | { __typename: 'AbortResubmissionPayload', resubmission: ResubmissionSummaryFragment }
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -748,6 +780,10 @@ export type AbortResubmissionMutation = { abortResubmission:
     | (
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
     )
    };
 
@@ -1037,6 +1073,10 @@ export type PauseScheduleMutationVariables = Exact<{
 
 export type PauseScheduleMutation = { pauseSchedule:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1058,6 +1098,10 @@ export type ResumeScheduleMutationVariables = Exact<{
 
 export type ResumeScheduleMutation = { resumeSchedule:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1066,6 +1110,10 @@ export type ResumeScheduleMutation = { resumeSchedule:
       & Failure_NotFoundError_Fragment
     )
     | { __typename: 'ResumeSchedulePayload', schedule: ScheduleDetailFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type RunScheduleNowMutationVariables = Exact<{
@@ -1107,6 +1155,10 @@ export type DeleteScheduleMutation = { deleteSchedule:
     | (
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
     )
    };
 
@@ -1231,6 +1283,10 @@ export type TerminateSessionMutationVariables = Exact<{
 
 export type TerminateSessionMutation = { terminateSession:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1257,6 +1313,10 @@ export type CancelRetryMutationVariables = Exact<{
 export type CancelRetryMutation = { cancelRetry:
     | { __typename: 'CancelRetryPayload', session: SessionSummaryFragment }
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1268,6 +1328,10 @@ export type CancelRetryMutation = { cancelRetry:
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
     )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type RetryNowMutationVariables = Exact<{
@@ -1276,6 +1340,10 @@ export type RetryNowMutationVariables = Exact<{
 
 
 export type RetryNowMutation = { retryNow:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1289,6 +1357,10 @@ export type RetryNowMutation = { retryNow:
       & Failure_NotFoundError_Fragment
     )
     | { __typename: 'RetryNowPayload', session: SessionSummaryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type UpdateRetryMutationVariables = Exact<{
@@ -1297,6 +1369,10 @@ export type UpdateRetryMutationVariables = Exact<{
 
 
 export type UpdateRetryMutation = { updateRetry:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1326,16 +1402,24 @@ export type KernelLogTailQueryVariables = Exact<{
 
 export type KernelLogTailQuery = { node:
     | { __typename: 'Agent' }
+    | { __typename: 'AuditEntry' }
     | { __typename: 'Chain' }
     | { __typename: 'Deployment' }
+    | { __typename: 'DeploymentRevision' }
     | { __typename: 'Domain' }
     | { __typename: 'Kernel', logs: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null }, edges: Array<{ cursor: string, node: { cursor: string, stream: Types.LogStream, text: string, at: string } }> } }
     | { __typename: 'Project' }
+    | { __typename: 'ProjectMember' }
+    | { __typename: 'Quota' }
     | { __typename: 'ResourceGroup' }
     | { __typename: 'Resubmission' }
+    | { __typename: 'ResubmissionItem' }
     | { __typename: 'RetryDecision' }
+    | { __typename: 'RetryDefaults' }
+    | { __typename: 'RetrySwitch' }
     | { __typename: 'Route' }
     | { __typename: 'Schedule' }
+    | { __typename: 'ScheduleRun' }
     | { __typename: 'Session' }
     | { __typename: 'Token' }
     | { __typename: 'User' }
@@ -1353,16 +1437,24 @@ export type KernelLogPageQueryVariables = Exact<{
 
 export type KernelLogPageQuery = { node:
     | { __typename: 'Agent' }
+    | { __typename: 'AuditEntry' }
     | { __typename: 'Chain' }
     | { __typename: 'Deployment' }
+    | { __typename: 'DeploymentRevision' }
     | { __typename: 'Domain' }
     | { __typename: 'Kernel', logs: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { cursor: string, stream: Types.LogStream, text: string, at: string } }> } }
     | { __typename: 'Project' }
+    | { __typename: 'ProjectMember' }
+    | { __typename: 'Quota' }
     | { __typename: 'ResourceGroup' }
     | { __typename: 'Resubmission' }
+    | { __typename: 'ResubmissionItem' }
     | { __typename: 'RetryDecision' }
+    | { __typename: 'RetryDefaults' }
+    | { __typename: 'RetrySwitch' }
     | { __typename: 'Route' }
     | { __typename: 'Schedule' }
+    | { __typename: 'ScheduleRun' }
     | { __typename: 'Session' }
     | { __typename: 'Token' }
     | { __typename: 'User' }
@@ -1459,6 +1551,10 @@ export type UpdateWebhookMutationVariables = Exact<{
 
 export type UpdateWebhookMutation = { updateWebhook:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1487,6 +1583,10 @@ export type DeleteWebhookMutation = { deleteWebhook:
     | (
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
     )
    };
 
@@ -1518,6 +1618,10 @@ export type SendTestEventMutationVariables = Exact<{
 
 export type SendTestEventMutation = { sendTestEvent:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1530,6 +1634,10 @@ export type SendTestEventMutation = { sendTestEvent:
       & Failure_NotFoundError_Fragment
     )
     | { __typename: 'SendTestEventPayload', delivery: DeliveryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type ReplayDeliveryMutationVariables = Exact<{
@@ -1538,6 +1646,10 @@ export type ReplayDeliveryMutationVariables = Exact<{
 
 
 export type ReplayDeliveryMutation = { replayDelivery:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1551,6 +1663,10 @@ export type ReplayDeliveryMutation = { replayDelivery:
       & Failure_NotFoundError_Fragment
     )
     | { __typename: 'ReplayDeliveryPayload', delivery: DeliveryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type ReplayWebhookMutationVariables = Exact<{
@@ -1559,6 +1675,10 @@ export type ReplayWebhookMutationVariables = Exact<{
 
 
 export type ReplayWebhookMutation = { replayWebhook:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment

@@ -1,11 +1,17 @@
 /** The resubmission to abort. */
 export type AbortResubmissionInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the resubmission. */
   resubmissionId: string;
 };
 
 /** All given conditions must match. */
 export type AgentFilter = {
+  /** Filter by name. */
+  name?: StringFilter | null | undefined;
   /** In this resource group. */
   resourceGroup?: string | null | undefined;
   /** With one of these values. */
@@ -93,22 +99,39 @@ export type AuditFilter = {
   userId?: string | null | undefined;
 };
 
-/** The sessions whose retries are cancelled. Give one of `sessionIds`, `filter` and `chainFilter`. */
+/** The sessions whose retries are cancelled. */
 export type CancelRetriesInput = {
-  /** Selects the newest sessions of the chains that match now. The rules of `filter` apply. */
+  /**
+   * Selects the newest sessions of the chains that match now. The rules of `filter` apply.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   chainFilter?: ChainFilter | null | undefined;
   /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
   clientKey?: string | null | undefined;
   /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;
-  /** Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused. */
+  /**
+   * Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   filter?: SessionFilter | null | undefined;
-  /** Ids of the sessions; at most 100000. */
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+  /** Which sessions. */
+  select?: SessionSelection | null | undefined;
+  /**
+   * Ids of the sessions; at most 100000.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   sessionIds?: Array<string> | null | undefined;
 };
 
 /** The retry to cancel. */
 export type CancelRetryInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of any session of the chain. */
   sessionId: string;
 };
@@ -135,8 +158,10 @@ export type ChainFilter = {
   holdReason?: Array<HoldReason> | null | undefined;
   /** With one of these `chainId`s, at most 200. */
   ids?: Array<string> | null | undefined;
-  /** With this label. */
+  /** With this label. `labels` takes several, and other conditions. */
   label?: LabelInput | null | undefined;
+  /** Filter by labels. All must match. */
+  labels?: Array<LabelFilter> | null | undefined;
   /** Filter by name. */
   name?: StringFilter | null | undefined;
   /** In the project of this name. */
@@ -293,6 +318,8 @@ export type CreateDeploymentInput = {
 export type CreateDomainInput = {
   /** Its name, unique among domains. */
   name: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** The project to create. */
@@ -301,6 +328,8 @@ export type CreateProjectInput = {
   domain?: string | null | undefined;
   /** Its name, unique among projects. */
   name: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** Missing fields have their defaults. */
@@ -443,6 +472,8 @@ export type CreateTokenInput = {
   name: string;
   /** Name of the only project that it can access. Required for MEMBER and VIEWER, refused for AGENT, optional for ADMIN and METRICS. */
   project?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** For role AGENT: names of the only resource groups that its agents may join; any group if missing. */
   resourceGroups?: Array<string> | null | undefined;
   /** Its role. */
@@ -455,6 +486,8 @@ export type CreateTokenInput = {
 export type CreateUserInput = {
   /** Its name, unique among users. */
   name: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** A webhook: an endpoint, and the events to send to it. */
@@ -469,6 +502,8 @@ export type CreateWebhookInput = {
   labels?: Array<LabelInput> | null | undefined;
   /** Name of the project whose events are sent. By default the token's project, or all projects if the token has none. */
   project?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** URL of the endpoint: http:// or https://, with port 80, 443 or one above 1023. Deliveries to private addresses are refused. */
   url: string;
 };
@@ -489,10 +524,14 @@ export type DateTimeFilter = {
 export type DeleteResourceGroupInput = {
   /** Its name. */
   name: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** The schedule to delete. */
 export type DeleteScheduleInput = {
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the schedule. */
   scheduleId: string;
 };
@@ -501,10 +540,14 @@ export type DeleteScheduleInput = {
 export type DeleteUserInput = {
   /** Name of the user. */
   name: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** The webhook to delete. */
 export type DeleteWebhookInput = {
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the webhook. */
   webhookId: string;
 };
@@ -513,6 +556,8 @@ export type DeleteWebhookInput = {
 export type DeploymentEventFilter = {
   /** About this deployment and its routes. */
   deploymentId?: string | null | undefined;
+  /** Filter by labels of the deployment. All must match. */
+  labels?: Array<LabelFilter> | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
   /** With one of these values. */
@@ -540,6 +585,8 @@ export type DeploymentFilter = {
   createdAt?: DateTimeFilter | null | undefined;
   /** The beginning of the id: at least its first 8 hexadecimal digits. */
   idPrefix?: string | null | undefined;
+  /** Filter by labels. All must match. */
+  labels?: Array<LabelFilter> | null | undefined;
   /** Filter by name. */
   name?: StringFilter | null | undefined;
   /** In the project of this name. */
@@ -584,6 +631,8 @@ export type DeploymentStatus =
 
 /** The deployment to destroy. */
 export type DestroyDeploymentInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** Id of the deployment. */
   deploymentId: string;
   /** The reason, for people. */
@@ -594,6 +643,8 @@ export type DestroyDeploymentInput = {
 export type DrainAgentInput = {
   /** Its id. */
   agentId: string;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** The reason, for people. */
   reason?: string | null | undefined;
 };
@@ -707,11 +758,25 @@ export type HoldReason =
   /** The rate limit of retries is reached. */
   | 'RATE_LIMITED';
 
-/** A range of whole numbers, ends included. */
+/** All given conditions must match. */
 export type IntRange = {
-  /** At most this. */
+  /** Greater than this number. */
+  gt?: number | null | undefined;
+  /** At least this number. */
+  gte?: number | null | undefined;
+  /** Less than this number. */
+  lt?: number | null | undefined;
+  /** At most this number. */
+  lte?: number | null | undefined;
+  /**
+   * At most this.
+   * @deprecated Use `lte`.
+   */
   max?: number | null | undefined;
-  /** At least this. */
+  /**
+   * At least this.
+   * @deprecated Use `gte`.
+   */
   min?: number | null | undefined;
 };
 
@@ -739,6 +804,18 @@ export type KernelStatus =
   | 'TERMINATED'
   /** It is being stopped. */
   | 'TERMINATING';
+
+/** All given conditions must match. Without conditions, the label must exist. */
+export type LabelFilter = {
+  /** It has this value. */
+  equals?: string | null | undefined;
+  /** True: the label exists, with any value; false: it does not exist. */
+  exists?: boolean | null | undefined;
+  /** It has one of these values. */
+  in?: Array<string> | null | undefined;
+  /** Key of the label. */
+  key: string;
+};
 
 /** A label given by the client. */
 export type LabelInput = {
@@ -774,6 +851,8 @@ export type OrderDirection =
 
 /** The schedule to pause. */
 export type PauseScheduleInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** The reason, for people. */
   reason?: string | null | undefined;
   /** Id of the schedule. */
@@ -801,6 +880,8 @@ export type RateLimitInput = {
 export type RemoveAgentInput = {
   /** Its id. */
   agentId: string;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** The reason, for people. */
   reason?: string | null | undefined;
 };
@@ -809,18 +890,28 @@ export type RemoveAgentInput = {
 export type RemoveProjectMemberInput = {
   /** Name of the project. */
   project: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Name of the user. */
   user: string;
 };
 
 /** The delivery to repeat. */
 export type ReplayDeliveryInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** Id of the delivery. */
   deliveryId: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** The events to send again. */
 export type ReplayWebhookInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Send events since this time, at most 14 days ago. */
   since: string;
   /** Id of the webhook. */
@@ -881,15 +972,21 @@ export type ResubmissionState =
   /** Not finished; the server continues it in the background. */
   | 'RUNNING';
 
-/** The sessions that get a new retry budget, and the changes. Give one of `sessionIds`, `filter` and `chainFilter`. */
+/** The sessions that get a new retry budget, and the changes. */
 export type ResubmitSessionsInput = {
-  /** Selects the newest sessions of the chains that match now. The rules of `filter` apply. */
+  /**
+   * Selects the newest sessions of the chains that match now. The rules of `filter` apply.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   chainFilter?: ChainFilter | null | undefined;
   /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
   clientKey?: string | null | undefined;
   /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;
-  /** Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused. */
+  /**
+   * Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   filter?: SessionFilter | null | undefined;
   /** True: sessions that were cancelled because one of these chains failed, directly or through others, are resubmitted as well, without overrides. Sessions that also depend on a failed chain that is not resubmitted are refused. */
   includeDependents?: boolean | null | undefined;
@@ -897,7 +994,14 @@ export type ResubmitSessionsInput = {
   includeSucceeded?: boolean | null | undefined;
   /** The changes. */
   overrides?: ResubmissionOverrides | null | undefined;
-  /** Ids of the sessions; at most 100000. */
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+  /** Which sessions. */
+  select?: SessionSelection | null | undefined;
+  /**
+   * Ids of the sessions; at most 100000.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   sessionIds?: Array<string> | null | undefined;
 };
 
@@ -905,12 +1009,18 @@ export type ResubmitSessionsInput = {
 export type ResumeAgentInput = {
   /** Its id. */
   agentId: string;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** The reason, for people. */
   reason?: string | null | undefined;
 };
 
 /** The schedule to resume. */
 export type ResumeScheduleInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the schedule. */
   scheduleId: string;
 };
@@ -953,6 +1063,8 @@ export type RetryDecisionFilter = {
 export type RetryEventFilter = {
   /** In this chain. */
   chainId?: string | null | undefined;
+  /** Filter by labels of the chain. All must match. */
+  labels?: Array<LabelFilter> | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
   /** About this session. */
@@ -996,21 +1108,38 @@ export type RetryJitter =
 
 /** The retry to make due now. */
 export type RetryNowInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of any session of the chain. */
   sessionId: string;
 };
 
-/** The sessions whose retries are made due now. Give one of `sessionIds`, `filter` and `chainFilter`. */
+/** The sessions whose retries are made due now. */
 export type RetryNowManyInput = {
-  /** Selects the newest sessions of the chains that match now. The rules of `filter` apply. */
+  /**
+   * Selects the newest sessions of the chains that match now. The rules of `filter` apply.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   chainFilter?: ChainFilter | null | undefined;
   /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
   clientKey?: string | null | undefined;
   /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;
-  /** Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused. */
+  /**
+   * Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   filter?: SessionFilter | null | undefined;
-  /** Ids of the sessions; at most 100000. */
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+  /** Which sessions. */
+  select?: SessionSelection | null | undefined;
+  /**
+   * Ids of the sessions; at most 100000.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   sessionIds?: Array<string> | null | undefined;
 };
 
@@ -1163,6 +1292,8 @@ export type RetryTimeoutGrowthInput = {
 
 /** A token to revoke. */
 export type RevokeTokenInput = {
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the token. */
   tokenId: string;
 };
@@ -1171,6 +1302,8 @@ export type RevokeTokenInput = {
 export type RotateWebhookSecretInput = {
   /** Seconds for which requests are also signed with the old secret: a day by default, at most 7 days. */
   overlapSeconds?: number | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the webhook. */
   webhookId: string;
 };
@@ -1194,18 +1327,24 @@ export type RouteStatus =
 
 /** The schedule to run. */
 export type RunScheduleNowInput = {
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the schedule. */
   scheduleId: string;
 };
 
 /** The deployment to scale. Missing fields stay as they are. */
 export type ScaleDeploymentInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** Id of the deployment. */
   deploymentId: string;
   /** Maximum number of extra replicas during an update. Null: a quarter of the replicas, rounded up. */
   maxSurge?: number | null | undefined;
   /** Minimum number of healthy replicas during an update. Null: three quarters of the replicas, rounded up. */
   minHealthy?: number | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Desired number of healthy routes. */
   replicas?: number | null | undefined;
 };
@@ -1261,6 +1400,10 @@ export type SchedulingResult =
 
 /** The webhook to test. */
 export type SendTestEventInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the webhook. */
   webhookId: string;
 };
@@ -1291,6 +1434,8 @@ export type SessionEventFilter = {
   chainId?: string | null | undefined;
   /** In one of these chains, at most 200. */
   chainIds?: Array<string> | null | undefined;
+  /** Filter by labels of the chain. All must match. */
+  labels?: Array<LabelFilter> | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
   /** About this session. */
@@ -1344,6 +1489,8 @@ export type SessionFilter = {
   OR?: Array<SessionFilter> | null | undefined;
   /** With a kernel that is or was on the agent with this id. */
   agent?: string | null | undefined;
+  /** Filter by `attempt`, the position in the chain. */
+  attempt?: IntRange | null | undefined;
   /** In this chain. */
   chainId?: string | null | undefined;
   /** With this concurrency key. */
@@ -1352,16 +1499,22 @@ export type SessionFilter = {
   createdAt?: DateTimeFilter | null | undefined;
   /** Sessions that start only once this chain has succeeded. */
   dependsOn?: string | null | undefined;
+  /** Filter by `epoch`. */
+  epoch?: IntRange | null | undefined;
   /** Ended with one of these exit codes. */
   exitCode?: Array<number> | null | undefined;
   /** Failed for one of these causes. */
   failureCause?: Array<FailureCause> | null | undefined;
   /** With one of these `failureReason`s. */
   failureReason?: Array<string> | null | undefined;
+  /** Retry is held for one of these reasons. */
+  holdReason?: Array<HoldReason> | null | undefined;
   /** The beginning of the id: at least its first 8 hexadecimal digits. */
   idPrefix?: string | null | undefined;
-  /** With this label. */
+  /** With this label. `labels` takes several, and other conditions. */
   label?: LabelInput | null | undefined;
+  /** Filter by labels. All must match. */
+  labels?: Array<LabelFilter> | null | undefined;
   /** Filter by `maxRetries`. */
   maxRetries?: IntRange | null | undefined;
   /** Filter by name. */
@@ -1382,10 +1535,14 @@ export type SessionFilter = {
   retryPhase?: Array<RetryPhase> | null | undefined;
   /** Of one of these types. */
   sessionType?: Array<SessionType> | null | undefined;
+  /** Filter by the time when user code started. */
+  startedAt?: DateTimeFilter | null | undefined;
   /** In one of these statuses. */
   status?: Array<SessionStatus> | null | undefined;
   /** Filter by `statusReason`, the explanation of its status. */
   statusReason?: StringFilter | null | undefined;
+  /** Filter by the time of the end. */
+  terminatedAt?: DateTimeFilter | null | undefined;
   /** Of the user of this name. */
   user?: string | null | undefined;
 };
@@ -1429,6 +1586,15 @@ export type SessionResult =
   /** Not known: it has not ended, or a person terminated it. */
   | 'UNDEFINED';
 
+/** Selects the sessions of an action. Give exactly one of the fields. */
+export type SessionSelection =
+  {   /** Selects the newest sessions of the chains that match now. The rules of `filter` apply. */
+  chainFilter: ChainFilter; filter?: never; sessionIds?: never; }
+  |  { chainFilter?: never;   /** Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused. */
+  filter: SessionFilter; sessionIds?: never; }
+  |  { chainFilter?: never; filter?: never;   /** Ids of the sessions; at most 100000. */
+  sessionIds: Array<string>; };
+
 /** Status of a session. TERMINATED, ERROR and CANCELLED are final. */
 export type SessionStatus =
   /** Ended before it started. */
@@ -1467,6 +1633,8 @@ export type SessionType =
 export type SetProjectMemberInput = {
   /** Name of the project. */
   project: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** The role: ADMIN, MEMBER or VIEWER. */
   role: TokenRole;
   /** Name of the user. */
@@ -1483,6 +1651,8 @@ export type SetQuotaInput = {
   maxRunning?: number | null | undefined;
   /** Name of its owner: the user, project or domain. */
   name: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Kind of its owner. */
   scope: QuotaScope;
   /** Limits on the resources that all kernels together may hold. Replaces the earlier limits; 0 allows none of a slot. */
@@ -1495,6 +1665,8 @@ export type SetRetryDefaultsInput = {
   name?: string | null | undefined;
   /** The defaults. They replace all earlier ones of the scope; null removes them. */
   policy?: RetryPolicyInput | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Kind of the scope that they apply to. */
   scope: RetryScope;
 };
@@ -1531,6 +1703,8 @@ export type StringFilter = {
 
 /** The session to terminate. */
 export type TerminateSessionInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** True: kills its kernels at once, without a grace period to clean up. */
   force?: boolean | null | undefined;
   /** The reason, for people. */
@@ -1539,21 +1713,32 @@ export type TerminateSessionInput = {
   sessionId: string;
 };
 
-/** The sessions to terminate. Give one of `sessionIds`, `filter` and `chainFilter`. */
+/** The sessions to terminate. */
 export type TerminateSessionsInput = {
-  /** Selects the newest sessions of the chains that match now. The rules of `filter` apply. */
+  /**
+   * Selects the newest sessions of the chains that match now. The rules of `filter` apply.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   chainFilter?: ChainFilter | null | undefined;
   /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
   clientKey?: string | null | undefined;
   /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;
-  /** Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused. */
+  /**
+   * Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   filter?: SessionFilter | null | undefined;
   /** Kills their kernels without a grace period. */
   force?: boolean | null | undefined;
   /** The reason, for people. */
   reason?: string | null | undefined;
-  /** Ids of the sessions; at most 100000. */
+  /** Which sessions. */
+  select?: SessionSelection | null | undefined;
+  /**
+   * Ids of the sessions; at most 100000.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   sessionIds?: Array<string> | null | undefined;
 };
 
@@ -1574,6 +1759,8 @@ export type TokenRole =
 export type UpdateDeploymentInput = {
   /** Labels that an agent must have to run a route. Replaces all of them. */
   agentLabels?: Array<LabelInput> | null | undefined;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** The program and its arguments. */
   command?: Array<string> | null | undefined;
   /** Id of the deployment. */
@@ -1596,6 +1783,8 @@ export type UpdateDeploymentInput = {
   portVariable?: string | null | undefined;
   /** Priority, 0 to 100; higher ones are scheduled first. */
   priority?: number | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Name of the resource group for its routes. */
   resourceGroup?: string | null | undefined;
   /** Resources of each route. Replaces all of them. */
@@ -1612,6 +1801,8 @@ export type UpdateProjectInput = {
   membersEndAll: boolean;
   /** Name of the project. */
   name: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** Missing fields stay as they are. */
@@ -1642,6 +1833,8 @@ export type UpdateResourceGroupInput = {
   prepareTimeout?: number | null | undefined;
   /** How long kernels may wait in the queue of Slurm, in seconds, until their session fails with SCHEDULER_TIMEOUT; null means no timeout. */
   queueTimeout?: number | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** How an agent is selected. */
   selector?: AgentSelector | null | undefined;
   /** Order in which sessions are scheduled. */
@@ -1656,8 +1849,12 @@ export type UpdateResourceGroupInput = {
 
 /** A change of a waiting retry: of its policy, its resources, or both. */
 export type UpdateRetryInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** Its fields replace those of the session's policy; missing fields stay as they are. */
   policy?: RetryPolicyInput | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Slots that the retry gets instead of those that it would have, as do the attempts after it; the amount 0 removes a slot. Other slots stay as they are. */
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
   /** Id of any session of the chain. */
@@ -1668,6 +1865,8 @@ export type UpdateRetryInput = {
 export type UpdateScheduleInput = {
   /** Number of missed runs to make after a downtime, 0 to 100. */
   catchUp?: number | null | undefined;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** A cron expression of five fields, such as `30 2 * * 1-5`, or a name like `@daily`. For local times that daylight saving skips or repeats, see docs/schedules.md. Replaces `every`. */
   cron?: string | null | undefined;
   /** Seconds between two runs, at least 1. Replaces `cron`. */
@@ -1678,6 +1877,8 @@ export type UpdateScheduleInput = {
   name?: string | null | undefined;
   /** What happens to runs that overlap. */
   overlap?: ScheduleOverlap | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the schedule. */
   scheduleId: string;
   /** Specification of the sessions from now on. Replaces all of the old one. Its secret variables stay if `secretEnviron` is missing; an empty list removes them. */
@@ -1690,6 +1891,8 @@ export type UpdateScheduleInput = {
 export type UpdateWebhookInput = {
   /** Only events of this chain. Null means all chains. */
   chainId?: string | null | undefined;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** Description, for people. Null removes it. */
   description?: string | null | undefined;
   /** False disables it: nothing is sent and no new deliveries are stored. Waiting deliveries continue when it is enabled again; `replayWebhook` sends the events that it missed. */
@@ -1698,6 +1901,8 @@ export type UpdateWebhookInput = {
   eventTypes?: Array<string> | null | undefined;
   /** Only events of sessions and deployments that have all of these labels. Null means all. */
   labels?: Array<LabelInput> | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** URL of the endpoint; waiting deliveries are sent there, too. */
   url?: string | null | undefined;
   /** Id of the webhook. */

@@ -60,6 +60,19 @@ export interface Uploaded {
   sent: boolean
 }
 
+/** Options of a change that may be sent several times. */
+interface ChangeOptions extends CallOptions {
+  /** The reason, for the audit log. */
+  reason?: string | undefined
+  /** Idempotency key, unique in the project; generated if missing. */
+  clientKey?: string | undefined
+}
+
+/** The input of such a change, with its key. */
+function change(sessionId: string, { reason, clientKey, ...call }: ChangeOptions) {
+  return { input: { sessionId, reason, clientKey: clientKey ?? uuidv7() }, call: { ...call, idempotent: true } }
+}
+
 type TerminateOptions = Omit<TerminateSessionInput, 'sessionId'> & CallOptions
 
 export function sessionOperations(connection: Connection) {
@@ -138,45 +151,49 @@ export function sessionOperations(connection: Connection) {
     },
 
     /**
-     * Terminates a session. If the session has failed and waits for its retry, cancels the retry. Not repeated once the
-     * request may have arrived.
+     * Terminates a session. If the session has failed and waits for its retry, cancels the retry. Done once, even if the
+     * request is sent several times: a missing `clientKey` is generated.
      * @throws NotFoundError, InvalidStateError, ForbiddenError
      */
     async terminateSession(sessionId: string, options: TerminateOptions = {}): Promise<SessionSummaryFragment> {
-      const { force, reason, ...call } = options
-      const data = await request(TerminateSessionDocument, { input: { sessionId, force, reason } }, call)
+      const { force, reason, clientKey, ...call } = options
+      const input = { sessionId, force, reason, clientKey: clientKey ?? uuidv7() }
+      const data = await request(TerminateSessionDocument, { input }, { ...call, idempotent: true })
       return payloadOf(data.terminateSession).session
     },
 
     /**
-     * Cancels the scheduled or held retry of a chain, which any of its sessions names; returns the failed session.
+     * Cancels the scheduled or held retry of a chain, which any of its sessions names, once as above; returns the failed
+     * session.
      * @throws NotFoundError, InvalidStateError, ForbiddenError
      */
-    async cancelRetry(sessionId: string, options?: CallOptions): Promise<SessionSummaryFragment> {
-      const data = await request(CancelRetryDocument, { input: { sessionId } }, options)
-      return payloadOf(data.cancelRetry).session
+    async cancelRetry(sessionId: string, options: ChangeOptions = {}): Promise<SessionSummaryFragment> {
+      const { input, call } = change(sessionId, options)
+      return payloadOf((await request(CancelRetryDocument, { input }, call)).cancelRetry).session
     },
 
     /**
-     * Makes the scheduled or held retry of a chain due now; any of its sessions names it. Returns the failed session.
+     * Makes the scheduled or held retry of a chain due now, once as above; any of its sessions names it. Returns the
+     * failed session.
      * @throws NotFoundError, InvalidStateError, ForbiddenError
      */
-    async retryNow(sessionId: string, options?: CallOptions): Promise<SessionSummaryFragment> {
-      const data = await request(RetryNowDocument, { input: { sessionId } }, options)
-      return payloadOf(data.retryNow).session
+    async retryNow(sessionId: string, options: ChangeOptions = {}): Promise<SessionSummaryFragment> {
+      const { input, call } = change(sessionId, options)
+      return payloadOf((await request(RetryNowDocument, { input }, call)).retryNow).session
     },
 
     /**
      * Changes the policy of a chain whose retry is scheduled or held, or the slots of that retry; the server decides
-     * that retry again.
+     * that retry again. Done once as above.
      * @throws ValidationError, NotFoundError, InvalidStateError, ForbiddenError
      */
     async updateRetry(
       sessionId: string,
       policy: RetryPolicyInput | undefined,
-      { resourceSlots, ...options }: CallOptions & { resourceSlots?: ResourceSlotInput[] | undefined } = {},
+      { resourceSlots, ...options }: ChangeOptions & { resourceSlots?: ResourceSlotInput[] | undefined } = {},
     ): Promise<SessionSummaryFragment> {
-      const data = await request(UpdateRetryDocument, { input: { sessionId, policy, resourceSlots } }, options)
+      const { input, call } = change(sessionId, options)
+      const data = await request(UpdateRetryDocument, { input: { ...input, policy, resourceSlots } }, call)
       return payloadOf(data.updateRetry).session
     },
 

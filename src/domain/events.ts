@@ -138,8 +138,11 @@ export interface EventFilter {
   sessionId?: string | null
   deploymentId?: string | null
   types?: ReadonlySet<EventType> | null
+  /** Conditions on the labels of the session or deployment; events do not carry them, so statements check them. */
+  labels?: readonly { key: string; present: boolean; values: readonly string[] | null }[] | null
 }
 
+/** Checks all conditions except `labels`. */
 export function eventMatches(event: OutboxEvent, filter: EventFilter): boolean {
   const { projectId, chainId, chainIds, sessionId, deploymentId, types } = filter
   if (sessionId && sessionId !== event.sessionId) return false

@@ -338,6 +338,8 @@ export const NAME_LENGTH_MAX = 256
 /** Nesting of filters; the next limit is the number of their conditions. */
 export const FILTER_DEPTH_MAX = 5
 export const FILTER_TERMS_MAX = 100
+/** Days for which the key of a request is kept: longer than any client repeats it. */
+export const CLIENT_KEY_KEPT_DAYS = 14
 /** Nodes read by id in one request: as many as a page shows. */
 export const NODES_MAX = 200
 /** Values of one list in a filter. */

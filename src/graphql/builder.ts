@@ -83,15 +83,15 @@ export const builder = new SchemaBuilder<{
   },
 })
 
+export const TOTAL_COUNT = `Total number on all pages. Counted only when requested. Sessions, chains and decisions are counted up to ${COUNTED_ROWS_MAX}.`
+export const TOTAL_COUNT_IS_EXACT = 'Whether `totalCount` is exact; if false, there are more.'
+
 builder.globalConnectionField('totalCount', (t) =>
-  t.int({
-    description: `Total number on all pages. Counted only when requested. Sessions, chains and decisions are counted up to ${COUNTED_ROWS_MAX}.`,
-    resolve: (connection) => connection.totalCount(),
-  }),
+  t.int({ description: TOTAL_COUNT, resolve: (connection) => connection.totalCount() }),
 )
 builder.globalConnectionField('totalCountIsExact', (t) =>
   t.boolean({
-    description: 'Whether `totalCount` is exact; if false, there are more.',
+    description: TOTAL_COUNT_IS_EXACT,
     resolve: (connection) => connection.totalCountIsExact(),
   }),
 )

@@ -63,6 +63,8 @@ const listRoute = createRoute({
       ...PAGE_PARAMETERS,
       status: several(AGENT_STATUSES, 'In one of these statuses.'),
       resource_group: z.string().optional().openapi({ description: 'In the resource group of this name.' }),
+      name: z.string().optional().openapi({ description: 'With this name.' }),
+      name_contains: z.string().optional().openapi({ description: 'With this text in the name.' }),
     }),
   },
   responses: { 200: json(pageOf(AgentResource).openapi('AgentPage'), 'A page of agents.'), ...COMMON_PROBLEMS },
@@ -106,9 +108,10 @@ const volumesRoute = createRoute({
 
 export function serveAgents(app: RestApp): void {
   app.openapi(listRoute, async (c) => {
-    const { limit, cursor, status, resource_group: resourceGroup } = c.req.valid('query')
+    const { limit, cursor, status, resource_group: resourceGroup, ...given } = c.req.valid('query')
+    const name = { equals: given.name ?? null, contains: given.name_contains ?? null }
     const page = await readAgents(c.get('context'), {
-      filter: { status, resourceGroup },
+      filter: { status, resourceGroup, name },
       page: { first: limit, after: cursor ?? null },
     })
     const body = toPage(page, toAgent)

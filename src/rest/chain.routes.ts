@@ -3,8 +3,9 @@ import { CHAIN_STATES, outlook } from '../domain/chain/outlook.ts'
 import { SEARCH_LENGTH_MAX } from '../domain/limits.ts'
 import { FAILURE_CAUSES, HOLD_REASONS } from '../domain/session/failure.ts'
 import { type ChainConditions, type ChainRecord, readChain, readChainRecords } from '../services/chain.ts'
+import { labelConditions } from '../services/input/label-filter.ts'
 import { withoutNulls } from '../services/input/parse-input.ts'
-import { ChainIdParameter, ids, integers, label, moment, range, several, toLabel } from './parameters.ts'
+import { ChainIdParameter, ids, integers, labelFilters, moment, range, several, toLabelFilters } from './parameters.ts'
 import { labels, time, toLabels, toTime } from './fields.ts'
 import { COMMON_PROBLEMS, json, nextLink, PAGE_PARAMETERS, pageOf, problems, toPage } from './route-parts.ts'
 import type { RestApp } from './rest-app.ts'
@@ -18,7 +19,7 @@ export const CHAIN_FILTER = {
   project: z.string().optional().openapi({ description: 'In the project of this name.' }),
   name: z.string().optional().openapi({ description: 'With this name.' }),
   name_contains: z.string().optional().openapi({ description: 'With this text in the name.' }),
-  label: label(),
+  label: labelFilters(),
   search: z
     .string()
     .max(SEARCH_LENGTH_MAX)
@@ -121,7 +122,7 @@ export function serveChains(app: RestApp): void {
 
 export function chainConditions(given: z.output<typeof Conditions>): ChainConditions {
   const name = withoutNulls({ equals: given.name, contains: given.name_contains })
-  const attempts = withoutNulls({ min: given.attempts?.min, max: given.attempts?.max })
+  const attempts = withoutNulls({ gte: given.attempts?.gte, lte: given.attempts?.lte })
   const createdAt = withoutNulls({ gte: given.created_after, lt: given.created_before })
   const activityAt = withoutNulls({ gte: given.active_after, lt: given.active_before })
   const dueAt = withoutNulls({ lt: given.due_before })
@@ -131,7 +132,7 @@ export function chainConditions(given: z.output<typeof Conditions>): ChainCondit
       states: given.state && [...new Set(given.state)],
       causes: given.cause && [...new Set(given.cause)],
       project: given.project,
-      label: toLabel(given.label),
+      labels: given.label && labelConditions(toLabelFilters(given.label), 'label'),
       search: given.search,
       resourceGroup: given.resource_group,
       user: given.user,

@@ -47,7 +47,7 @@ export async function runJobs(
 async function endAll(client: Client, sessions: readonly SessionSummary[]): Promise<void> {
   const chainIds = sessions.map(({ chainId }) => chainId)
   for (const ids of chunks(chainIds)) {
-    await client.terminateSessions({ chainFilter: { ids }, reason: INTERRUPT_REASON })
+    await client.terminateSessions({ select: { chainFilter: { ids } }, reason: INTERRUPT_REASON })
   }
 }
 

@@ -143,6 +143,16 @@ function nodeKeyOf({ id, queryKey }: NodeRequest): string {
   return `${queryKey} ${id}`
 }
 
+/** Loads the row with this id for the field `info`, whose type is the node itself; null if it is gone. */
+export function loadNode<Row>(
+  loader: NodeLoader<Row>,
+  { context, info, typeName }: { context: object; info: GraphQLResolveInfo; typeName: string },
+  id: string,
+): Promise<Row | null> {
+  const query = queryFromInfo({ context, info, typeName })
+  return loader.load({ id, query, queryKey: JSON.stringify(query) })
+}
+
 /**
  * Loads the rows with these ids as nodes of the connection that the field `info` resolves to; null for rows that are
  * gone.

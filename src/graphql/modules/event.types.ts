@@ -12,6 +12,7 @@ import type { SessionStatus } from '../../domain/session/lifecycle.ts'
 import type { ChangeBatch } from '../../events/follow-changes.ts'
 import { builder } from '../builder.ts'
 import { loadExistingSession } from '../loaders/load-session.ts'
+import { LabelFilter } from './filters.inputs.ts'
 import { FailureCauseEnum } from './retry/retry.enums.ts'
 import { SessionNode, SessionStatusEnum } from './session/session.types.ts'
 
@@ -128,6 +129,7 @@ export const SessionEventFilter = builder.inputType('SessionEventFilter', {
     chainIds: t.field({ type: ['UUID'], description: `In one of these chains, at most ${FILTER_LIST_MAX}.` }),
     sessionId: t.field({ type: 'UUID', description: 'About this session.' }),
     types: t.field({ type: [SessionEventTypeEnum], description: 'Of one of these types.' }),
+    labels: t.field({ type: [LabelFilter], description: 'Filter by labels of the chain. All must match.' }),
   }),
 })
 

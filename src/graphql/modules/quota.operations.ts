@@ -1,7 +1,7 @@
 import { allQuotas, readQuota, setQuota, type UsedQuota } from '../../services/quota.ts'
 import { builder } from '../builder.ts'
 import { ForbiddenError, NotFoundError, ValidationError } from './error.types.ts'
-import { mutation } from './mutation.ts'
+import { mutation, reasonField } from './mutation.ts'
 import { QuotaScopeEnum, QuotaType } from './quota.types.ts'
 import { ResourceSlotInput } from './session/values.types.ts'
 
@@ -43,6 +43,7 @@ const SetQuotaInput = builder.inputType('SetQuotaInput', {
     maxCheckpointBytes: t.string({
       description: 'Limit on the bytes of all checkpoints, such as `500g`. No new chain starts while it is reached.',
     }),
+    ...reasonField(t),
   }),
 })
 

@@ -7,7 +7,7 @@ import {
   readAuditPage,
   recordAudit,
 } from '../../store/sql/access/audit.sql.ts'
-import { actorOf, assertMayAdminister } from './authorize.ts'
+import { actorOf, assertMayAdminister, mayAdminister } from './authorize.ts'
 import { assemblePage, invalidCursor, type Page, type PageArguments, pageSize } from '../paging.ts'
 import { parseInput, withoutNulls } from '../input/parse-input.ts'
 import type { ServiceContext, Viewer } from '../service-context.ts'
@@ -74,6 +74,18 @@ export async function readAudit(
   return assemblePage({ args: options.page, rows, cursorOf, count: () => countAudit(db, wanted) })
 }
 
+const ENTRY_ID = /^\d{1,18}$/
+
+/** Reads the entries with these numbers that the viewer may see, in no particular order. */
+export async function readAuditEntries(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  ids: readonly string[],
+): Promise<AuditRow[]> {
+  if (!mayAdminister(viewer)) return []
+  const wanted = { visibleProjectId: viewer.projectId, ids: ids.filter((id) => ENTRY_ID.test(id)) }
+  return readAuditPage(db, wanted, { olderThan: null, newerThan: null, backward: false, limit: ids.length })
+}
+
 /** Refusals of one kind within this time are one entry, so that a client in a loop does not fill the log. */
 const QUIET_MS = 60_000
 /** An upper bound of the kinds kept in memory; usually there are far fewer. */
@@ -134,7 +146,7 @@ function cursorOf({ id }: AuditRow): string {
 
 function idOf(name: 'after' | 'before', cursor: string | null | undefined): string | null {
   if (cursor == null) return null
-  const match = /^a:(\d{1,18})$/.exec(Buffer.from(cursor, 'base64url').toString())
-  if (!match) throw invalidCursor(name)
-  return match[1]!
+  const [kind, id = ''] = Buffer.from(cursor, 'base64url').toString().split(':')
+  if (kind !== 'a' || !ENTRY_ID.test(id)) throw invalidCursor(name)
+  return id
 }

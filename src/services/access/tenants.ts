@@ -28,6 +28,16 @@ export function ownProject({ projectId }: Viewer): { id?: string } {
   return projectId === null ? {} : { id: projectId }
 }
 
+/** The same restriction for reads of domains: that of the project. */
+export function visibleDomains({ projectId }: Viewer): { projects?: { some: { id: string } } } {
+  return projectId === null ? {} : { projects: { some: { id: projectId } } }
+}
+
+/** The same restriction for reads of users: the members of the project. Deleted users are not visible to anybody. */
+export function visibleUsers({ projectId }: Viewer): { deletedAt: null; members?: { some: { projectId: string } } } {
+  return { deletedAt: null, ...(projectId !== null && { members: { some: { projectId } } }) }
+}
+
 /**
  * Adds the project to inputs that name none: the only one that the token sees or, if it sees all, the only one that its
  * user is a member of. Without such a project the input keeps its default. Several are an error of the input.

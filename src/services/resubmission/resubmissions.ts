@@ -5,6 +5,8 @@ import {
   countCancelledDependents,
   countRefusals,
   itemList,
+  type ItemPlace,
+  readItemsAt as readAt,
   readResubmissionItems as read,
   readResubmissionProgress,
   type RefusalCount,
@@ -50,6 +52,14 @@ export function readResubmissionItems(
   input: { lists: readonly string[]; after: string; limit: number },
 ): Promise<ResubmissionItemRow[]> {
   return read(db, input.lists, input.after, input.limit)
+}
+
+/** Reads the items at these places that the viewer sees. */
+export function readItemsAt(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  places: readonly ItemPlace[],
+): Promise<ResubmissionItemRow[]> {
+  return readAt(db, places, viewer.projectId)
 }
 
 export function countResubmissionItems(

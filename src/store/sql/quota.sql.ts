@@ -146,23 +146,24 @@ export async function readQuotas(db: Queryable, keys: readonly QuotaKey[]): Prom
   return (await db.query<UsedQuota>(OF_SQL, [keys.map(({ scope }) => scope), keys.map(({ scopeId }) => scopeId)])).rows
 }
 
+/** Indexes: those of the unique names. */
 const FIND_SQL = `
-WITH named AS (
-  SELECT 'USER'::quota_scope AS scope, id AS scope_id FROM users WHERE $3 = 'USER' AND name = $4 AND deleted_at IS NULL
-  UNION ALL SELECT 'PROJECT', id FROM projects WHERE $3 = 'PROJECT' AND name = $4
-  UNION ALL SELECT 'DOMAIN', id FROM domains WHERE $3 = 'DOMAIN' AND name = $4
+WITH asked AS (SELECT * FROM unnest($3::text[], $4::text[]) AS asked(kind, name)), named AS (
+  SELECT 'USER'::quota_scope AS scope, u.id AS scope_id FROM asked a JOIN users u ON u.name = a.name
+  WHERE a.kind = 'USER' AND u.deleted_at IS NULL
+  UNION ALL SELECT 'PROJECT', p.id FROM asked a JOIN projects p ON p.name = a.name WHERE a.kind = 'PROJECT'
+  UNION ALL SELECT 'DOMAIN', d.id FROM asked a JOIN domains d ON d.name = a.name WHERE a.kind = 'DOMAIN'
 )
-SELECT scope_id AS id FROM named WHERE ${VISIBLE}`
+SELECT scope, scope_id AS "scopeId" FROM named WHERE ${VISIBLE}`
 
-/** Finds a scope's id by its name; undefined if the viewer may not see it. */
-export async function findQuotaScope(
+/** Finds the ids of scopes by their names; those that the viewer may not see are missing. */
+export async function findQuotaScopes(
   db: Queryable,
-  scope: QuotaScope,
-  name: string,
+  scopes: readonly { scope: QuotaScope; name: string }[],
   viewer: VisibleTo,
-): Promise<string | undefined> {
-  const values = [viewer.projectId, viewer.userId, scope, name]
-  return (await db.query<{ id: string }>(FIND_SQL, values)).rows[0]?.id
+): Promise<QuotaKey[]> {
+  const values = [viewer.projectId, viewer.userId, scopes.map(({ scope }) => scope), scopes.map(({ name }) => name)]
+  return (await db.query<QuotaKey>(FIND_SQL, values)).rows
 }
 
 const FIRST_SQL = `SELECT pg_advisory_xact_lock(hashtext('reprise:quota'), hashtext($1))`

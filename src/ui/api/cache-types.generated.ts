@@ -130,7 +130,6 @@ export const KEYLESS_TYPES = [
   'ScaleDeploymentPayload',
   'ScheduleConnection',
   'ScheduleEdge',
-  'ScheduleRun',
   'ScheduleRunConnection',
   'ScheduleRunEdge',
   'ScheduledSession',
@@ -181,6 +180,14 @@ export const KEYLESS_TYPES = [
 
 /** Which types a fragment on an interface is about. */
 export const POSSIBLE_TYPES = {
+  AgentPage: [
+    'AgentConnection',
+    'ResourceGroupAgentConnection',
+  ],
+  AgentPageEdge: [
+    'AgentEdge',
+    'ResourceGroupAgentEdge',
+  ],
   Error: [
     'ConflictError',
     'ForbiddenError',
@@ -191,20 +198,40 @@ export const POSSIBLE_TYPES = {
   ],
   Node: [
     'Agent',
+    'AuditEntry',
     'Chain',
     'Deployment',
+    'DeploymentRevision',
     'Domain',
     'Kernel',
     'Project',
+    'ProjectMember',
+    'Quota',
     'ResourceGroup',
     'Resubmission',
+    'ResubmissionItem',
     'RetryDecision',
+    'RetryDefaults',
+    'RetrySwitch',
     'Route',
     'Schedule',
+    'ScheduleRun',
     'Session',
     'Token',
     'User',
     'Webhook',
     'WebhookDelivery',
+  ],
+  SessionPage: [
+    'AgentSessionConnection',
+    'ChainSessionConnection',
+    'PendingSessionConnection',
+    'SessionConnection',
+  ],
+  SessionPageEdge: [
+    'AgentSessionEdge',
+    'ChainSessionEdge',
+    'PendingSessionEdge',
+    'SessionEdge',
   ],
 }

@@ -138,6 +138,10 @@ export type UiAbortResubmissionMutationVariables = Exact<{
 export type UiAbortResubmissionMutation = { abortResubmission:
     | { __typename: 'AbortResubmissionPayload', resubmission: UiOutcomeFragment }
     | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment
     )
@@ -148,6 +152,10 @@ export type UiAbortResubmissionMutation = { abortResubmission:
     | (
       { __typename: 'NotFoundError' }
       & UiRefusal_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & UiRefusal_ValidationError_Fragment
     )
    };
 

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useEffectEvent, useState } from 'react'
 import { useClient } from 'urql'
-import type { ChainFilter, ResubmissionOverrides, SessionAction } from '../../client/schema-types.generated.ts'
+import type { ChainFilter, ResubmissionOverrides, SessionAction, SessionSelection } from '../../client/schema-types.generated.ts'
 import { connection } from '../api/connection.ts'
 import { session } from '../api/login.ts'
 import { isUnauthenticated, type Problem } from '../api/problem.ts'
@@ -46,7 +46,7 @@ export function useBulk(action: SessionAction, selection: Selection) {
 
   const request = useCallback(
     async (more: More & { dryRun?: true }): Promise<Sent<{ answer: Answer }>> => {
-      const input = { ...selection, ...more } as { sessionIds: string[] }
+      const input = { select: selection as SessionSelection, ...more }
       switch (action) {
         case 'RESUBMIT':
           return send(UiResubmitManyDocument, { input })

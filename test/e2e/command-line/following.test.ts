@@ -129,7 +129,7 @@ describe('wait', () => {
     const after = await client.eventCursor()
     const id = await create('again', 'test $REPRISE_ATTEMPT -gt 1 && sleep 1000; exit 6')
     for await (const _end of client.chainEnds([id]));
-    await client.resubmitSessions({ sessionIds: [id] })
+    await client.resubmitSessions({ select: { sessionIds: [id] } })
     const ends = []
     for await (const end of client.chainEnds([id], { after })) ends.push(end)
     expect(ends).toMatchObject([{ chainId: id, state: 'FAILED', attempts: 1, last: { sessionId: id, exitCode: 6 } }])

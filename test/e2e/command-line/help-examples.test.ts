@@ -118,7 +118,7 @@ const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = 
   'reprise retry update': waiting,
   'reprise resubmit': failed,
   'reprise resubmissions abort': async () =>
-    (await client.resubmitSessions({ sessionIds: [await failed()] })).resubmission.resubmissionId,
+    (await client.resubmitSessions({ select: { sessionIds: [await failed()] } })).resubmission.resubmissionId,
   'reprise tokens revoke': async () =>
     (await client.createToken({ name: 'old', role: 'VIEWER', project: 'default' })).token.tokenId,
   ...Object.fromEntries(

@@ -207,6 +207,61 @@ describe('a session', () => {
     expect(await change('terminateSession', id)).toMatchObject({ code: 'SESSION_ALREADY_FINISHED' })
   })
 
+  describe('changed with a key of the client', () => {
+    const ONCE = `mutation ($input: CancelRetryInput!) { cancelRetry(input: $input) { __typename
+      ... on Error { code } ... on CancelRetryPayload { session { sessionId retryState { phase } } } } }`
+    const cancel = async (input: object) => (await server.query(ONCE, { input })).data.cancelRetry
+    const failed = () => server.factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 } })
+
+    test('is changed once; a repeated request has the same answer, and another one is refused', async () => {
+      const [{ id: sessionId }, other] = [await failed(), await failed()]
+      const clientKey = randomUUID()
+      const answers = await Promise.all(Array.from({ length: 4 }, () => cancel({ sessionId, clientKey })))
+      const done = { __typename: 'CancelRetryPayload', session: { sessionId, retryState: { phase: 'CANCELLED' } } }
+      expect(answers).toEqual([done, done, done, done])
+      expect(await cancel({ sessionId: other.id, clientKey })).toMatchObject({ code: 'CLIENT_KEY_REUSED' })
+      const { rows } = await server.db.query(
+        `SELECT FROM audit_log WHERE action = 'retry.cancel' AND session_id = $1`,
+        [sessionId],
+      )
+      expect(rows).toHaveLength(1)
+    })
+
+    test('is changed by a repeated request if the first one failed', async () => {
+      const [clientKey, sessionId] = [randomUUID(), randomUUID()]
+      expect(await cancel({ sessionId, clientKey })).toMatchObject({ code: 'SESSION_NOT_FOUND' })
+      await server.factory.session({ id: sessionId, status: 'ERROR', retryPolicy: { maxRetries: 1 } })
+      expect(await cancel({ sessionId, clientKey })).toMatchObject({ __typename: 'CancelRetryPayload' })
+    })
+
+    test('or a reason has the reason in the audit log', async () => {
+      const { id: sessionId } = await failed()
+      await cancel({ sessionId, reason: 'the data is wrong' })
+      const { data } = await server.query(
+        `query ($id: UUID) { auditLog(filter: { sessionId: $id }, first: 1) { edges { node { action reason } } } }`,
+        { id: sessionId },
+      )
+      expect(data.auditLog.edges).toEqual([{ node: { action: 'retry.cancel', reason: 'the data is wrong' } }])
+      expect(await cancel({ sessionId, reason: 'x'.repeat(2_000) })).toMatchObject({ code: 'VALIDATION_FAILED' })
+    })
+
+    test('is selected among many by exactly one condition', async () => {
+      const { id } = await failed()
+      const text = `mutation ($input: CancelRetriesInput!) { cancelRetries(input: $input) { __typename
+        ... on Error { message } ... on DryRun { total count } } }`
+      const select = async (selection: object, more: object = {}) =>
+        server.query(text, { input: { select: selection, dryRun: true, ...more } })
+      expect((await select({ sessionIds: [id] })).data.cancelRetries).toMatchObject({ total: 1, count: 1 })
+      expect((await select({ chainFilter: { ids: [id] } })).data.cancelRetries).toMatchObject({ total: 1, count: 1 })
+      expect((await select({ sessionIds: [id], filter: {} })).errors?.[0]?.message).toContain('Exactly one key')
+      expect((await select({ filter: { labels: [] } })).data.cancelRetries.message).toContain('empty filter')
+      expect((await select({ chainFilter: { labels: [] } })).data.cancelRetries.message).toContain('empty filter')
+      expect((await select({ sessionIds: [id] }, { sessionIds: [id] })).data.cancelRetries.message).toContain(
+        '`select`',
+      )
+    })
+  })
+
   test('that is not there', async () => {
     for (const mutation of ['terminateSession', 'cancelRetry', 'retryNow']) {
       expect(await change(mutation, randomUUID())).toMatchObject({

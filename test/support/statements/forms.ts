@@ -59,10 +59,15 @@ function choices<Conditions extends object>(all: Conditions): Partial<Conditions
 const CHAINS: Required<ChainConditions> = {
   states: ['LIVE'],
   causes: ['OOM_KILLED'],
-  attempts: { min: 1, max: 3 },
+  attempts: { gt: 0, gte: 1, lt: 4, lte: 3, min: 1, max: 3 },
   project: 'default',
   name: { equals: 'train', in: ['train'], contains: 'rai', startsWith: 'tr', endsWith: 'in' },
   label: { key: 'team', value: 'vision' },
+  labels: [
+    { key: 'team', present: true, values: ['vision', 'text'] },
+    { key: 'owner', present: true, values: null },
+    { key: 'old', present: false, values: null },
+  ],
   search: 'train',
   chainIds: [ID],
   resourceGroup: 'default',
@@ -112,6 +117,7 @@ function* chains(): Generator<Run> {
 }
 
 const AUDIT: Required<Omit<AuditConditions, 'visibleProjectId'>> = {
+  ids: ['1'],
   project: 'default',
   tokenId: ID,
   userId: ID,

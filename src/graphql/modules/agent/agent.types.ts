@@ -6,10 +6,11 @@ import { isUuid, NO_UUID } from '../../ids.ts'
 import { BY_ID_NEWEST } from '../../loaders/agent-loaders.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { loadNodes } from '../../loaders/loader-kinds.ts'
-import { forwardArguments, nestedPage } from '../../paging.ts'
+import { forwardArguments, nestedPage, pageInterfaces } from '../../paging.ts'
 import { ResourceGroupType, utilisation } from '../resource-group.types.ts'
 import { historyField, SchedulingHistory } from '../session/history.types.ts'
-import { SessionNode } from '../session/session.types.ts'
+import { SESSION_PAGE, SessionNode } from '../session/session.types.ts'
+import { FailureGroupType } from '../session/statistics.operations.ts'
 import { Label, labelsOf } from '../session/values.types.ts'
 import { KernelNode } from './kernel.types.ts'
 
@@ -87,8 +88,13 @@ const KernelConnection = builder.connectionObject(
 )
 
 const AgentSessionConnection = builder.connectionObject(
-  { type: SessionNode, name: 'AgentSessionConnection', description: 'A page of the sessions on an agent.' },
-  { name: 'AgentSessionEdge', description: 'One session with its cursor.' },
+  {
+    type: SessionNode,
+    name: 'AgentSessionConnection',
+    description: 'A page of the sessions on an agent.',
+    interfaces: [SESSION_PAGE.page],
+  },
+  { name: 'AgentSessionEdge', description: 'One session with its cursor.', interfaces: [SESSION_PAGE.edge] },
 )
 
 const pageCost = ({ first }: { first?: number | null }) => ({ field: 1, multiplier: first ?? 20 })
@@ -189,9 +195,16 @@ export const AgentNode = builder.prismaNode('Agent', {
   }),
 })
 
+export const AGENT_PAGE = pageInterfaces('Agent', AgentNode)
+
 const GroupAgentConnection = builder.connectionObject(
-  { type: AgentNode, name: 'ResourceGroupAgentConnection', description: 'A page of the agents of a resource group.' },
-  { name: 'ResourceGroupAgentEdge', description: 'One agent with its cursor.' },
+  {
+    type: AgentNode,
+    name: 'ResourceGroupAgentConnection',
+    description: 'A page of the agents of a resource group.',
+    interfaces: [AGENT_PAGE.page],
+  },
+  { name: 'ResourceGroupAgentEdge', description: 'One agent with its cursor.', interfaces: [AGENT_PAGE.edge] },
 )
 
 builder.prismaObjectField(ResourceGroupType, 'agents', (t) =>
@@ -211,6 +224,17 @@ builder.prismaObjectField(ResourceGroupType, 'agents', (t) =>
         count: () => loaders.groupAgentCount.load(name),
       })
     },
+  }),
+)
+
+builder.objectField(FailureGroupType, 'agent', (t) =>
+  t.prismaField({
+    type: AgentNode,
+    nullable: true,
+    description: 'This agent.',
+    // Prisma reads all that are requested in the same tick with one statement.
+    resolve: (query, { agentId: id }, _args, { services }) =>
+      id === undefined ? null : services.prisma.agent.findUnique({ ...query, where: { id } }),
   }),
 )
 

@@ -1,8 +1,9 @@
 import { FILTER_LIST_MAX, SEARCH_LENGTH_MAX } from '../../../domain/limits.ts'
 import type { ChainConditions, WantedOrder } from '../../../services/chain.ts'
+import { labelConditions } from '../../../services/input/label-filter.ts'
 import { argumentError, withoutNulls } from '../../../services/input/parse-input.ts'
 import { builder } from '../../builder.ts'
-import { DateTimeFilter, IntRange, OrderDirection, StringFilter } from '../filters.inputs.ts'
+import { DateTimeFilter, IntRange, LabelFilter, OrderDirection, StringFilter } from '../filters.inputs.ts'
 import { FailureCauseEnum, HoldReasonEnum } from '../retry/retry.enums.ts'
 import { LabelInput } from '../session/values.types.ts'
 import { ChainOrderFieldEnum, ChainStateEnum } from './chain.types.ts'
@@ -26,7 +27,8 @@ export const ChainFilter = builder.inputType('ChainFilter', {
     attempts: t.field({ type: IntRange, description: 'Filter by the number of attempts.' }),
     project: t.string({ description: 'In the project of this name.' }),
     name: t.field({ type: StringFilter, description: 'Filter by name.' }),
-    label: t.field({ type: LabelInput, description: 'With this label.' }),
+    label: t.field({ type: LabelInput, description: 'With this label. `labels` takes several, and other conditions.' }),
+    labels: t.field({ type: [LabelFilter], description: 'Filter by labels. All must match.' }),
     search: t.string({
       description:
         'Beginnings of words in the name and the labels. All must occur, in any order. Case is ignored. A word is a sequence of letters and digits.',
@@ -78,6 +80,7 @@ export function chainConditions(filter: typeof ChainFilter.$inferInput, argument
       user,
     }),
     ...(attempts && { attempts: withoutNulls(attempts) }),
+    ...(filter.labels?.length && { labels: labelConditions(filter.labels, `${argument}.labels`) }),
     ...(name && { name: withoutNulls(name) }),
     ...(createdAt && { createdAt: withoutNulls(createdAt) }),
     ...(activityAt && { activityAt: withoutNulls(activityAt) }),

@@ -197,13 +197,20 @@ builder.prismaObjectFields(SessionNode, (t) => ({
   }),
   dependents: t.field({
     type: [SessionNode],
-    description: `The sessions that start only once this chain has succeeded: their first attempts, oldest first, at most ${DEPENDENTS_LISTED_MAX}. \`sessions(filter: {dependsOn})\` lists all.`,
+    description: `The sessions that start only once this chain has succeeded: their first attempts, oldest first, at most ${DEPENDENTS_LISTED_MAX}; \`moreDependents\` tells whether there are more.`,
     select: { chainId: true },
     resolve: async ({ chainId }, _args, context, info) => {
-      const rows = await context.loaders.dependents.load(chainId)
+      const rows = (await context.loaders.dependents.load(chainId)).slice(0, DEPENDENTS_LISTED_MAX)
       const found = await Promise.all(rows.map(({ id }) => loadSession({ context, info, by: 'id', value: id })))
       return found.filter((session) => session !== null)
     },
+  }),
+  moreDependents: t.boolean({
+    description:
+      'Whether it has more dependents than `dependents` lists. `sessions(filter: {dependsOn: …})` with its `chainId` lists all.',
+    select: { chainId: true },
+    resolve: async ({ chainId }, _args, { loaders }) =>
+      (await loaders.dependents.load(chainId)).length > DEPENDENTS_LISTED_MAX,
   }),
   retryChain: t.field({
     type: [SessionNode],

@@ -21,6 +21,7 @@ import {
   QuotaExceededError,
   ValidationError,
 } from '../error.types.ts'
+import { LabelFilter } from '../filters.inputs.ts'
 import { mutation } from '../mutation.ts'
 import { DeploymentEventObject, DeploymentEventTypeEnum, deploymentWireName } from './deployment-event.types.ts'
 import {
@@ -95,6 +96,7 @@ mutation({
   payload: deploymentPayload('ScaleDeploymentPayload', 'The scaled deployment.'),
   errors: CHANGE_ERRORS,
   result: 'The deployment',
+  repeatable: true,
   run: scaleDeployment,
 })
 
@@ -107,6 +109,7 @@ mutation({
   payload: deploymentPayload('UpdateDeploymentPayload', 'The deployment, with a new revision if anything changed.'),
   errors: CHANGE_ERRORS,
   result: 'The deployment',
+  repeatable: true,
   run: (context, input) => updateDeployment(context, input as Update),
 })
 
@@ -118,6 +121,8 @@ mutation({
   payload: deploymentPayload('DestroyDeploymentPayload', 'A deployment that is being destroyed.'),
   errors: CHANGE_ERRORS,
   result: 'The deployment',
+  readsReason: true,
+  repeatable: true,
   run: destroyDeployment,
 })
 
@@ -146,6 +151,7 @@ const DeploymentEventFilter = builder.inputType('DeploymentEventFilter', {
     project: t.string({ description: 'In the project of this name.' }),
     deploymentId: t.field({ type: 'UUID', description: 'About this deployment and its routes.' }),
     types: t.field({ type: [DeploymentEventTypeEnum], description: 'With one of these values.' }),
+    labels: t.field({ type: [LabelFilter], description: 'Filter by labels of the deployment. All must match.' }),
   }),
 })
 

@@ -93,6 +93,7 @@ mutation({
   otherPayloads: [DryRunType],
   errors: [ValidationError, ConflictError, ForbiddenError],
   result: 'The resubmission, the result of the dry run',
+  readsClientKey: true,
   run: async (context, input) => {
     const { prisma } = context.services
     const answer = await resubmitSessions({ ...context, prisma, sync: NO_SYNC_POINTS }, selectionOf(input))
@@ -123,6 +124,7 @@ mutation({
   payload: AbortResubmissionPayload,
   errors: [NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The resubmission',
+  repeatable: true,
   run: abortResubmission,
 })
 
@@ -185,6 +187,8 @@ function manyMutation<Input extends ManyInput>(options: {
     otherPayloads: [DryRunType],
     errors: [ValidationError, ConflictError, ForbiddenError],
     result: 'The record of the action, the result of the dry run',
+    readsReason: action === 'TERMINATE',
+    readsClientKey: true,
     run: async (context, input) => {
       const { prisma } = context.services
       const answer = await actOnSessions({ ...context, prisma, sync: NO_SYNC_POINTS }, action, selectionOf(input))

@@ -2,6 +2,7 @@ import { SESSION_ACTIONS } from '../../../domain/session/session-spec.ts'
 import { projectScope } from '../../../services/access/tenants.ts'
 import {
   itemList,
+  readItemsAt,
   type ResubmissionItemRow,
   type ResubmissionItemStatus,
   type ShownResubmission,
@@ -13,7 +14,7 @@ import type { DryRun, RefusalGroup } from '../../../services/resubmission/try-ou
 import { shownOverrides } from '../../../services/session/session-fields.ts'
 import { builder } from '../../builder.ts'
 import type { GraphQLContext } from '../../context.ts'
-import { isUuid, NO_UUID, stableId } from '../../ids.ts'
+import { inOrderOf, isUuid, NO_UUID, nodeKey, numberedKey } from '../../ids.ts'
 import { loadExistingSessions, loadSession, stillThere } from '../../loaders/load-session.ts'
 import { forwardArguments, serialPage } from '../../paging.ts'
 import { ChainNode } from '../chain/chain.types.ts'
@@ -49,12 +50,20 @@ const RefusalGroupType = builder.objectRef<RefusalGroup>('RefusalGroup').impleme
 /** Length of the resubmission's id, which is the first part of the name of a list. */
 const UUID_LENGTH = 36
 
-const ResubmissionItem = builder.objectRef<ResubmissionItemRow>('ResubmissionItem').implement({
+const itemKey = ({ list, position }: ResubmissionItemRow) => nodeKey([list.slice(0, UUID_LENGTH), position])
+
+const ResubmissionItem = builder.node(builder.objectRef<ResubmissionItemRow>('ResubmissionItem'), {
   description: 'One session of a resubmission, or of another action on many.',
+  id: { resolve: itemKey },
+  loadMany: async (ids, context) => {
+    const places = ids.flatMap((id) => numberedKey(id) ?? [])
+    const found = await readItemsAt(
+      context,
+      places.map(({ of, number }) => ({ resubmissionId: of, position: number })),
+    )
+    return inOrderOf(ids, found, itemKey)
+  },
   fields: (t) => ({
-    id: t.id(
-      stableId('ResubmissionItem', ({ list, position }: ResubmissionItemRow) => [list.slice(0, UUID_LENGTH), position]),
-    ),
     position: t.exposeInt('position', { description: 'Its position in the resubmission, from 0.' }),
     sessionId: t.expose('sessionId', { type: 'UUID', description: 'The id as requested: the session may not exist.' }),
     session: t.field({

@@ -14,8 +14,8 @@ import { builder } from '../../builder.ts'
 import { eventStream } from '../../execution/authorized-events.ts'
 import { edgeQuery, pageComplexity } from '../../paging.ts'
 import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
-import { DateTimeFilter } from '../filters.inputs.ts'
-import { mutation } from '../mutation.ts'
+import { DateTimeFilter, LabelFilter } from '../filters.inputs.ts'
+import { mutation, repeatableFields } from '../mutation.ts'
 import { sessionPayload } from '../session/session.operations.ts'
 import { ResourceSlotInput } from '../session/values.types.ts'
 import { RetryPolicyInput } from './retry-policy.types.ts'
@@ -109,6 +109,7 @@ const CancelRetryInput = builder.inputType('CancelRetryInput', {
   description: 'The retry to cancel.',
   fields: (t) => ({
     sessionId: t.field({ type: 'UUID', required: true, description: 'Id of any session of the chain.' }),
+    ...repeatableFields(t),
   }),
 })
 
@@ -116,6 +117,7 @@ const RetryNowInput = builder.inputType('RetryNowInput', {
   description: 'The retry to make due now.',
   fields: (t) => ({
     sessionId: t.field({ type: 'UUID', required: true, description: 'Id of any session of the chain.' }),
+    ...repeatableFields(t),
   }),
 })
 
@@ -132,6 +134,7 @@ const UpdateRetryInput = builder.inputType('UpdateRetryInput', {
       description:
         'Slots that the retry gets instead of those that it would have, as do the attempts after it; the amount 0 removes a slot. Other slots stay as they are.',
     }),
+    ...repeatableFields(t),
   }),
 })
 
@@ -150,6 +153,7 @@ mutation({
   payload: CancelRetryPayload,
   errors: [NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The session',
+  repeatable: true,
   run: cancelRetry,
 })
 
@@ -161,6 +165,7 @@ mutation({
   payload: RetryNowPayload,
   errors: [NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The session',
+  repeatable: true,
   run: retryNow,
 })
 
@@ -173,6 +178,7 @@ mutation({
   payload: UpdateRetryPayload,
   errors: [ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The session',
+  repeatable: true,
   run: updateRetry,
 })
 
@@ -183,6 +189,7 @@ const RetryEventFilter = builder.inputType('RetryEventFilter', {
     chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
     sessionId: t.field({ type: 'UUID', description: 'About this session.' }),
     types: t.field({ type: [RetryEventTypeEnum], description: 'With one of these values.' }),
+    labels: t.field({ type: [LabelFilter], description: 'Filter by labels of the chain. All must match.' }),
   }),
 })
 

@@ -131,6 +131,7 @@ mutation({
   payload: schedulePayload('UpdateSchedulePayload', 'A changed schedule.'),
   errors: SETTING_ERRORS,
   result: 'The schedule',
+  repeatable: true,
   run: (context, input) => updateSchedule(context, input as Update),
 })
 
@@ -143,6 +144,8 @@ mutation({
   payload: schedulePayload('PauseSchedulePayload', 'A paused schedule.'),
   errors: CHANGE_ERRORS,
   result: 'The schedule',
+  readsReason: true,
+  repeatable: true,
   run: pauseSchedule,
 })
 
@@ -155,6 +158,7 @@ mutation({
   payload: schedulePayload('ResumeSchedulePayload', 'A resumed schedule.'),
   errors: [NotFoundError, ForbiddenError],
   result: 'The schedule',
+  repeatable: true,
   run: resumeSchedule,
 })
 

@@ -3,13 +3,14 @@ import { type SealedVariable, secretNames } from '../../../domain/session/kernel
 import { argumentError } from '../../../services/input/parse-input.ts'
 import {
   nextRunsOf,
+  readScheduleRuns,
   type ScheduleRecord,
   type ScheduleRunRow,
   templateOf,
 } from '../../../services/schedule/read-schedules.ts'
 import type { ParsedCreateSession } from '../../../services/session/create-session-input.ts'
 import { builder } from '../../builder.ts'
-import { isUuid } from '../../ids.ts'
+import { inOrderOf, isUuid } from '../../ids.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { ProjectNode } from '../access/access.types.ts'
 import { ClusterModeEnum, SessionNode, SessionTypeEnum } from '../session/session.types.ts'
@@ -133,9 +134,12 @@ function scheduledSession(schedule: ScheduleRecord): Template | null {
   return template && { ...template, secretNames: secretNames(secrets) }
 }
 
-export const ScheduleRun = builder.objectRef<ScheduleRunRow>('ScheduleRun').implement({
+export const ScheduleRun = builder.node(builder.objectRef<ScheduleRunRow>('ScheduleRun'), {
   description:
     'A run of a schedule and its outcome. Consecutive runs that created nothing for the same reason are one entry with a `count`.',
+  id: { resolve: ({ id }) => id },
+  loadMany: async (ids, { services: { prisma }, viewer }) =>
+    inOrderOf(ids, await readScheduleRuns({ prisma, viewer }, ids.filter(isUuid)), ({ id }) => id),
   fields: (t) => ({
     runId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     plannedAt: t.expose('plannedAt', {

@@ -6,6 +6,9 @@ import type { SessionDurations } from '../../../services/session/explain-pending
 import { NO_CHECKPOINT } from '../../../services/session/read-sessions.ts'
 import { builder } from '../../builder.ts'
 import { isUuid, NO_UUID } from '../../ids.ts'
+import { loadNode } from '../../loaders/loader-kinds.ts'
+import { pageInterfaces } from '../../paging.ts'
+import { UserNode } from '../access/access.types.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { historyField } from './history.types.ts'
 import { CheckpointType, ExitSignalType, UsageType } from './values.types.ts'
@@ -172,6 +175,14 @@ export const SessionNode = builder.prismaNode('Session', {
       select: { user: { select: { name: true } } },
       resolve: ({ user }) => user?.name ?? null,
     }),
+    userNode: t.field({
+      type: UserNode,
+      nullable: true,
+      description: 'Its user; null if it has none, or if that user was deleted or has left the project.',
+      select: { userId: true },
+      resolve: ({ userId }, _args, context, info) =>
+        userId === null ? null : loadNode(context.loaders.userNodes, { context, info, typeName: 'User' }, userId),
+    }),
     terminatedBy: t.exposeString('terminatedBy', {
       nullable: true,
       description: 'Who terminated it: the name of the token. Null if no person did.',
@@ -219,3 +230,5 @@ export const SessionNode = builder.prismaNode('Session', {
     schedulingHistory: t.field(historyField(t, 'Actions of the scheduler on it, oldest first.')),
   }),
 })
+
+export const SESSION_PAGE = pageInterfaces('Session', SessionNode)

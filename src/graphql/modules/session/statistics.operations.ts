@@ -143,7 +143,7 @@ const FailureGroupingEnum = builder.enumType('FailureGrouping', {
   } as const,
 })
 
-const FailureGroupType = builder.objectRef<FailureGroup>('FailureGroup').implement({
+export const FailureGroupType = builder.objectRef<FailureGroup>('FailureGroup').implement({
   description: 'A group of failed attempts that have one property in common. Only the field of that property is set.',
   fields: (t) => ({
     cause: t.field({

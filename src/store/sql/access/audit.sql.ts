@@ -11,6 +11,8 @@ export interface Actor {
   userId: string | null
   requestId: string | null
   address: string | null
+  /** The reason that it gave for the action. */
+  reason?: string
 }
 
 interface AuditEntry {
@@ -22,12 +24,12 @@ interface AuditEntry {
 }
 
 /** The columns of an actor in `audit_log`. */
-export const ACTOR_COLUMNS = 'actor, token_id, user_id, request_id, address'
+export const ACTOR_COLUMNS = 'actor, token_id, user_id, request_id, address, reason'
 
 /** Builds the values of these columns, from a parameter that holds an actor as JSON. */
 export function actorValues(parameter: `$${number}`): string {
   const actor = `${parameter}::jsonb`
-  return `${actor} ->> 'name', (${actor} ->> 'tokenId')::uuid, (${actor} ->> 'userId')::uuid, ${actor} ->> 'requestId', ${actor} ->> 'address'`
+  return `${actor} ->> 'name', (${actor} ->> 'tokenId')::uuid, (${actor} ->> 'userId')::uuid, ${actor} ->> 'requestId', ${actor} ->> 'address', ${actor} ->> 'reason'`
 }
 
 const SQL = `INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details) SELECT ${actorValues('$1')}, $2, $3, $4, $5`
@@ -52,12 +54,16 @@ export interface AuditRow {
   projectId: string | null
   sessionId: string | null
   details: object
+  /** The reason that the person gave; null if none. */
+  reason: string | null
 }
 
 /** A filter of entries; all given conditions must hold. */
 export interface AuditConditions {
   /** Null shows every project, and entries that concern none. */
   visibleProjectId: string | null
+  /** Numbers of the entries, in decimal. */
+  ids?: readonly string[] | undefined
   project?: string | undefined
   tokenId?: string | undefined
   userId?: string | undefined
@@ -87,6 +93,7 @@ function where(conditions: AuditConditions, values: unknown[]): string {
     parts.push(condition(`$${values.length}`))
   }
   add(visibleProjectId, (id) => `project_id = ${id}::uuid`)
+  add(conditions.ids, (ids) => `audit_log.id = ANY(${ids}::int8[])`)
   add(project, (name) => `project_id = (SELECT id FROM projects WHERE name = ${name})`)
   add(tokenId, (id) => `token_id = ${id}::uuid`)
   add(userId, (id) => `user_id = ${id}::uuid`)
@@ -124,7 +131,7 @@ export function auditPageStatement(conditions: AuditConditions, page: AuditPage)
   const bounds = bound('<', page.olderThan) + bound('>', page.newerThan)
   const text = `
 SELECT id::text, at, actor, token_id AS "tokenId", user_id AS "userId", request_id AS "requestId", address, action,
-  project_id AS "projectId", session_id AS "sessionId", details
+  project_id AS "projectId", session_id AS "sessionId", details, reason
 FROM audit_log WHERE ${matches}${bounds} ORDER BY audit_log.id ${page.backward ? 'ASC' : 'DESC'} LIMIT $1`
   return { text, values }
 }

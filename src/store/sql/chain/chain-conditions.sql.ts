@@ -1,5 +1,6 @@
 import type { ChainState } from '../../../domain/chain/outlook.ts'
 import type { FailureCause, HoldReason } from '../../../domain/session/failure.ts'
+import type { LabelCondition } from '../label-conditions.sql.ts'
 
 export interface TextCondition {
   equals?: string
@@ -16,6 +17,16 @@ export interface TimeCondition {
   lte?: Date
 }
 
+/** `min` and `max` are old names of `gte` and `lte`. */
+export interface RangeCondition {
+  gt?: number
+  gte?: number
+  lt?: number
+  lte?: number
+  min?: number
+  max?: number
+}
+
 /** Conditions on one failed attempt. */
 export interface FailureCondition {
   at?: TimeCondition
@@ -29,11 +40,12 @@ export interface FailureCondition {
 export interface ChainConditions {
   states?: readonly ChainState[]
   causes?: readonly FailureCause[]
-  attempts?: { min?: number; max?: number }
+  attempts?: RangeCondition
   /** The project's name. */
   project?: string
   name?: TextCondition
   label?: { key: string; value: string }
+  labels?: readonly LabelCondition[]
   /** Prefixes of words in the name and the labels; all must occur, in any order. */
   search?: string
   chainIds?: readonly string[]
@@ -73,10 +85,10 @@ export function chainConditions(conditions: ChainConditions, add: Add): string {
   const { chainIds, dueAt, agentId, failed } = conditions
   const all = [
     ...(causes ? [`c.cause = ANY(${add(causes, 'failure_cause[]')})`] : []),
-    ...(attempts.min === undefined ? [] : [`c.attempts >= ${add(attempts.min, 'int')}`]),
-    ...(attempts.max === undefined ? [] : [`c.attempts <= ${add(attempts.max, 'int')}`]),
+    ...rangeConditions('c.attempts', attempts, add),
     ...nameConditions(name, add),
     ...(label ? [`c.labels @> ${pairOf(label, add)}`] : []),
+    ...(conditions.labels ?? []).map((each) => labelCondition(each, add)),
     ...(search === undefined ? [] : [`(${WORDS} @@ beginnings_query(${add(search, 'text')})) IS TRUE`]),
     ...(chainIds ? [`c.chain_id = ANY(${add(chainIds, 'uuid[]')})`] : []),
     ...newestAttemptConditions(conditions, add),
@@ -95,11 +107,13 @@ export function chainConditions(conditions: ChainConditions, add: Add): string {
  * Builds a tsquery of the words that every matching chain has (SQL NULL if the texts contain no words); null if no text
  * is given.
  */
-export function wordsOf({ name = {}, label, search }: ChainConditions, add: Add): string | null {
+export function wordsOf({ name = {}, label, labels, search }: ChainConditions, add: Add): string | null {
   const queries = [
     ...(name.equals === undefined ? [] : [`words_query(${add(name.equals, 'text')})`]),
     ...(name.startsWith === undefined ? [] : [`beginnings_query(${add(name.startsWith, 'text')})`]),
     ...(label ? [`words_query(${pairOf(label, add)}::text)`] : []),
+    // The words of the keys only: any of several values may match.
+    ...(labels ?? []).filter(({ present }) => present).map(({ key }) => `words_query(${add(key, 'text')})`),
     ...(search === undefined ? [] : [`beginnings_query(${add(search, 'text')})`]),
   ]
   return queries.length === 0 ? null : queries.reduce((both, each) => `coalesce(${both} && ${each}, ${both}, ${each})`)
@@ -170,6 +184,24 @@ function endsWith(text: string): string {
 
 function pairOf({ key, value }: { key: string; value: string }, add: Add): string {
   return `jsonb_build_object(${add(key, 'text')}, ${add(value, 'text')})`
+}
+
+function labelCondition({ key, present, values }: LabelCondition, add: Add): string {
+  if (!present) return `NOT c.labels ? ${add(key, 'text')}`
+  if (values === null) return `c.labels ? ${add(key, 'text')}`
+  return `c.labels ->> ${add(key, 'text')} = ANY(${add(values, 'text[]')})`
+}
+
+function rangeConditions(column: string, { min, max, ...bounds }: RangeCondition, add: Add): string[] {
+  const all: [string, number | undefined][] = [
+    ['>=', min],
+    ['<=', max],
+    ...(Object.keys(OPERATORS) as (keyof typeof OPERATORS)[]).map((name): [string, number | undefined] => [
+      OPERATORS[name],
+      bounds[name],
+    ]),
+  ]
+  return all.flatMap(([operator, end]) => (end === undefined ? [] : [`${column} ${operator} ${add(end, 'int')}`]))
 }
 
 function timeConditions(column: string, times: { [K in keyof TimeCondition]?: Date | undefined }, add: Add): string[] {

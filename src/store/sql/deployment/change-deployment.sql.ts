@@ -98,12 +98,12 @@ export async function countDeployments(tx: Queryable, projectId: string): Promis
  * is taken.
  */
 const INSERT_SQL = `
-WITH inserted AS (
+WITH spec AS (${specSelect('$10')}
+), inserted AS (
   INSERT INTO deployments (id, project_id, user_id, creation_id, name, replicas, min_healthy, max_surge, created_by,
-    creation_digest)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $12)
+    creation_digest, labels)
+  SELECT $1::uuid, $2::uuid, $3::uuid, $4, $5, $6::int, $7::int, $8::int, $9, $12, spec.labels FROM spec
   ON CONFLICT DO NOTHING RETURNING id, project_id, replicas
-), spec AS (${specSelect('$10')}
 ), revisions AS (
   INSERT INTO deployment_revisions (deployment_id, revision, ${SPEC_COLUMNS}, created_by)
   SELECT inserted.id, 1, spec.*, $9 FROM inserted, spec

@@ -42,7 +42,7 @@ export function chainFilterOf(search: SearchOf<'chains'>, now: number): ChainFil
     ...(q && { search: q }),
     ...(project && { project }),
     ...(name && { name: { equals: name } }),
-    ...(attempts && { attempts: { min: attempts } }),
+    ...(attempts && { attempts: { gte: attempts } }),
     ...chainTimesOf(search, now),
   }
 }

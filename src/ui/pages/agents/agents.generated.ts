@@ -36,16 +36,24 @@ export type UiAgentQuery = { now: string, node:
       { __typename: 'Agent', version: string, isolation: string | null, refuses: string | null, registeredAt: string, id: string, labels: Array<{ key: string, value: string }>, running: { edges: Array<{ node: UiAgentKernelFragment }>, pageInfo: { hasNextPage: boolean } } }
       & UiAgentRowFragment
     )
+    | { __typename: 'AuditEntry', id: string }
     | { __typename: 'Chain', id: string }
     | { __typename: 'Deployment', id: string }
+    | { __typename: 'DeploymentRevision', id: string }
     | { __typename: 'Domain', id: string }
     | { __typename: 'Kernel', id: string }
     | { __typename: 'Project', id: string }
+    | { __typename: 'ProjectMember', id: string }
+    | { __typename: 'Quota', id: string }
     | { __typename: 'ResourceGroup', id: string }
     | { __typename: 'Resubmission', id: string }
+    | { __typename: 'ResubmissionItem', id: string }
     | { __typename: 'RetryDecision', id: string }
+    | { __typename: 'RetryDefaults', id: string }
+    | { __typename: 'RetrySwitch', id: string }
     | { __typename: 'Route', id: string }
     | { __typename: 'Schedule', id: string }
+    | { __typename: 'ScheduleRun', id: string }
     | { __typename: 'Session', id: string }
     | { __typename: 'Token', id: string }
     | { __typename: 'User', id: string }
@@ -60,6 +68,10 @@ export type UiDrainAgentMutationVariables = Exact<{
 
 
 export type UiDrainAgentMutation = { drainAgent:
+    | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
     | { __typename: 'DrainAgentPayload', agent: UiAgentRowFragment }
     | (
       { __typename: 'ForbiddenError' }
@@ -86,6 +98,10 @@ export type UiResumeAgentMutationVariables = Exact<{
 
 export type UiResumeAgentMutation = { resumeAgent:
     | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment
     )
@@ -110,6 +126,10 @@ export type UiRemoveAgentMutationVariables = Exact<{
 
 
 export type UiRemoveAgentMutation = { removeAgent:
+    | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment

@@ -86,16 +86,24 @@ export type UiKernelLogQueryVariables = Exact<{
 
 export type UiKernelLogQuery = { node:
     | { __typename: 'Agent', id: string }
+    | { __typename: 'AuditEntry', id: string }
     | { __typename: 'Chain', id: string }
     | { __typename: 'Deployment', id: string }
+    | { __typename: 'DeploymentRevision', id: string }
     | { __typename: 'Domain', id: string }
     | { __typename: 'Kernel', status: Types.KernelStatus, logBytes: number, logTruncated: boolean, id: string, logs: { edges: Array<{ cursor: string, node: { stream: Types.LogStream, text: string, at: string } }>, pageInfo: { hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null } } }
     | { __typename: 'Project', id: string }
+    | { __typename: 'ProjectMember', id: string }
+    | { __typename: 'Quota', id: string }
     | { __typename: 'ResourceGroup', id: string }
     | { __typename: 'Resubmission', id: string }
+    | { __typename: 'ResubmissionItem', id: string }
     | { __typename: 'RetryDecision', id: string }
+    | { __typename: 'RetryDefaults', id: string }
+    | { __typename: 'RetrySwitch', id: string }
     | { __typename: 'Route', id: string }
     | { __typename: 'Schedule', id: string }
+    | { __typename: 'ScheduleRun', id: string }
     | { __typename: 'Session', id: string }
     | { __typename: 'Token', id: string }
     | { __typename: 'User', id: string }

@@ -40,6 +40,10 @@ export type UiScaleDeploymentMutationVariables = Exact<{
 
 export type UiScaleDeploymentMutation = { scaleDeployment:
     | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment
     )
@@ -65,6 +69,10 @@ export type UiUpdateDeploymentMutationVariables = Exact<{
 
 export type UiUpdateDeploymentMutation = { updateDeployment:
     | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment
     )
@@ -89,6 +97,10 @@ export type UiDestroyDeploymentMutationVariables = Exact<{
 
 
 export type UiDestroyDeploymentMutation = { destroyDeployment:
+    | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
     | { __typename: 'DestroyDeploymentPayload', deployment: UiDeploymentRowFragment }
     | (
       { __typename: 'ForbiddenError' }

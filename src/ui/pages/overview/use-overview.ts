@@ -44,7 +44,7 @@ export function useOverview(project: string | undefined, range: RangeWord) {
       all: of,
       failed: { ...of, state: ['FAILED'], activityAt: { gte: since } },
       failedBefore: { ...of, state: ['FAILED'], activityAt: { gte: before, lt: since } },
-      saved: { ...of, state: ['SUCCEEDED'], attempts: { min: 2 }, activityAt: { gte: since } },
+      saved: { ...of, state: ['SUCCEEDED'], attempts: { gte: 2 }, activityAt: { gte: since } },
       next: { ...of, phase: ['SCHEDULED'] },
       soon: { ...of, phase: ['SCHEDULED'], dueAt: { lte: new Date(now + HOUR_MS).toISOString() } },
       ...spanOf(range, now, moments.offsetMinutes(now)),

@@ -41,6 +41,10 @@ export type UiPauseScheduleMutationVariables = Exact<{
 
 export type UiPauseScheduleMutation = { pauseSchedule:
     | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment
     )
@@ -62,6 +66,10 @@ export type UiResumeScheduleMutationVariables = Exact<{
 
 export type UiResumeScheduleMutation = { resumeSchedule:
     | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment
     )
@@ -70,6 +78,10 @@ export type UiResumeScheduleMutation = { resumeSchedule:
       & UiRefusal_NotFoundError_Fragment
     )
     | { __typename: 'ResumeSchedulePayload', schedule: { id: string, paused: boolean } }
+    | (
+      { __typename: 'ValidationError' }
+      & UiRefusal_ValidationError_Fragment
+    )
    };
 
 export type UiRunScheduleNowMutationVariables = Exact<{
@@ -111,6 +123,10 @@ export type UiDeleteScheduleMutation = { deleteSchedule:
     | (
       { __typename: 'NotFoundError' }
       & UiRefusal_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & UiRefusal_ValidationError_Fragment
     )
    };
 

@@ -48,6 +48,10 @@ export type UiUpdateWebhookMutationVariables = Exact<{
 
 export type UiUpdateWebhookMutation = { updateWebhook:
     | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment
     )
@@ -77,6 +81,10 @@ export type UiDeleteWebhookMutation = { deleteWebhook:
       { __typename: 'NotFoundError' }
       & UiRefusal_NotFoundError_Fragment
     )
+    | (
+      { __typename: 'ValidationError' }
+      & UiRefusal_ValidationError_Fragment
+    )
    };
 
 export type UiWebhookPageQueryVariables = Exact<{
@@ -90,16 +98,24 @@ export type UiWebhookPageQueryVariables = Exact<{
 
 export type UiWebhookPageQuery = { now: string, node:
     | { __typename: 'Agent', id: string }
+    | { __typename: 'AuditEntry', id: string }
     | { __typename: 'Chain', id: string }
     | { __typename: 'Deployment', id: string }
+    | { __typename: 'DeploymentRevision', id: string }
     | { __typename: 'Domain', id: string }
     | { __typename: 'Kernel', id: string }
     | { __typename: 'Project', id: string }
+    | { __typename: 'ProjectMember', id: string }
+    | { __typename: 'Quota', id: string }
     | { __typename: 'ResourceGroup', id: string }
     | { __typename: 'Resubmission', id: string }
+    | { __typename: 'ResubmissionItem', id: string }
     | { __typename: 'RetryDecision', id: string }
+    | { __typename: 'RetryDefaults', id: string }
+    | { __typename: 'RetrySwitch', id: string }
     | { __typename: 'Route', id: string }
     | { __typename: 'Schedule', id: string }
+    | { __typename: 'ScheduleRun', id: string }
     | { __typename: 'Session', id: string }
     | { __typename: 'Token', id: string }
     | { __typename: 'User', id: string }
@@ -119,16 +135,24 @@ export type UiPayloadQueryVariables = Exact<{
 
 export type UiPayloadQuery = { node:
     | { __typename: 'Agent', id: string }
+    | { __typename: 'AuditEntry', id: string }
     | { __typename: 'Chain', id: string }
     | { __typename: 'Deployment', id: string }
+    | { __typename: 'DeploymentRevision', id: string }
     | { __typename: 'Domain', id: string }
     | { __typename: 'Kernel', id: string }
     | { __typename: 'Project', id: string }
+    | { __typename: 'ProjectMember', id: string }
+    | { __typename: 'Quota', id: string }
     | { __typename: 'ResourceGroup', id: string }
     | { __typename: 'Resubmission', id: string }
+    | { __typename: 'ResubmissionItem', id: string }
     | { __typename: 'RetryDecision', id: string }
+    | { __typename: 'RetryDefaults', id: string }
+    | { __typename: 'RetrySwitch', id: string }
     | { __typename: 'Route', id: string }
     | { __typename: 'Schedule', id: string }
+    | { __typename: 'ScheduleRun', id: string }
     | { __typename: 'Session', id: string }
     | { __typename: 'Token', id: string }
     | { __typename: 'User', id: string }
@@ -143,6 +167,10 @@ export type UiSendTestEventMutationVariables = Exact<{
 
 export type UiSendTestEventMutation = { sendTestEvent:
     | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment
     )
@@ -155,6 +183,10 @@ export type UiSendTestEventMutation = { sendTestEvent:
       & UiRefusal_NotFoundError_Fragment
     )
     | { __typename: 'SendTestEventPayload' }
+    | (
+      { __typename: 'ValidationError' }
+      & UiRefusal_ValidationError_Fragment
+    )
    };
 
 export type UiReplayDeliveryMutationVariables = Exact<{
@@ -163,6 +195,10 @@ export type UiReplayDeliveryMutationVariables = Exact<{
 
 
 export type UiReplayDeliveryMutation = { replayDelivery:
+    | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment
@@ -176,6 +212,10 @@ export type UiReplayDeliveryMutation = { replayDelivery:
       & UiRefusal_NotFoundError_Fragment
     )
     | { __typename: 'ReplayDeliveryPayload', delivery: UiDeliveryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & UiRefusal_ValidationError_Fragment
+    )
    };
 
 export type UiReplayWebhookMutationVariables = Exact<{
@@ -184,6 +224,10 @@ export type UiReplayWebhookMutationVariables = Exact<{
 
 
 export type UiReplayWebhookMutation = { replayWebhook:
+    | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment
