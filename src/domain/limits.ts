@@ -670,12 +670,9 @@ export const RELAY_BYTES_DEFAULT = 1024 ** 3
 export const RELAY_CEILING_BYTES = 1024 ** 4
 /** Files, directories and links in such an archive. */
 export const RELAY_ENTRIES_MAX = 20_000
-/** Time without a write after which an upload counts as abandoned: the HTTP server ends stalled requests sooner. */
-export const RELAY_LEFTOVER_AFTER_MS = 600_000
 /**
- * Time for a relay, from the kernel's end or from its program's request to publish. At a kernel's end, the end is
- * already recorded, but the next attempt waits for the relay. An upload is one request, for which the HTTP server
- * allows 120 s.
+ * Time that a relay may go without progress. At a kernel's end, the end is already recorded, but the next attempt waits
+ * for the relay.
  */
 export const RELAY_WITHIN_MS = 120_000
 /** Interval at which running programs are checked for a wish to publish: one `lstat` each. */

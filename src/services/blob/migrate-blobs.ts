@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { readdir, rm, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createZstdDecompress } from 'node:zlib'
@@ -26,7 +26,7 @@ export interface OldFile extends BlobKey {
  */
 export async function adoptOldFile(context: BlobContext, directory: string, file: OldFile): Promise<boolean> {
   const path = pathOf(directory, file)
-  if ((await stat(path).catch(() => null)) === null) return false
+  if (!existsSync(path)) return false
   const bytes = createReadStream(path)
   const unpacked = file.chainId === undefined ? bytes : bytes.pipe(createZstdDecompress())
   bytes.on('error', (error) => unpacked.destroy(error))
@@ -42,6 +42,10 @@ export async function adoptOldFile(context: BlobContext, directory: string, file
   }
   await rm(path, { force: true })
   return true
+}
+
+export function hasOldFile(directory: string, file: OldFile): boolean {
+  return existsSync(pathOf(directory, file))
 }
 
 function isDamaged(error: unknown): boolean {
@@ -66,8 +70,7 @@ export async function migrateOldFiles(
   signal: AbortSignal,
 ): Promise<number> {
   const roots = [join(directory, 'code'), join(directory, 'relay')]
-  const found = await Promise.all(roots.map((root) => stat(root).catch(() => null)))
-  if (found.every((each) => each === null)) return 0
+  if (!roots.some((root) => existsSync(root))) return 0
   let moved = 0
   let failed = 0
   for (const file of await readOldFiles(context.db)) {

@@ -172,8 +172,7 @@ export function createS3BlobStore(options: S3Options): BlobStore {
       const size = Number(head.headers.get('content-length'))
       const end = Math.min(to ?? size, size)
       if (from >= end) return { bytes: 0, chunks: nothing() }
-      const isAll = from === 0 && end === size
-      const headers = isAll ? {} : { range: `bytes=${from}-${end - 1}` }
+      const headers = { range: `bytes=${from}-${end - 1}` }
       const found = await s3.find({ method: 'GET', key: nameOf(key), headers })
       return found && { bytes: end - from, chunks: found.body! }
     },

@@ -12,6 +12,7 @@ import {
   removeBlobRows,
   useBlobs,
 } from '../../store/sql/blob.sql.ts'
+import { readNow } from '../../store/sql/server.sql.ts'
 import { within } from '../../waiting/wait.ts'
 import { diskFull, isDiskFull } from '../database-outage.ts'
 import { inputError } from '../input/parse-input.ts'
@@ -124,7 +125,7 @@ function assertSlices(slices: readonly BlobSlice[], length: number): void {
 
 /**
  * Stores a blob that comes as one stream from its beginning, as clients and agents of the previous version send it.
- * What earlier tries have stored is skipped.
+ * What others have stored of it is skipped; if it fails, nothing is left that nobody else has asked for.
  *
  * @returns its size
  * @throws BlobDamagedError; RepriseError SERVER_DISK_FULL, STORAGE_UNAVAILABLE; errors of the source
@@ -137,6 +138,7 @@ export async function storeStream(
   const { db, blobs } = context
   const { projectId, sha256 } = key
   await beginBlobs(db, projectId, [{ sha256, bytes: 0 }])
+  const begunAt = await readNow(db)
   let at = 0
   try {
     for await (const part of partsOf(source)) {
@@ -150,6 +152,7 @@ export async function storeStream(
     await recordStored(db, projectId, [{ sha256, bytes: at }])
     return at
   } catch (error) {
+    await releaseBlob(context, key, begunAt).catch(() => {})
     throw faultOf(error, blobs)
   }
 }

@@ -144,7 +144,7 @@ async function recordArchive(
   const uploaded = await db.transaction(async (tx) => {
     const others = await lockCode(tx, key)
     if (others + bytes > store.projectBytesMax) throw full(project, others, store.projectBytesMax)
-    if (!(await useBlob(tx, key))) throw codeNotFound(key.sha256, project)
+    if ((await useBlob(tx, key)) === null) throw codeNotFound(key.sha256, project)
     const created = (await readCode(tx, key)) === null
     const code = await recordCode(tx, { ...key, bytes, files, createdBy: viewer.name })
     if (created) {

@@ -59,9 +59,13 @@ export async function useBlobs(db: Queryable, projectId: string, sha256s: readon
   return storedOf((await db.query<Stored>(USE_SQL, [projectId, sha256s])).rows)
 }
 
-/** The same for a single blob, in the transaction that names it. */
-export async function useBlob(tx: Queryable, { projectId, sha256 }: Key): Promise<boolean> {
-  return (await useBlobs(tx, projectId, [sha256])).size === 1
+const USE_ONE_SQL = `
+UPDATE blobs SET last_used_at = reprise_now() WHERE project_id = $1 AND sha256 = $2 AND stored_at IS NOT NULL
+RETURNING bytes::float8 AS bytes`
+
+/** The same for a single blob, in the transaction that names it. @returns its size; null if it is not stored */
+export async function useBlob(tx: Queryable, { projectId, sha256 }: Key): Promise<number | null> {
+  return (await tx.query<{ bytes: number }>(USE_ONE_SQL, [projectId, sha256])).rows[0]?.bytes ?? null
 }
 
 const STORED_SQL = `${LOCKED}
