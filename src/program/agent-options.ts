@@ -64,7 +64,12 @@ async function choose(
   log: Logger,
 ): Promise<ChosenExecutor> {
   try {
-    const hide = [...filesOf(config), checkpointDirectory(config, places.dataDir), blobDirectory(config, places.dataDir), ...config.isolationHide]
+    const hide = [
+      ...filesOf(config),
+      checkpointDirectory(config, places.dataDir),
+      blobDirectory(config, places.dataDir),
+      ...config.isolationHide,
+    ]
     return await chooseExecutor(config, { ...places, hide }, log)
   } catch (error) {
     if (error instanceof IsolationError || error instanceof ExecutorSetupError)

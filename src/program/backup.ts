@@ -98,7 +98,9 @@ export function backUp(environment: NodeJS.ProcessEnv, directory: string): Promi
       return files
     })
     await rm(join(to, UNFINISHED))
-    console.log(`backup complete in ${to}: the database, ${stored.code.length} archives of code, and checkpoints${config.blobUrl === undefined ? '' : `; ${config.blobUrl} is not part of it`}`)
+    console.log(
+      `backup complete in ${to}: the database, ${stored.code.length} archives of code, and checkpoints${config.blobUrl === undefined ? '' : `; ${config.blobUrl} is not part of it`}`,
+    )
     return EXIT_OK
   })
 }
@@ -121,7 +123,9 @@ export function restore(environment: NodeJS.ProcessEnv, directory: string): Prom
     }
     const parts = PARTS.map((part) => ({ name: part.name, to: resolve(part.directory(config, dataDir)) }))
     const places = [dataDir, ...parts.map(({ to }) => to)]
-    const outside = places.filter((to) => !places.some((other) => other !== to && isInside(to, other)) && to !== dataDir)
+    const outside = places.filter(
+      (to) => !places.some((other) => other !== to && isInside(to, other)) && to !== dataDir,
+    )
     await filling([dataDir, ...outside], async () => {
       await copyTree(join(from, DATA), dataDir)
       for (const { name, to } of parts) if (existsSync(join(from, name))) await copyTree(join(from, name), to)

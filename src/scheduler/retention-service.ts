@@ -60,7 +60,10 @@ export function createRetentionService(context: {
 }
 
 /** Removes the bytes of what was removed before, a day after their last use. */
-async function removeBlobs(context: { db: Database; blobs: BlobStore; log: Logger }, signal: AbortSignal): Promise<number> {
+async function removeBlobs(
+  context: { db: Database; blobs: BlobStore; log: Logger },
+  signal: AbortSignal,
+): Promise<number> {
   const removed = await drain(signal, RETENTION_BATCH_BLOBS_MAX, () => removeUnusedBlobs(context))
   if (removed > 0) context.log.info({ removed, what: 'blobs' }, `retention: ${removed} blobs removed`)
   return removed

@@ -1,4 +1,4 @@
-import { createHash, type Hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 
 /**
  * Stores blobs: bytes named by their SHA-256 within a project. A blob arrives in parts, whose order is fixed by their
@@ -148,9 +148,6 @@ export function createMemory<T>(): {
     delete: (key) => void known.delete(nameOf(key)),
   }
 }
-
-/** A hash that grows with the parts, so that a finished blob need not be read again. */
-export type RunningHash = Hash | null
 
 function nameOf({ projectId, sha256 }: BlobKey): string {
   return `${projectId}/${sha256}`

@@ -61,7 +61,9 @@ export function createS3BlobStore(options: S3Options): BlobStore {
 
   /** @throws BlobOffsetError if the service does not know the upload or its parts any more */
   async function complete(key: BlobKey, upload: Upload): Promise<void> {
-    const parts = upload.parts.map(({ etag }, at) => `<Part><PartNumber>${at + 1}</PartNumber><ETag>${etag}</ETag></Part>`)
+    const parts = upload.parts.map(
+      ({ etag }, at) => `<Part><PartNumber>${at + 1}</PartNumber><ETag>${etag}</ETag></Part>`,
+    )
     const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`
     const query = { uploadId: upload.id }
     try {

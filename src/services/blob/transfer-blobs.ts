@@ -75,12 +75,7 @@ export async function receiveParts(
 /** Why blobs were refused whose sender has not been told yet. */
 const refusals = createMemory<string>()
 
-async function receivePart(
-  context: BlobContext,
-  key: BlobKey,
-  slice: BlobSlice,
-  part: Uint8Array,
-): Promise<BlobState> {
+async function receivePart(context: BlobContext, key: BlobKey, slice: BlobSlice, part: Uint8Array): Promise<BlobState> {
   const { blobs } = context
   const { sha256, bytes, offset } = slice
   try {
@@ -123,7 +118,10 @@ function assertSlices(slices: readonly BlobSlice[], length: number): void {
   for (const [index, { bytes, offset, length: own }] of slices.entries()) {
     const isLast = offset + own === bytes
     if (own > BLOB_PART_BYTES || (own !== BLOB_PART_BYTES && !isLast) || offset + own > bytes)
-      issues.push({ path: `slices.${index}`, message: `a part has ${BLOB_PART_BYTES} bytes, and only the last has less` })
+      issues.push({
+        path: `slices.${index}`,
+        message: `a part has ${BLOB_PART_BYTES} bytes, and only the last has less`,
+      })
   }
   const sum = slices.reduce((all, slice) => all + slice.length, 0)
   if (sum !== length) issues.push({ path: '', message: `the body has ${length} bytes, and the slices have ${sum}` })
@@ -206,7 +204,10 @@ function faultOf(error: unknown, { place }: BlobStore): unknown {
  *
  * @returns the number of removed blobs
  */
-export async function removeUnusedBlobs({ db, blobs }: BlobContext, limit = RETENTION_BATCH_BLOBS_MAX): Promise<number> {
+export async function removeUnusedBlobs(
+  { db, blobs }: BlobContext,
+  limit = RETENTION_BATCH_BLOBS_MAX,
+): Promise<number> {
   return db.transaction(async (tx) => removeAll(tx, blobs, await claimUnusedBlobs(tx, limit)))
 }
 

@@ -116,11 +116,7 @@ async function assertRoom(
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, CODE_NOT_FOUND (parts are missing),
  *   REQUEST_TOO_LARGE, QUOTA_EXCEEDED
  */
-export async function recordUpload(
-  context: ServiceContext,
-  store: CodeStore,
-  input: CodeInput,
-): Promise<UploadedCode> {
+export async function recordUpload(context: ServiceContext, store: CodeStore, input: CodeInput): Promise<UploadedCode> {
   assertMayChange(context.viewer)
   return recordArchive(context, store, await codeKeyOf(context, input))
 }

@@ -73,7 +73,10 @@ export function createBodyRoom(
   let underWay = 0
   return async (request, bounds, work) => {
     if (underWay >= atOnce)
-      throw new RepriseError('TOO_MANY_REQUESTS', 'The server receives as much as it can at the moment. Try again later.')
+      throw new RepriseError(
+        'TOO_MANY_REQUESTS',
+        'The server receives as much as it can at the moment. Try again later.',
+      )
     underWay++
     try {
       return await work(await readBody(request, bounds))

@@ -28,7 +28,11 @@ afterAll(async () => {
 })
 
 const STORES = [
-  ['a directory', async () => temporaryDirectory('blobs'), (directory: string) => createDirectoryBlobStore({ directory })],
+  [
+    'a directory',
+    async () => temporaryDirectory('blobs'),
+    (directory: string) => createDirectoryBlobStore({ directory }),
+  ],
   ['S3', async () => randomUUID(), (prefix: string) => createS3BlobStore({ ...s3.options, prefix })],
 ] as const
 

@@ -47,7 +47,9 @@ beforeAll(async () => {
       return store
     },
   }
-  const [code, relay] = [TEST_CODE, TEST_RELAY].map((each) => Object.defineProperties({ ...each }, Object.getOwnPropertyDescriptors(stores)))
+  const [code, relay] = [TEST_CODE, TEST_RELAY].map((each) =>
+    Object.defineProperties({ ...each }, Object.getOwnPropertyDescriptors(stores)),
+  )
   api = await startGraphQLServer({ code: code as typeof TEST_CODE, relay: relay as typeof TEST_RELAY })
 })
 beforeEach(async () => {
@@ -209,7 +211,14 @@ describe.each(STORES)('to %s', (_, choose) => {
     expect(await sendBlobs(given.exchange, given.kernel, all, options)).toBe(true)
     expect(failed).toEqual([damaged.sha256])
     expect(await stored(blobs[99]!.sha256)).toEqual(Buffer.from('file 99'))
-    expect((await open().has(DEFAULT_PROJECT_ID, all.map(({ sha256 }) => sha256))).size).toBe(100)
+    expect(
+      (
+        await open().has(
+          DEFAULT_PROJECT_ID,
+          all.map(({ sha256 }) => sha256),
+        )
+      ).size,
+    ).toBe(100)
     const { rows } = await api.db.query('SELECT count(*)::int AS count FROM blobs WHERE stored_at IS NOT NULL')
     expect(rows).toEqual([{ count: 100 }])
   })
@@ -266,7 +275,9 @@ describe('refusals', () => {
     const { rows } = await api.db.query<{ id: string }>('SELECT id FROM agents')
     const slices = [{ sha256: blob.sha256, bytes: 100, offset: 0, length: 1 }]
     const request = { agentId: rows[0]!.id, kernelId: kernel.id, assignment: 1, purpose: 'OUTPUT', slices } as const
-    await expect(gateway.sendParts(request, Buffer.from('x'), never)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
+    await expect(gateway.sendParts(request, Buffer.from('x'), never)).rejects.toMatchObject({
+      code: 'VALIDATION_FAILED',
+    })
   })
 
   const mounts: string[] = []

@@ -89,7 +89,10 @@ describe('relay crashes', () => {
     test.each<[string, HaltAt]>([
       ['while it packs', PACKED],
       ['in the middle of sending', { ...PACKED, times: 2 }],
-      ['once the servers have it, and before its end is told as gone', { call: 'fetch', of: SENT, side: 'after', times: 3 }],
+      [
+        'once the servers have it, and before its end is told as gone',
+        { call: 'fetch', of: SENT, side: 'after', times: 3 },
+      ],
       ['in the middle of fetching', { call: 'open', of: String.raw`/\.new-.*/b$`, side: 'before' }],
       ['before what it has fetched has its name', { call: 'rename', of: String.raw`/\.new-`, side: 'before' }],
       ['before it is noted whose that is', { call: 'rename', of: String.raw`/\.new-`, side: 'after' }],

@@ -423,8 +423,11 @@ describe('uploads', () => {
       await writeFile(join(old, `${damaged}.tar`), 'damaged')
       await writeFile(join(old, `${damaged}.0197c0de-0000-7000-8000-000000000000.part`), 'half')
       await database.db.query('DELETE FROM blobs')
-      await database.db.query(`INSERT INTO code_archives (project_id, sha256, bytes, files, created_by)
-        SELECT project_id, $1, bytes, files, created_by FROM code_archives LIMIT 1`, [damaged])
+      await database.db.query(
+        `INSERT INTO code_archives (project_id, sha256, bytes, files, created_by)
+        SELECT project_id, $1, bytes, files, created_by FROM code_archives LIMIT 1`,
+        [damaged],
+      )
       expect(await readUploadedCode(server.context, store, { ...ask, sha256: CODE.sha256 })).toMatchObject({ files: 2 })
       expect((await readdir(old)).includes(`${CODE.sha256}.tar`)).toBe(false)
       const context = { db: database.db, blobs: store.blobs, log: server.context.log }
