@@ -1,9 +1,7 @@
 /** Archives of files: written, read, extracted, and refused. */
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { lstat, mkdir, mkdtemp, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { zstdCompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type ArchiveEntry, ArchiveError, SLICE_STEPS_MAX } from '../../../src/archive/archive-entry.ts'

@@ -62,9 +62,7 @@ export async function fetchBlob(
 
 /** An answer that fails when it is read. */
 function failing(answer: BlobAnswer, reason: unknown): BlobAnswer {
-  const chunks = (async function* (): AsyncGenerator<Uint8Array, void> {
-    throw reason
-  })()
+  const chunks = { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(reason as Error) }) }
   return { ...answer, chunks }
 }
 
