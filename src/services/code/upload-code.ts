@@ -15,7 +15,7 @@ import {
   recordCode,
 } from '../../store/sql/code.sql.ts'
 import { BlobDamagedError } from '../blob/blob-store.ts'
-import { haveBlobs, receiveParts, releaseBlob, storeStream } from '../blob/transfer-blobs.ts'
+import { receiveParts, releaseBlob, storeStream } from '../blob/transfer-blobs.ts'
 import { parseInput } from '../input/parse-input.ts'
 import { text } from '../input/input-fields.ts'
 import type { ServiceContext } from '../service-context.ts'
@@ -71,8 +71,8 @@ export async function readUploadState(
 ): Promise<BlobState> {
   assertMayChange(context.viewer)
   const { projectId, sha256 } = await codeKeyOf(context, input)
-  const [state] = await haveBlobs({ db: context.db, blobs }, projectId, [sha256])
-  return state!
+  // Only a part, which notes the use of the blob, can tell that it is complete and stays.
+  return { sha256, received: await blobs.received({ projectId, sha256 }), complete: false }
 }
 
 /**
