@@ -5,7 +5,7 @@ import { UPLOAD_ENTRIES_MAX } from '../../domain/limits.ts'
 import type { Database } from '../../store/database.ts'
 import type { CodeKey } from '../../store/sql/code.sql.ts'
 import type { BlobStore, OpenedBlob } from '../blob/blob-store.ts'
-import { adoptOldFile } from '../blob/migrate-blobs.ts'
+import { adoptOldFile, hasOldFile } from '../blob/migrate-blobs.ts'
 import { inputError } from '../input/parse-input.ts'
 
 /** Where uploaded code is, and how much of it there may be. An archive is a blob of its project. */
@@ -25,9 +25,9 @@ export async function openCode(db: Database, store: CodeStore, key: CodeKey, fro
   return blobs.open(key, { from })
 }
 
-export async function hasCode(db: Database, { blobs, oldDirectory }: CodeStore, key: CodeKey): Promise<boolean> {
-  if ((await blobs.has(key.projectId, [key.sha256])).size === 1) return true
-  return adoptOldFile({ db, blobs }, oldDirectory, key)
+/** Writes nothing: a file of an older version is only moved when it is opened. */
+export async function hasCode({ blobs, oldDirectory }: CodeStore, key: CodeKey): Promise<boolean> {
+  return (await blobs.has(key.projectId, [key.sha256])).size === 1 || hasOldFile(oldDirectory, key)
 }
 
 /**

@@ -19,7 +19,7 @@ export async function readUploadedCode(
 ): Promise<CodeRow> {
   const { project, ...key } = await codeKeyOf(context, input)
   const row = await readCode(context.db, key)
-  if (row === null || !(await hasCode(context.db, store, key))) throw codeNotFound(key.sha256, project)
+  if (row === null || !(await hasCode(store, key))) throw codeNotFound(key.sha256, project)
   return row
 }
 

@@ -7,7 +7,7 @@ import { createDirectoryBlobStore } from '../../../src/services/blob/directory-b
 import { migrateOldFiles } from '../../../src/services/blob/migrate-blobs.ts'
 import { haveBlobs, removeBlobLeftovers, removeUnusedBlobs } from '../../../src/services/blob/transfer-blobs.ts'
 import { BLOB_KEPT_MS } from '../../../src/domain/limits.ts'
-import type { CodeStore } from '../../../src/services/code/code-store.ts'
+import { type CodeStore, openCode } from '../../../src/services/code/code-store.ts'
 import { readUploadedCode, removeUnusedCode } from '../../../src/services/code/read-code.ts'
 import { uploadCode } from '../../../src/services/code/upload-code.ts'
 import { createSchedule } from '../../../src/services/schedule/change-schedule.ts'
@@ -214,6 +214,7 @@ describe('the store', () => {
       [damaged],
     )
     expect(await readUploadedCode(server.context, store, { ...ask, sha256: CODE.sha256 })).toMatchObject({ files: 2 })
+    expect(await openCode(database.db, store, { projectId: DEFAULT_PROJECT_ID, sha256: CODE.sha256 })).not.toBeNull()
     expect((await readdir(old)).includes(`${CODE.sha256}.tar`)).toBe(false)
     const context = { db: database.db, blobs: store.blobs, log: server.context.log }
     const never = new AbortController().signal
