@@ -5,10 +5,10 @@ import type { CodeStore } from '../services/code/code-store.ts'
 import {
   type CheckpointStore,
   offerCheckpoint,
-  openRelayed,
+  openCompressed,
   receiveCheckpoint,
 } from '../services/agent/relay-checkpoint.ts'
-import { openKernelCode } from '../services/agent/agent-work.ts'
+import { haveKernelBlobs, openKernelBlob, openKernelCode, receiveKernelParts } from '../services/agent/kernel-blobs.ts'
 import { registerAgent } from '../services/agent/register-agent.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { syncAgent } from '../services/agent/sync-agent.ts'
@@ -56,7 +56,10 @@ export function createGateway(context: GatewayContext): ServerGateway {
     fetchCode: (request) => openKernelCode(context, request),
     offerCheckpoint: (request) => offerCheckpoint(context, request),
     sendCheckpoint: (request, chunks) => receiveCheckpoint(context, request, chunks),
-    fetchCheckpoint: (request) => openRelayed(context, request),
+    fetchCheckpoint: (request) => openCompressed(context, request),
+    haveBlobs: (request) => haveKernelBlobs(context, request),
+    sendParts: (request, body) => receiveKernelParts(context, request, body),
+    fetchBlob: (request) => openKernelBlob(context, request),
     async sync(request, signal) {
       const deadline = performance.now() + Math.min(request.waitMs, waitMaxMs)
       const wakeSignal = createWakeSignal([signal])
