@@ -109,6 +109,7 @@ export function createAgent(options: AgentOptions): Agent {
         changes.raise()
       },
       fetchCode: (kernel, signal) => gateway.fetchCode({ agentId, ...kernel }, signal),
+      reportOutputs: (report, signal) => gateway.reportOutputs({ agentId, ...report }, signal),
       relay: {
         offer: (request, signal) => gateway.offerCheckpoint({ agentId, ...request }, signal),
         send: (request, chunks, signal) => gateway.sendCheckpoint({ agentId, ...request }, chunks, signal),

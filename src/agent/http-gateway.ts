@@ -7,6 +7,7 @@ import {
   AGENT_CHECKPOINT_OFFER_PATH,
   AGENT_CHECKPOINT_SEND_PATH,
   AGENT_CODE_PATH,
+  AGENT_OUTPUTS_PATH,
   AGENT_REGISTER_PATH,
   AGENT_SYNC_PATH,
   type AgentErrorAnswer,
@@ -15,6 +16,7 @@ import {
   type CodeAnswer,
   type DialChannel,
   type Gateway,
+  type OutputsAnswer,
   type RegisterAnswer,
   type SyncAnswer,
 } from '../domain/agent/protocol.ts'
@@ -78,6 +80,7 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
     register: (request, signal) => call<RegisterAnswer>(AGENT_REGISTER_PATH, request, signal),
     sync: (request, signal) => call<SyncAnswer>(AGENT_SYNC_PATH, request, signal),
     fetchCode: (request, signal) => call<CodeAnswer>(AGENT_CODE_PATH, request, signal, readArchive),
+    reportOutputs: (request, signal) => call<OutputsAnswer>(AGENT_OUTPUTS_PATH, request, signal),
     offerCheckpoint: (request, signal) => call<CheckpointWish>(AGENT_CHECKPOINT_OFFER_PATH, request, signal),
     sendCheckpoint: (request, chunks, signal) =>
       call<{ recorded: boolean }>(AGENT_CHECKPOINT_SEND_PATH, request, signal, readAnswer, chunks),

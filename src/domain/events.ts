@@ -1,3 +1,5 @@
+import type { OutputsState } from './session/outputs.ts'
+
 /** Wire names of the events about sessions and their chains, as stored in the outbox. */
 export const SESSION_EVENT_TYPES = [
   'session.created',
@@ -12,6 +14,7 @@ export const SESSION_EVENT_TYPES = [
   'session.retry_exhausted',
   'session.retry_cancelled',
   'session.checkpoint_missing',
+  'session.outputs_complete',
   'chain.succeeded',
   'chain.failed',
   'chain.cancelled',
@@ -80,6 +83,13 @@ export interface ChainEventData {
   waitingSeconds?: number
 }
 
+/** `data` of the event that the outputs of an attempt are settled. */
+export interface OutputsEventData {
+  state: OutputsState
+  files: number
+  bytes: number
+}
+
 /** `data` of the events about a deployment and its routes, by type. */
 export interface DeploymentEventData {
   'deployment.created': { replicas: number; revision: number }
@@ -113,7 +123,7 @@ export interface SessionOutboxEvent extends OutboxRow {
   chainId: string
   deploymentId: null
   routeId: null
-  data: StatusEventData | RetryEventData | ChainEventData
+  data: StatusEventData | RetryEventData | ChainEventData | OutputsEventData
 }
 
 export interface DeploymentOutboxEvent extends OutboxRow {
@@ -155,6 +165,7 @@ export function eventMatches(event: OutboxEvent, filter: EventFilter): boolean {
  */
 export function sessionEventFields(event: SessionOutboxEvent['data']): object {
   if ('to' in event) return statusFields(event)
+  if ('files' in event) return { outputs_state: event.state, files: event.files, bytes: event.bytes }
   return 'attempts' in event ? chainFields(event) : retryFields(event)
 }
 

@@ -13,10 +13,12 @@ import {
   AGENT_CHECKPOINT_OFFER_PATH,
   AGENT_CHECKPOINT_SEND_PATH,
   AGENT_CODE_PATH,
+  AGENT_OUTPUTS_PATH,
   AGENT_REGISTER_PATH,
   AGENT_SYNC_PATH,
   type AgentErrorAnswer,
   type CodeRequest,
+  type OutputsReport,
   type RegisterRequest,
   type SyncRequest,
 } from '../domain/agent/protocol.ts'
@@ -24,6 +26,7 @@ import { GENERATION_MAX } from '../domain/agent/checkpoint.ts'
 import { ERRORS, maskedFault, RepriseError } from '../domain/errors.ts'
 import {
   AGENT_BODY_WITHIN_MS,
+  OUTPUTS_REPORT_BYTES_MAX,
   CHANNEL_MESSAGE_BYTES_MAX,
   REGISTER_BYTES_MAX,
   SYNC_BYTES_MAX,
@@ -147,6 +150,12 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
     const { bytes, chunks } = await gateway.fetchCode(request, c.get('gone'))
     return sendArchive(c.env.outgoing, bytes, chunks)
   })
+  app.all(AGENT_OUTPUTS_PATH, async (c) => {
+    const given = await readJson(c.env.incoming, { bytesMax: OUTPUTS_REPORT_BYTES_MAX, withinMs })
+    const { agentId } = parseInput(codeSchema, given)
+    await ownership.assertOwns(c.get('viewer'), agentId)
+    return answer(c, await gateway.reportOutputs(given as OutputsReport, c.get('gone')))
+  })
   app.all(AGENT_CHECKPOINT_OFFER_PATH, async (c) => {
     const given = await readJson(c.env.incoming, { bytesMax: REGISTER_BYTES_MAX, withinMs })
     const request = parseInput(checkpointSchema, given)
@@ -187,6 +196,7 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
       AGENT_REGISTER_PATH,
       AGENT_SYNC_PATH,
       AGENT_CODE_PATH,
+      AGENT_OUTPUTS_PATH,
       AGENT_CHECKPOINT_OFFER_PATH,
       AGENT_CHECKPOINT_SEND_PATH,
       AGENT_CHECKPOINT_FETCH_PATH,

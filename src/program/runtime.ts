@@ -143,6 +143,7 @@ async function startParts(options: StartOptions): Promise<AdminToken> {
       directory: checkpointDirectory(config, dataDir),
       bytesMax: config.checkpointRelayMax,
     }),
+    outputs: { bytesMax: config.outputBytesMax, keepDays: daysOf(config.keepOutputs) },
     wake,
     topics,
     bus,
@@ -167,6 +168,10 @@ async function startParts(options: StartOptions): Promise<AdminToken> {
   const logged = new Set(options.known.map(({ text }) => text))
   for (const warning of [...found, ...later]) if (!logged.has(warning)) log.warn(warning)
   return adminToken
+}
+
+function daysOf({ ageSeconds }: Config['keepOutputs']): number | null {
+  return ageSeconds === null ? null : ageSeconds / 86_400
 }
 
 const RETRY_PAUSE_MIN_MS = 200

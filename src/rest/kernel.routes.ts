@@ -14,8 +14,8 @@ import {
   measureLogText,
   readLogText,
 } from '../services/agent/kernel-logs.ts'
-import { readFor } from '../services/consistent-reads.ts'
 import { followKernelLogs } from '../events/kernel-logs.ts'
+import { byteRange, streamedBody } from './file-answer.ts'
 import { afterOf, eventStream, LastEventId, sendEvents, type StreamServices } from './event-stream.ts'
 import { component } from './openapi.ts'
 
@@ -183,50 +183,9 @@ function serveKernelLog(app: RestApp): void {
     headers['Content-Length'] = String(last - first + 1)
     if (range) headers['Content-Range'] = `bytes ${first}-${last}/${bytes}`
     if (bytes === 0) return c.body(null, 200, headers)
-    c.set('streams', true)
     const text = readLogText(context, { kernelId, stream }, measured, { first, last })
-    const reader = { party: context.viewer.tokenId, signal: c.get('gone') }
-    const body = new ReadableStream<Uint8Array>(
-      {
-        async pull(controller) {
-          const { done, value } = await readFor(reader, () => text.next())
-          if (done) controller.close()
-          else controller.enqueue(value)
-        },
-        cancel: () =>
-          text.return().then(
-            () => undefined,
-            () => undefined,
-          ),
-      },
-      // Nothing is read before the client asks.
-      { highWaterMark: 0 },
-    )
-    return c.body(body, range ? 206 : 200, headers)
+    return c.body(streamedBody(c, text), range ? 206 : 200, headers)
   })
-}
-
-interface ByteRange {
-  first: number
-  last: number
-}
-
-/**
- * Reads the header `Range` (RFC 9110, 14) for a text of `size` bytes. Null means: ignore the header, as for several
- * ranges.
- */
-function byteRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | null {
-  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '')
-  if (!match || (match[1] === '' && match[2] === '')) return null
-  const [from, to] = [match[1]!, match[2]!]
-  if (from === '') {
-    const length = Math.min(Number(to), size)
-    return length === 0 ? 'unsatisfiable' : { first: size - length, last: size - 1 }
-  }
-  const first = Number(from)
-  const last = to === '' ? size - 1 : Math.min(Number(to), size - 1)
-  if (to !== '' && Number(to) < first) return null
-  return first >= size ? 'unsatisfiable' : { first, last }
 }
 
 function toKernel(record: KernelRecord): z.infer<typeof KernelResource> {

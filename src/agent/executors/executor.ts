@@ -6,6 +6,8 @@ import type {
   CheckpointCopy,
   CheckpointRequest,
   CheckpointWish,
+  OutputsAnswer,
+  OutputsReport,
   CodeAnswer,
   CodeRequest,
   KernelSpec,
@@ -155,7 +157,28 @@ export interface ExecutorHooks {
   fetchCode?(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<CodeAnswer>
   /** If missing, there is no server, and checkpoints stay on this agent. */
   relay?: CheckpointRelay
+  /**
+   * Reports about the outputs of a kernel that is gone. If missing, there is no server, and outputs are not collected.
+   *
+   * @throws RepriseError KERNEL_NOT_FOUND; any other error may be temporary
+   */
+  reportOutputs?(report: OutputsOf, signal: AbortSignal): Promise<OutputsAnswer>
+  /** Returns those of the hashes that the servers have whole, for the kernel's project. */
+  haveBlobs?(
+    kernel: Omit<CodeRequest, 'agentId'>,
+    sha256s: readonly string[],
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<string>>
+  /** Sends a blob, and waits out failures of servers and proxies. */
+  sendBlob?(
+    kernel: Omit<CodeRequest, 'agentId'>,
+    blob: { sha256: string; bytes: number; open(offset: number): AsyncIterable<Uint8Array> },
+    signal: AbortSignal,
+  ): Promise<void>
 }
+
+/** A report without the agent, which is added to it. */
+export type OutputsOf = OutputsReport extends infer Each ? (Each extends OutputsReport ? Omit<Each, 'agentId'> : never) : never
 
 /** Sends checkpoints to the servers and fetches them from there; see Gateway. */
 export interface CheckpointRelay {

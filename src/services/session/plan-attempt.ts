@@ -55,7 +55,7 @@ export async function readPlanScope(
     ),
     readChainIds(
       db,
-      distinct(values, ({ dependsOn }) => dependsOn),
+      distinct(values, dependenciesOf),
       viewer.projectId,
     ),
     useCode(
@@ -69,6 +69,11 @@ export async function readPlanScope(
     unknown.map(async (name) => [name, await projectNotFound({ db, viewer }, name)] as const),
   )
   return { projects, groups, chains, codes, missing: new Map(missing) }
+}
+
+/** The sessions that it waits for, because it depends on them or receives their outputs. */
+function dependenciesOf({ dependsOn, inputs }: ParsedCreateSession): string[] {
+  return [...dependsOn, ...inputs.map(({ from }) => from)]
 }
 
 function distinct(values: readonly ParsedCreateSession[], of: (value: ParsedCreateSession) => string[]): string[] {
@@ -87,8 +92,12 @@ export function planFirstAttempt(
   if (!group) return new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${value.resourceGroup}`)
   const issues = groupIssues(value, group)
   if (issues.length > 0) return inputError(issues)
-  const unknown = value.dependsOn.find((id) => !scope.chains.has(id))
-  if (unknown !== undefined) return new RepriseError('DEPENDENCY_NOT_FOUND', `dependsOn: no session ${unknown}`)
+  const dependencies = dependenciesOf(value)
+  const unknown = dependencies.find((id) => !scope.chains.has(id))
+  if (unknown !== undefined) {
+    const field = value.dependsOn.includes(unknown) ? 'dependsOn' : 'inputs'
+    return new RepriseError('DEPENDENCY_NOT_FOUND', `${field}: no session ${unknown}`)
+  }
   if (value.codeSha256 != null && !scope.codes.has(`${value.project}/${value.codeSha256}`)) {
     return codeNotFound(value.codeSha256, value.project)
   }
@@ -100,7 +109,7 @@ export function planFirstAttempt(
   ])
   const id = uuidv7()
   const secretEnviron = sealEnviron(secrets, value.secretEnviron)
-  const { project: _, dependsOn, clusterSize, creationId, startsAt, retryPolicy: __, ...spec } = value
+  const { project: _, dependsOn: __, inputs, clusterSize, creationId, startsAt, retryPolicy: ___, ...spec } = value
   return {
     ...FIRST_ATTEMPT,
     ...given(spec),
@@ -112,7 +121,8 @@ export function planFirstAttempt(
     secretEnviron,
     kernelIds: Array.from({ length: clusterSize }, () => uuidv7()),
     startsAt: startsAt?.toISOString() ?? null,
-    dependsOnChains: [...new Set(dependsOn.map((sessionId) => scope.chains.get(sessionId)!))],
+    inputs: inputs.map(({ from, match, to }) => ({ chainId: scope.chains.get(from)!, match, to })),
+    dependsOnChains: [...new Set(dependencies.map((sessionId) => scope.chains.get(sessionId)!))],
     chainId: id,
     retryPolicy: resolved.policy,
     retryPolicySources: statedSources(resolved.sources),

@@ -13,6 +13,7 @@ import type { Logger } from '../../../observability/log.ts'
 import { reconnectPauseMs, wait } from '../../../waiting/wait.ts'
 import { removeTree } from '../../remove-tree.ts'
 import type { ExecutorHooks } from '../executor.ts'
+import { makeOwn, OUTPUT_DIR } from './kernel-directory.ts'
 import type { KernelRegistry } from './kernel-steps.ts'
 import type { KernelEntry } from './kernel-entry.ts'
 
@@ -22,7 +23,7 @@ const STALLED_AFTER_MS = 30_000
 const WANTED_CHECK_MS = 100
 
 /** The file of the uploaded code that the program reads as its standard input, if it exists. */
-const INPUT_FILE = '.reprise-stdin'
+export const INPUT_FILE = '.reprise-stdin'
 
 /** Returns the path of that file, relative to the working directory; null if there is none. */
 export function inputOf({ spec, path }: Pick<KernelEntry, 'spec' | 'path'>): string | null {
@@ -58,6 +59,8 @@ async function placeCode(placing: CodePlacing): Promise<FailureError | null> {
       await removeTree(part)
       await download(placing, part)
       if (!isWanted()) return null
+      await makeOutputDirectory(part, placing.owner)
+      await rmdir(join(path, 'work', OUTPUT_DIR)).catch(ifMissing)
       await rmdir(join(path, 'work'))
       await rename(part, join(path, 'work'))
       return null
@@ -70,6 +73,17 @@ async function placeCode(placing: CodePlacing): Promise<FailureError | null> {
     }
   }
   return null
+}
+
+/** The uploaded files may have an entry of this name, which then stays. */
+async function makeOutputDirectory(work: string, owner: Owner | null): Promise<void> {
+  await makeOwn(join(work, OUTPUT_DIR), owner).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+}
+
+function ifMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
 }
 
 /**

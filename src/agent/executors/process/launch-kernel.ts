@@ -8,7 +8,6 @@ import { devicesFor, type Launch } from './isolation/isolation.ts'
 import { claimStatus, createKernelDirectory, ownerOf, writeRunScript } from '../kernels/kernel-directory.ts'
 import { cpus, type ProcessHost, type ProcessKernel } from './process-host.ts'
 import { shimScript } from './shim.ts'
-import { verdictPath } from '../kernels/exit-verdict.ts'
 import { choosePort } from '../kernels/choose-port.ts'
 import { pullCheckpoint } from '../chain/pull-checkpoint.ts'
 import { inputOf, pullCode } from '../kernels/kernel-code.ts'
@@ -46,7 +45,7 @@ export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Pr
 export function environmentOf(host: ProcessHost, kernel: ProcessKernel): Map<string, string> {
   const { spec, path } = kernel
   const [work, chain] = [join(path, 'work'), chainDirectory(host, spec)]
-  const places = { work, chain, verdict: verdictPath(path), path: host.path }
+  const places = { work, chain, path: host.path }
   return kernelEnvironment(spec, kernel.image ?? NO_IMAGE, places, kernel)
 }
 

@@ -4,7 +4,6 @@ import { messageOf } from '../../../observability/error-message.ts'
 import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
 import { pullCheckpoint } from '../chain/pull-checkpoint.ts'
 import { type CodeHost, inputOf, pullCode } from '../kernels/kernel-code.ts'
-import { verdictPath } from '../kernels/exit-verdict.ts'
 import { createKernelDirectory, writeRunScript } from '../kernels/kernel-directory.ts'
 import { kernelEnvironment, pullImage, withInterpreter } from '../process/image-preset.ts'
 import { chainDirectory, openChainDirectory } from '../chain/chain-directory.ts'
@@ -111,7 +110,7 @@ function endUnstarted({ registry }: SlurmHost, kernel: SlurmKernel): void {
 function scriptOf(host: SlurmHost, kernel: SlurmKernel, chain: string): string {
   const { spec, path } = kernel
   const image = kernel.image ?? imageOf(host, spec.image)
-  const places = { work: join(path, 'work'), chain, verdict: verdictPath(path), path: host.path }
+  const places = { work: join(path, 'work'), chain, path: host.path }
   const environ = kernelEnvironment(spec, image, places, kernel)
   if (spec.command.length === 0) throw new Error('the command is empty')
   if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {

@@ -1,0 +1,79 @@
+import type { OutputFile, OutputsRequest, OutputsState } from '../../../domain/session/outputs.ts'
+import type { SessionResult, SessionStatus } from '../../../domain/session/lifecycle.ts'
+import type { Queryable } from '../../database.ts'
+
+/** The outputs of a session as they are shown. */
+export interface OutputsRow {
+  sessionId: string
+  projectId: string
+  attempt: number
+  status: SessionStatus
+  result: SessionResult
+  /** Null if the session asked for none, but its program wrote some. */
+  request: OutputsRequest | null
+  state: OutputsState
+  /** The id: the SHA-256 of the list of files. */
+  manifest: string | null
+  bytes: number
+  files: number
+  reasons: string[]
+  completedAt: Date | null
+  /** Null if they do not expire, because they are pinned, are the chain's newest complete ones, or have no limit. */
+  expiresAt: Date | null
+  isPinned: boolean
+}
+
+/** The newest complete outputs of a chain are kept as long as the chain. Index: sessions(chain_id, attempt). */
+export const IS_NEWEST_COMPLETE = `(o.state = 'COMPLETE' AND NOT EXISTS (
+    SELECT FROM sessions later JOIN session_outputs n ON n.session_id = later.id AND n.state = 'COMPLETE'
+    WHERE later.chain_id = s.chain_id AND later.attempt > s.attempt))`
+
+/** Indexes: primary keys, and the above. */
+const OUTPUTS_SQL = `
+SELECT s.id AS "sessionId", s.project_id AS "projectId", s.attempt, s.status, s.result, s.outputs AS request, o.state, o.manifest,
+  o.bytes::float8 AS bytes, o.files, o.reasons, o.completed_at AS "completedAt", o.pinned_at IS NOT NULL AS "isPinned",
+  CASE WHEN o.pinned_at IS NULL AND NOT ${IS_NEWEST_COMPLETE} THEN o.expires_at END AS "expiresAt"
+FROM session_outputs o JOIN sessions s ON s.id = o.session_id
+WHERE o.session_id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR s.project_id = $2)`
+
+/** Reads the outputs of these sessions, as far as they have some and belong to the project; null for any project. */
+export async function readOutputs(
+  db: Queryable,
+  sessionIds: readonly string[],
+  projectId: string | null,
+): Promise<OutputsRow[]> {
+  return (await db.query<OutputsRow>(OUTPUTS_SQL, [sessionIds, projectId])).rows
+}
+
+const FILE_COLUMNS = `path, bytes::float8 AS bytes, mode, sha256, target,
+  to_char(modified_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "modifiedAt"`
+
+/** Index: the primary key. */
+const FILES_SQL = `
+SELECT ${FILE_COLUMNS} FROM output_files WHERE session_id = $1 AND path > $2 ORDER BY path LIMIT $3`
+
+/** Reads files in the order of their paths, beginning after the path `after`. */
+export async function readOutputFiles(
+  db: Queryable,
+  { sessionId, after, limit }: { sessionId: string; after: string; limit: number },
+): Promise<OutputFile[]> {
+  return (await db.query<OutputFile>(FILES_SQL, [sessionId, after, limit])).rows
+}
+
+const FILE_SQL = `SELECT ${FILE_COLUMNS} FROM output_files WHERE session_id = $1 AND path = $2`
+
+export async function readOutputFile(
+  db: Queryable,
+  sessionId: string,
+  path: string,
+): Promise<OutputFile | undefined> {
+  return (await db.query<OutputFile>(FILE_SQL, [sessionId, path])).rows[0]
+}
+
+/** The attempt of a chain whose files are its result: the newest that succeeded. */
+const SUCCEEDED_SQL = `
+SELECT s.id FROM sessions s WHERE s.chain_id = $1 AND s.result = 'SUCCESS' ORDER BY s.attempt DESC LIMIT 1`
+
+export async function readSucceededAttempt(db: Queryable, chainId: string): Promise<string | undefined> {
+  return (await db.query<{ id: string }>(SUCCEEDED_SQL, [chainId])).rows[0]?.id
+}
