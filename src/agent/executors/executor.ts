@@ -163,18 +163,6 @@ export interface ExecutorHooks {
    * @throws RepriseError KERNEL_NOT_FOUND; any other error may be temporary
    */
   reportOutputs?(report: OutputsOf, signal: AbortSignal): Promise<OutputsAnswer>
-  /** Returns those of the hashes that the servers have whole, for the kernel's project. */
-  haveBlobs?(
-    kernel: Omit<CodeRequest, 'agentId'>,
-    sha256s: readonly string[],
-    signal: AbortSignal,
-  ): Promise<ReadonlySet<string>>
-  /** Sends a blob, and waits out failures of servers and proxies. */
-  sendBlob?(
-    kernel: Omit<CodeRequest, 'agentId'>,
-    blob: { sha256: string; bytes: number; open(offset: number): AsyncIterable<Uint8Array> },
-    signal: AbortSignal,
-  ): Promise<void>
 }
 
 /** A report without the agent, which is added to it. */

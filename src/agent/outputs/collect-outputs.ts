@@ -67,6 +67,16 @@ export async function collectOutputs(work: string, wanted: Wanted): Promise<Coll
   return { state: 'NONE', files, reasons: [nothingFound(wanted.patterns, seen.names), ...reasons] }
 }
 
+/** Leaves out files that could not be read again, and names them. */
+export function withoutFiles(
+  { files, reasons }: CollectedOutputs,
+  left: ReadonlyMap<string, string>,
+): CollectedOutputs {
+  const faults = Array.from(left, ([path, reason]) => `${path}: ${reason}`)
+  const kept = files.filter(({ path }) => !left.has(path))
+  return { state: 'PARTIAL', files: kept, reasons: shorten([...faults, ...reasons]) }
+}
+
 /** Entries of the working directory that are not the program's, or are collected separately. */
 const OWN: readonly string[] = [OUTPUT_DIR, VERDICT_FILE, INPUT_FILE]
 

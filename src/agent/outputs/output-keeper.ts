@@ -12,7 +12,7 @@ import { type KernelRecord, OUTPUT_DIR, readLockedRecord } from '../executors/ke
 import type { KernelEntry } from '../executors/kernels/kernel-entry.ts'
 import { ForeignAnswer } from '../http-gateway.ts'
 import { isDropped, type Removals } from '../removals.ts'
-import { collectOutputs } from './collect-outputs.ts'
+import { collectOutputs, withoutFiles } from './collect-outputs.ts'
 import { sendOutputs } from './send-outputs.ts'
 
 /** Pause before a session whose end is not on record yet is asked about again. */
@@ -36,7 +36,7 @@ export interface OutputKeeper {
 
 interface KeeperOptions {
   kernelsDir: string
-  hooks: Pick<ExecutorHooks, 'reportOutputs' | 'haveBlobs' | 'sendBlob'>
+  hooks: Pick<ExecutorHooks, 'reportOutputs' | 'blobs'>
   removals: Removals
   log: Logger
 }
@@ -50,7 +50,7 @@ interface Kept {
 
 export function createOutputKeeper({ kernelsDir, hooks, removals, log }: KeeperOptions): OutputKeeper {
   const outputsDir = join(dirname(kernelsDir), 'outputs')
-  const { reportOutputs: report, haveBlobs, sendBlob } = hooks
+  const { reportOutputs: report, blobs } = hooks
   const kept = new Map<string, Kept>()
   const waiting: Kept[] = []
   const ending = new AbortController()
@@ -102,15 +102,21 @@ export function createOutputKeeper({ kernelsDir, hooks, removals, log }: KeeperO
     const { wanted, later = false, bytesMax } = await report!({ ...kernel, step: 'BEGIN' }, signal)
     if (later) return 'later'
     if (!wanted) return 'settled'
-    const outputs = await collectOutputs(join(path, 'work'), { patterns, bytesMax, signal })
-    const sent = await sendOutputs(outputs, {
-      kernel,
-      report: report!,
-      have: (sha256s) => haveBlobs!(kernel, sha256s, signal),
-      send: (blob) => sendBlob!(kernel, blob, signal),
-      signal,
-    })
-    if (!sent) return 'again'
+    const onWaiting = (reason: string | null) => {
+      if (reason === null) log.info({ kernelId }, 'outputs of a kernel are sent again')
+      else log.warn({ kernelId, reason }, 'outputs of a kernel wait to be sent')
+    }
+    let outputs = await collectOutputs(join(path, 'work'), { patterns, bytesMax, signal })
+    for (let tries = 1; ; tries++) {
+      const sent = await sendOutputs(outputs, { kernel, report: report!, blobs: blobs!, onWaiting, signal })
+      if (sent === true) break
+      if (sent.size === 0) return 'again'
+      // They have changed since they were found: once they are read again, then they are left out.
+      outputs =
+        tries === 1
+          ? await collectOutputs(join(path, 'work'), { patterns, bytesMax, signal })
+          : withoutFiles(outputs, sent)
+    }
     const { state, files, reasons } = outputs
     log.info({ kernelId, state, files: files.length, reasons }, 'the outputs of a kernel are settled')
     return 'settled'
@@ -142,7 +148,7 @@ export function createOutputKeeper({ kernelsDir, hooks, removals, log }: KeeperO
 
   return {
     async keep({ id, assignment, spec, path, startedAt }) {
-      if (report === undefined || haveBlobs === undefined || sendBlob === undefined) return false
+      if (report === undefined || blobs === undefined) return false
       if (startedAt === null || !isFirstKernel(spec)) return false
       const patterns = spec.outputPaths ?? []
       if (patterns.length === 0 && !(await hasOwnOutputs(path))) return false

@@ -1,40 +1,33 @@
-import pLimit from 'p-limit'
-import { OUTPUT_FILES_AT_ONCE_MAX, OUTPUT_HASHES_ASKED_MAX, OUTPUT_PAGE_FILES_MAX } from '../../domain/limits.ts'
+import { OUTPUT_HASHES_ASKED_MAX, OUTPUT_PAGE_FILES_MAX } from '../../domain/limits.ts'
 import { manifestId, type OutputFile } from '../../domain/session/outputs.ts'
-import type { ExecutorHooks } from '../executors/executor.ts'
+import { messageOf } from '../../observability/error-message.ts'
+import type { BlobExchange, ExecutorHooks } from '../executors/executor.ts'
+import { type OutgoingBlob, sendBlobs } from '../executors/kernels/send-blob.ts'
 import { type CollectedFile, type CollectedOutputs, contentOf } from './collect-outputs.ts'
 
-/** The kernel whose outputs are sent. */
-export interface OutputsKernel {
-  kernelId: string
-  assignment: number
-}
-
-/** Sends a blob, and waits out failures of servers and proxies. */
-export type SendBlob = (
-  blob: { sha256: string; bytes: number; open(offset: number): AsyncIterable<Uint8Array> },
-  signal: AbortSignal,
-) => Promise<void>
-
 interface Sending {
-  kernel: OutputsKernel
+  kernel: { kernelId: string; assignment: number }
   report: NonNullable<ExecutorHooks['reportOutputs']>
-  /** Returns those of the hashes that the servers have whole. */
-  have(sha256s: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>>
-  send: SendBlob
+  blobs: BlobExchange
+  /** Called with a reason for people while the transfer waits, and with null when it goes on. */
+  onWaiting(reason: string | null): void
   signal: AbortSignal
 }
 
 /**
  * Sends the contents that the servers do not have, then the list of files, and then the end.
  *
- * @returns false if the servers still lack something, because it was removed meanwhile
+ * @returns true if the outputs are settled; otherwise the files that could not be read again, each with the reason. The
+ *   map is empty if the servers still lack something, because it was removed meanwhile.
  */
 export async function sendOutputs(
   { state, files, reasons }: CollectedOutputs,
-  { kernel, report, have, send, signal }: Sending,
-): Promise<boolean> {
-  await sendContents(files, { have, send, signal })
+  sending: Sending,
+): Promise<true | ReadonlyMap<string, string>> {
+  const { kernel, report, signal } = sending
+  const failed = await sendContents(files, sending)
+  signal.throwIfAborted()
+  if (failed.size > 0) return failed
   for (let at = 0; at === 0 || at < files.length; at += OUTPUT_PAGE_FILES_MAX) {
     const page = files.slice(at, at + OUTPUT_PAGE_FILES_MAX).map(listed)
     const { wanted } = await report({ ...kernel, step: 'FILES', first: at === 0, files: page }, signal)
@@ -45,31 +38,32 @@ export async function sendOutputs(
   for (const file of files) manifest.add(file)
   const id = files.length === 0 ? null : manifest.id()
   const { missing = [] } = await report({ ...kernel, step: 'END', state, manifest: id, reasons }, signal)
-  return missing.length === 0
+  return missing.length === 0 || new Map()
 }
 
 async function sendContents(
   files: readonly CollectedFile[],
-  { have, send, signal }: Pick<Sending, 'have' | 'send' | 'signal'>,
-): Promise<void> {
-  const blobs = new Map<string, CollectedFile>()
-  for (const file of files) if (file.target === null && file.bytes > 0) blobs.set(file.sha256, file)
-  const hashes = [...blobs.keys()]
-  const limit = pLimit(OUTPUT_FILES_AT_ONCE_MAX)
-  for (let at = 0; at < hashes.length; at += OUTPUT_HASHES_ASKED_MAX) {
-    const asked = hashes.slice(at, at + OUTPUT_HASHES_ASKED_MAX)
-    const known = await have(asked, signal)
-    const lacking = asked.filter((sha256) => !known.has(sha256)).map((sha256) => blobs.get(sha256)!)
-    await Promise.all(
-      lacking.map((file) =>
-        limit(() => {
-          signal.throwIfAborted()
-          const { sha256, bytes } = file
-          return send({ sha256, bytes, open: (offset) => contentOf(file, offset) }, signal)
-        }),
-      ),
-    )
+  { kernel: { kernelId: id, assignment }, blobs: exchange, onWaiting, signal }: Sending,
+): Promise<ReadonlyMap<string, string>> {
+  const contents = new Map<string, CollectedFile>()
+  for (const file of files) if (file.target === null && file.bytes > 0) contents.set(file.sha256, file)
+  const blobs = [...contents.values()].map(blobOf)
+  const failed = new Map<string, string>()
+  for (let at = 0; at < blobs.length; at += OUTPUT_HASHES_ASKED_MAX) {
+    const some = blobs.slice(at, at + OUTPUT_HASHES_ASKED_MAX)
+    await sendBlobs(exchange, { id, assignment }, some, {
+      purpose: 'OUTPUT',
+      isWanted: () => !signal.aborted,
+      onWaiting,
+      failed: ({ sha256 }, error) => failed.set(contents.get(sha256)!.path, messageOf(error)),
+    })
   }
+  return failed
+}
+
+function blobOf(file: CollectedFile): OutgoingBlob {
+  const { sha256, bytes } = file
+  return { sha256, bytes, open: (offset) => contentOf(file, offset) }
 }
 
 function listed({ path, bytes, mode, sha256, target, modifiedAt }: CollectedFile): OutputFile {
