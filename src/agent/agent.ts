@@ -6,7 +6,8 @@ import type { Warning } from '../domain/warning.ts'
 import type { Logger } from '../observability/log.ts'
 import { acquireAgentLock } from './agent-lock.ts'
 import { createChangeSignal, type LoopParts, runAgentLoop } from './agent-loop.ts'
-import { type Executor, type ExecutorHooks, FENCED, isOver } from './executors/executor.ts'
+import { type BlobExchange, type Executor, type ExecutorHooks, FENCED, isOver } from './executors/executor.ts'
+import { fetchBlob } from './executors/kernels/fetch-blob.ts'
 import { LABELS_MAX } from '../domain/limits.ts'
 import { createChainReports, createChainSizes } from './chain-reports.ts'
 import { createChannels } from './channels.ts'
@@ -92,6 +93,12 @@ export function createAgent(options: AgentOptions): Agent {
       outdated = true
       changes.raise()
     })
+    const blobs: BlobExchange = {
+      have: (request, signal) => gateway.haveBlobs({ agentId, ...request }, signal),
+      send: (request, body, signal) => gateway.sendParts({ agentId, ...request }, body, signal),
+      fetch: ({ sha256, ...request }, signal) =>
+        fetchBlob((asked, own) => gateway.fetchBlob({ agentId, ...request, ...asked }, own), sha256, { signal, log }),
+    }
     const hooks: ExecutorHooks = {
       changed: changes.raise,
       refusal: () => refusals.reason,
@@ -108,13 +115,10 @@ export function createAgent(options: AgentOptions): Agent {
         outdated = true
         changes.raise()
       },
-      fetchCode: (kernel, signal) => gateway.fetchCode({ agentId, ...kernel }, signal),
+      fetchCode: (kernel, signal) => blobs.fetch({ ...kernel, purpose: 'CODE', sha256: null }, signal),
       reportOutputs: (report, signal) => gateway.reportOutputs({ agentId, ...report }, signal),
-      relay: {
-        offer: (request, signal) => gateway.offerCheckpoint({ agentId, ...request }, signal),
-        send: (request, chunks, signal) => gateway.sendCheckpoint({ agentId, ...request }, chunks, signal),
-        fetch: (kernel, signal) => gateway.fetchCheckpoint({ agentId, ...kernel }, signal),
-      },
+      relay: { offer: (request, signal) => gateway.offerCheckpoint({ agentId, ...request }, signal), blobs },
+      blobs,
     }
     const executor = options.createExecutor(hooks, agentId)
     const identity: RegisterRequest = {

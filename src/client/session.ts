@@ -26,6 +26,7 @@ import type {
   SessionOrder,
   TerminateSessionInput,
 } from './schema-types.generated.ts'
+import { pause } from './transport/retry-schedule.ts'
 import { allPages, type Page, pageOf, type PageOptions, payloadOf } from './answers.ts'
 
 export interface Created {
@@ -60,6 +61,65 @@ export interface Uploaded {
   sent: boolean
 }
 
+/** Bytes of all parts but the last. */
+const PART_BYTES = 8 * 1024 ** 2
+/** Pause between questions whether the hash of an archive has been checked. */
+const CHECK_PAUSE_SECONDS = 0.5
+
+interface UploadState {
+  received: number
+  complete: boolean
+}
+
+async function uploadParts(
+  connection: Connection,
+  { sha256, bytes, read }: CodeArchive,
+  { project, ...call }: UploadOptions,
+): Promise<void> {
+  const pathOf = (query: Record<string, string>) => {
+    const all = { ...query, ...(project !== undefined && { project }) }
+    return `v2/code/${encodeURIComponent(sha256)}/parts?${String(new URLSearchParams(all))}`
+  }
+  const asked = { name: 'getUpload', path: pathOf({}), method: 'GET', headers: {}, body: null } as const
+  let state = await connection.rest<UploadState>(asked, call)
+  while (!state.complete) {
+    const begin = state.received
+    for await (const { offset, part } of partsOf(read(), begin, bytes)) {
+      const body = async function* () {
+        yield part
+      }
+      const headers = { 'content-type': 'application/octet-stream', 'content-length': String(part.length) }
+      const path = pathOf({ bytes: String(bytes), offset: String(offset) })
+      state = await connection.rest<UploadState>({ name: 'uploadCodePart', path, method: 'PUT', headers, body }, call)
+      if (state.complete || state.received !== offset + part.length) break
+    }
+    if (!state.complete && begin === bytes) await pause(CHECK_PAUSE_SECONDS, call.signal)
+  }
+}
+
+/** Cuts an archive into parts, from an offset on. At its end there is one empty part. */
+async function* partsOf(chunks: AsyncIterable<Uint8Array>, from: number, bytes: number) {
+  let offset = from
+  let part = new Uint8Array(Math.min(PART_BYTES, bytes - from))
+  let [at, filled] = [0, 0]
+  for await (const chunk of chunks) {
+    let rest = chunk.subarray(Math.min(chunk.length, Math.max(0, from - at)))
+    at += chunk.length
+    while (rest.length > 0 && part.length > 0) {
+      const taken = rest.subarray(0, part.length - filled)
+      part.set(taken, filled)
+      filled += taken.length
+      rest = rest.subarray(taken.length)
+      if (filled < part.length) break
+      yield { offset, part }
+      offset += filled
+      part = new Uint8Array(Math.min(PART_BYTES, bytes - offset))
+      filled = 0
+    }
+  }
+  if (from >= bytes || bytes === 0) yield { offset: bytes, part: new Uint8Array() }
+}
+
 type TerminateOptions = Omit<TerminateSessionInput, 'sessionId'> & CallOptions
 
 export function sessionOperations(connection: Connection) {
@@ -76,7 +136,7 @@ export function sessionOperations(connection: Connection) {
 
     /**
      * Uploads a tar archive (`tar --format=posix`, not compressed) for sessions of a project, unless the project has it
-     * already.
+     * already. The archive travels in parts of 8 MiB, so an upload that breaks off continues at any server.
      * @throws ValidationError, NotFoundError (no such project), QuotaExceededError, ForbiddenError, RequestError
      */
     async uploadCode(
@@ -91,9 +151,9 @@ export function sessionOperations(connection: Connection) {
       } catch (error) {
         if (!(error instanceof NotFoundError) || error.code !== 'CODE_NOT_FOUND') throw error
       }
-      const headers = { 'content-type': 'application/x-tar', 'content-length': String(bytes) }
-      const sent = { name: 'uploadCode', path, method: 'PUT', headers, body: read } as const
-      return { ...(await connection.rest<Omit<Uploaded, 'sent'>>(sent, call)), sent: true }
+      await uploadParts(connection, { sha256, bytes, read }, { project, ...call })
+      const recorded = { name: 'recordCode', path, method: 'POST', headers: {}, body: null } as const
+      return { ...(await connection.rest<Omit<Uploaded, 'sent'>>(recorded, call)), sent: true }
     },
 
     /**

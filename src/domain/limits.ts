@@ -227,6 +227,26 @@ export const HEALTH_CHECK_BODY_BYTES_MAX = 4 * 1024
 /** How often the files of service discovery are compared with the published endpoints. */
 export const DISCOVERY_INTERVAL_MS = 1_000
 
+// Blobs
+/** Bytes of a part of a transfer: little enough to be sent again, and more than the 5 MiB that S3 asks for. */
+export const BLOB_PART_BYTES = 8 * 1024 ** 2
+/** Blobs about which an agent asks at once. */
+export const BLOBS_ASKED_MAX = 1_000
+/** Blobs of which one request carries bytes: their description is in a header, for which proxies allow 8 KiB. */
+export const BLOB_SLICES_MAX = 40
+/** Time without a use after which a blob is removed, so that a sender that was told of it can still name it. */
+export const BLOB_KEPT_MS = 86_400_000
+/** The same for parts: a sender that is away for longer begins again. */
+export const BLOB_UNFINISHED_KEPT_MS = 6 * 3_600_000
+/** How often a store is searched for bytes without a record, which only crashes leave. */
+export const BLOB_LEFTOVERS_EVERY_MS = 6 * 3_600_000
+/** Blobs removed in one transaction. */
+export const RETENTION_BATCH_BLOBS_MAX = 50
+/** Time after which the last part is answered although the hash of the whole is still being checked. */
+export const BLOB_FINISH_ANSWER_MS = 20_000
+/** Time for one part of a transfer, in either direction. A whole transfer has no limit. */
+export const BLOB_PART_WITHIN_MS = 120_000
+
 // Uploaded code
 /**
  * Bytes of one archive, unless configured otherwise: enough for sources, not for data. At 4.5 megabits per second it
@@ -243,9 +263,7 @@ export const UPLOAD_ENTRIES_MAX = 20_000
  * Interval at which the use of an archive is recorded, so that creating thousands of sessions does not write each time.
  */
 export const CODE_USE_NOTED_MS = 600_000
-/** Age at which files without a record are deleted: until then an upload may still be writing them. */
-export const CODE_LEFTOVER_AFTER_MS = 86_400_000
-/** Archives removed in one transaction; each has one file. */
+/** Archives whose records are removed one after the other. */
 export const RETENTION_BATCH_CODE_MAX = 50
 
 // Retention
@@ -652,12 +670,9 @@ export const RELAY_BYTES_DEFAULT = 1024 ** 3
 export const RELAY_CEILING_BYTES = 1024 ** 4
 /** Files, directories and links in such an archive. */
 export const RELAY_ENTRIES_MAX = 20_000
-/** Time without a write after which an upload counts as abandoned: the HTTP server ends stalled requests sooner. */
-export const RELAY_LEFTOVER_AFTER_MS = 600_000
 /**
- * Time for a relay, from the kernel's end or from its program's request to publish. At a kernel's end, the end is
- * already recorded, but the next attempt waits for the relay. An upload is one request, for which the HTTP server
- * allows 120 s.
+ * Time that a relay may go without progress. At a kernel's end, the end is already recorded, but the next attempt waits
+ * for the relay.
  */
 export const RELAY_WITHIN_MS = 120_000
 /** Interval at which running programs are checked for a wish to publish: one `lstat` each. */

@@ -5,10 +5,10 @@ import type { CodeStore } from '../services/code/code-store.ts'
 import {
   type CheckpointStore,
   offerCheckpoint,
-  openRelayed,
+  openCompressed,
   receiveCheckpoint,
 } from '../services/agent/relay-checkpoint.ts'
-import { openKernelCode } from '../services/agent/agent-work.ts'
+import { haveKernelBlobs, openKernelBlob, openKernelCode, receiveKernelParts } from '../services/agent/kernel-blobs.ts'
 import { type OutputLimits, receiveOutputs } from '../services/agent/receive-outputs.ts'
 import { registerAgent } from '../services/agent/register-agent.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
@@ -59,7 +59,10 @@ export function createGateway(context: GatewayContext): ServerGateway {
     reportOutputs: (request) => receiveOutputs(context, request),
     offerCheckpoint: (request) => offerCheckpoint(context, request),
     sendCheckpoint: (request, chunks) => receiveCheckpoint(context, request, chunks),
-    fetchCheckpoint: (request) => openRelayed(context, request),
+    fetchCheckpoint: (request) => openCompressed(context, request),
+    haveBlobs: (request) => haveKernelBlobs(context, request),
+    sendParts: (request, body) => receiveKernelParts(context, request, body),
+    fetchBlob: (request) => openKernelBlob(context, request),
     async sync(request, signal) {
       const deadline = performance.now() + Math.min(request.waitMs, waitMaxMs)
       const wakeSignal = createWakeSignal([signal])

@@ -64,7 +64,7 @@ async function choose(
   log: Logger,
 ): Promise<ChosenExecutor> {
   try {
-    const hide = [...filesOf(config), checkpointDirectory(config, places.dataDir), ...config.isolationHide]
+    const hide = [...filesOf(config), checkpointDirectory(config, places.dataDir), blobDirectory(config, places.dataDir), ...config.isolationHide]
     return await chooseExecutor(config, { ...places, hide }, log)
   } catch (error) {
     if (error instanceof IsolationError || error instanceof ExecutorSetupError)
@@ -104,6 +104,11 @@ export async function startPatiently(
 /** Returns the directory for uploads of clients and copies of checkpoints. */
 export function checkpointDirectory({ checkpointDir }: Config, dataDir: string): string {
   return resolve(checkpointDir ?? join(dataDir, 'checkpoints'))
+}
+
+/** Returns the directory of blobs. */
+export function blobDirectory(config: Config, dataDir: string): string {
+  return resolve(config.blobDir ?? join(checkpointDirectory(config, dataDir), 'blobs'))
 }
 
 /** Every file that the configuration names, such as one with a token or a key. */

@@ -17,7 +17,11 @@ import { readWarningFacts, type ServerIdentity } from '../store/sql/server.sql.t
 import { processFaults } from '../observability/process-events.ts'
 import { startEmbeddedPostgres } from '../store/postgres/embedded.ts'
 import { isSameDatabase, type Pooling, poolingOf } from '../store/postgres/pooling.ts'
-import { statfs } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, mkdir, statfs } from 'node:fs/promises'
+import { createDirectoryBlobStore } from '../services/blob/directory-blob-store.ts'
+import { isDiskFull } from '../services/database-outage.ts'
+import { blobDirectory } from './agent-options.ts'
 import { DISK_LOW_BYTES } from '../domain/limits.ts'
 
 /** Shared by all parts of one server process. */
@@ -29,9 +33,9 @@ export interface RuntimeParts {
   access: DatabaseAccess
   db: Database
   secrets: SecretBox
+  blobs: BlobStore
   code: CodeStore
   relay: CheckpointStore
-  blobs: BlobStore
   outputs: OutputLimits
   wake: WakeHub
   topics: Topics
@@ -102,6 +106,41 @@ async function configured(url: string, directUrl: string = url): Promise<Databas
 /** Returns all present warnings of a server. @param own warnings of its process */
 export async function readWarnings(db: Queryable, own: readonly Warning[]): Promise<string[]> {
   return warningsOf(await readWarningFacts(db), own)
+}
+
+/**
+ * Opens the store of blobs.
+ *
+ * @throws ConfigurationError
+ */
+export async function openBlobs(config: Config, dataDir: string): Promise<BlobStore> {
+  if (config.blobUrl !== undefined) {
+    const { hostname: bucket, pathname } = new URL(config.blobUrl)
+    const { s3AccessKeyId: accessKeyId, s3SecretAccessKey: secretAccessKey, s3Region: region } = config
+    if (accessKeyId === undefined || secretAccessKey === undefined)
+      throw new ConfigurationError(['REPRISE_BLOB_URL: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are missing'])
+    const { createS3BlobStore } = await import('../services/blob/s3-blob-store.ts')
+    return createS3BlobStore({
+      bucket,
+      prefix: pathname.replaceAll(/^\/+|\/+$/g, ''),
+      endpoint: config.s3Endpoint ?? `https://s3.${region}.amazonaws.com`,
+      linkEndpoint: config.s3LinkEndpoint,
+      region,
+      accessKeyId,
+      secretAccessKey,
+      sessionToken: config.s3SessionToken,
+    })
+  }
+  const directory = blobDirectory(config, dataDir)
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await access(directory, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    if (isDiskFull(error)) throw error
+    const name = config.blobDir === undefined ? 'REPRISE_CHECKPOINT_DIR' : 'REPRISE_BLOB_DIR'
+    throw new ConfigurationError([`${name}: ${(error as Error).message}`])
+  }
+  return createDirectoryBlobStore({ directory })
 }
 
 /** @param directories by a name for people; anyone may read warnings, so the names must not be paths */

@@ -1,14 +1,16 @@
 import type { Readable, Writable } from 'node:stream'
 import type { ChannelSignal, ExecRequest } from '../../domain/agent/channel-protocol.ts'
 import type {
+  BlobAnswer,
+  BlobPartRequest,
+  BlobRequest,
+  BlobsRequest,
+  BlobState,
   ChainSize,
-  CheckpointAnswer,
-  CheckpointCopy,
   CheckpointRequest,
   CheckpointWish,
   OutputsAnswer,
   OutputsReport,
-  CodeAnswer,
   CodeRequest,
   KernelSpec,
   LogStreamName,
@@ -154,7 +156,7 @@ export interface ExecutorHooks {
    *
    * @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND; any other error may be temporary
    */
-  fetchCode?(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<CodeAnswer>
+  fetchCode?(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<BlobAnswer>
   /** If missing, there is no server, and checkpoints stay on this agent. */
   relay?: CheckpointRelay
   /**
@@ -163,6 +165,20 @@ export interface ExecutorHooks {
    * @throws RepriseError KERNEL_NOT_FOUND; any other error may be temporary
    */
   reportOutputs?(report: OutputsOf, signal: AbortSignal): Promise<OutputsAnswer>
+  /** If missing, there is no server. */
+  blobs?: BlobExchange
+}
+
+/** Transfers blobs of a kernel's project; see Gateway, `sendBlob` and `fetchBlob`. */
+export interface BlobExchange {
+  have(request: Omit<BlobsRequest, 'agentId'>, signal: AbortSignal): Promise<{ blobs: BlobState[] }>
+  send(
+    request: Omit<BlobPartRequest, 'agentId'>,
+    body: Uint8Array,
+    signal: AbortSignal,
+  ): Promise<{ blobs: BlobState[] }>
+  /** Continues a blob that breaks off until the signal aborts. */
+  fetch(request: Omit<BlobRequest, 'agentId' | 'offset'>, signal: AbortSignal): Promise<BlobAnswer>
 }
 
 /** A report without the agent, which is added to it. */
@@ -171,12 +187,7 @@ export type OutputsOf = OutputsReport extends infer Each ? (Each extends Outputs
 /** Sends checkpoints to the servers and fetches them from there; see Gateway. */
 export interface CheckpointRelay {
   offer(request: Omit<CheckpointRequest, 'agentId'>, signal: AbortSignal): Promise<CheckpointWish>
-  send(
-    request: Omit<CheckpointRequest, 'agentId'> & { copy: CheckpointCopy },
-    chunks: AsyncIterable<Uint8Array>,
-    signal: AbortSignal,
-  ): Promise<{ recorded: boolean }>
-  fetch(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<CheckpointAnswer>
+  readonly blobs: BlobExchange
 }
 
 /** Exit codes of processes that a signal ended, as a shell reports them. */

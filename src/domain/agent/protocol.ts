@@ -313,6 +313,61 @@ export interface CodeAnswer {
   chunks: AsyncIterable<Uint8Array>
 }
 
+/** What a transfer between an agent and the server is for. */
+export const BLOB_PURPOSES = ['CODE', 'CHECKPOINT', 'OUTPUT'] as const
+export type BlobPurpose = (typeof BLOB_PURPOSES)[number]
+
+/** Asks which of these blobs the kernel's project has. */
+export interface BlobsRequest extends CodeRequest {
+  purpose: BlobPurpose
+  /** At most BLOBS_ASKED_MAX. */
+  sha256s: string[]
+}
+
+export interface BlobState {
+  sha256: string
+  /**
+   * The next part begins here. Of several blobs in a request that asks, 0 is reported for all that are not complete.
+   */
+  received: number
+  complete: boolean
+  /** Set if the bytes had another hash: everything received was discarded. */
+  refused?: string
+}
+
+/** A part of a blob, or a whole one. */
+export interface BlobSlice {
+  sha256: string
+  /** Bytes of the whole blob. */
+  bytes: number
+  offset: number
+  /** BLOB_PART_BYTES, or less for the end of the blob. 0 at the end of a blob only asks to check it. */
+  length: number
+}
+
+/** Sends parts. Several small blobs can travel together; with their bytes, in this order, as one body. */
+export interface BlobPartRequest extends CodeRequest {
+  purpose: BlobPurpose
+  /** At most BLOB_SLICES_MAX, of at most BLOB_PART_BYTES in all. */
+  slices: BlobSlice[]
+}
+
+/** Asks for a blob from an offset on. */
+export interface BlobRequest extends CodeRequest {
+  purpose: BlobPurpose
+  /** Null for the code of the kernel, or the newest checkpoint of its chain. */
+  sha256: string | null
+  offset: number
+}
+
+/** The rest of a blob. `bytes` is its length, `total` that of the whole blob. */
+export interface BlobAnswer extends CodeAnswer {
+  sha256: string
+  total: number
+  /** The attempt that left it; set for a checkpoint. */
+  attempt?: number
+}
+
 /** Describes the checkpoint of a kernel's chain, which the kernel's agent offers to the servers. */
 export interface CheckpointRequest extends CodeRequest {
   /** The generation of the checkpoint's directory. */
@@ -396,7 +451,11 @@ export interface Gateway {
   register(request: RegisterRequest, signal: AbortSignal): Promise<RegisterAnswer>
   /** @throws RepriseError AGENT_UNKNOWN (register again), AGENT_SUPERSEDED (another process has this id: exit) */
   sync(request: SyncRequest, signal: AbortSignal): Promise<SyncAnswer>
-  /** @throws RepriseError KERNEL_NOT_FOUND (it is no longer assigned to this agent), CODE_NOT_FOUND */
+  /**
+   * For agents of the previous version, like the following ones that carry a whole archive.
+   *
+   * @throws RepriseError KERNEL_NOT_FOUND (it is no longer assigned to this agent), CODE_NOT_FOUND
+   */
   fetchCode(request: CodeRequest, signal: AbortSignal): Promise<CodeAnswer>
   /** @throws RepriseError KERNEL_NOT_FOUND */
   offerCheckpoint(request: CheckpointRequest, signal: AbortSignal): Promise<CheckpointWish>
@@ -414,6 +473,17 @@ export interface Gateway {
   reportOutputs(request: OutputsReport, signal: AbortSignal): Promise<OutputsAnswer>
   /** @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND (the servers have no copy of the newest checkpoint) */
   fetchCheckpoint(request: CodeRequest, signal: AbortSignal): Promise<CheckpointAnswer>
+  /** @throws RepriseError KERNEL_NOT_FOUND */
+  haveBlobs(request: BlobsRequest, signal: AbortSignal): Promise<{ blobs: BlobState[] }>
+  /**
+   * Idempotent: a part that the server has already is answered with the offset at which it continues.
+   *
+   * @param body the bytes of all slices
+   * @throws RepriseError KERNEL_NOT_FOUND, REQUEST_TOO_LARGE, SERVER_DISK_FULL, STORAGE_UNAVAILABLE
+   */
+  sendParts(request: BlobPartRequest, body: Uint8Array, signal: AbortSignal): Promise<{ blobs: BlobState[] }>
+  /** @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND, STORAGE_UNAVAILABLE */
+  fetchBlob(request: BlobRequest, signal: AbortSignal): Promise<BlobAnswer>
 }
 
 /**
@@ -437,6 +507,13 @@ export const AGENT_CHECKPOINT_SEND_PATH = '/agent/v1/checkpoint-upload'
 /** The response body is the copy; `content-length` is its length, and the header below describes it. */
 export const AGENT_CHECKPOINT_FETCH_PATH = '/agent/v1/checkpoint'
 export const AGENT_CHECKPOINT_HEADER = 'reprise-checkpoint'
+/** Asks which blobs the project has. */
+export const AGENT_BLOB_HAVE_PATH = '/agent/v1/blob-have'
+/** The request body has the bytes of the slices, which the header below describes in JSON. */
+export const AGENT_BLOB_PART_PATH = '/agent/v1/blob-part'
+/** The response body is the rest of the blob; the header below describes it. */
+export const AGENT_BLOB_PATH = '/agent/v1/blob'
+export const AGENT_BLOB_HEADER = 'reprise-blob'
 /**
  * Opens a WebSocket. The channel's id follows in the path, and its secret is the bearer token. 404 if the channel is at
  * another server.

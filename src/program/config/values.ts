@@ -6,7 +6,7 @@ import { VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/session/mounts.ts'
 import { parseAmount } from '../../domain/amounts.ts'
 
 export interface Documentation {
-  name: `REPRISE_${string}` | `OTEL_${string}`
+  name: `REPRISE_${string}` | `OTEL_${string}` | `AWS_${string}`
   /** The default, as written in the documentation. */
   default: string
   meaning: string

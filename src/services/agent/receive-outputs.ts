@@ -26,6 +26,7 @@ import {
 } from '../../store/sql/agent/receive-outputs.sql.ts'
 import { readOutputFiles } from '../../store/sql/session/read-outputs.sql.ts'
 import { readOutputBytesLeft } from '../../store/sql/quota.sql.ts'
+import { useBlobs } from '../../store/sql/blob.sql.ts'
 import type { Queryable } from '../../store/database.ts'
 import { inputError, parseInput } from '../input/parse-input.ts'
 import type { ServiceContext } from '../service-context.ts'
@@ -107,6 +108,7 @@ export async function receiveOutputs(context: OutputsContext, request: OutputsRe
     const wanted = await context.db.transaction(async (tx) => {
       if (!(await lockOutputs(tx, found.sessionId, report.assignment))) return false
       await storeOutputFiles(tx, found, { files, first })
+      await useBlobs(tx, found.projectId, [...new Set(files.map((each) => each.sha256))])
       return true
     })
     return { wanted, bytesMax }

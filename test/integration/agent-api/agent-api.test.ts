@@ -30,6 +30,9 @@ async function watchedApi(options: { bodyWithinMs?: number } = {}) {
     offerCheckpoint: () => Promise.reject(new Error('no checkpoint')),
     sendCheckpoint: () => Promise.reject(new Error('no checkpoint')),
     fetchCheckpoint: () => Promise.reject(new Error('no checkpoint')),
+    haveBlobs: () => Promise.reject(new Error('no blob')),
+    sendParts: () => Promise.reject(new Error('no blob')),
+    fetchBlob: () => Promise.reject(new Error('no blob')),
     sync: (request, signal) =>
       new Promise((resolve) => {
         waits.push({ request, signal })

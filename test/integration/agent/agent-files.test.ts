@@ -164,27 +164,34 @@ describe('uploaded code', () => {
   })
 
   test('a server that cannot send it is asked again, and the attempt continues', async () => {
-    const { fetchCode } = given.gateway
-    let failures = 0
-    given.gateway.fetchCode = async (request, signal) => {
-      if (failures++ < 2) throw new Error('no connection')
-      const answer = await fetchCode(request, signal)
+    const { fetchBlob } = given.gateway
+    const offsets: number[] = []
+    given.gateway.fetchBlob = async (request, signal) => {
+      if (offsets.push(request.offset) <= 2) throw new Error('no connection')
+      const answer = await fetchBlob(request, signal)
       // Half of it, then nothing.
-      return failures === 3 ? { ...answer, chunks: chunksOf(CODE.bytes.subarray(0, 1_100)) } : answer
+      return offsets.length === 3 ? { ...answer, chunks: chunksOf(CODE.bytes.subarray(0, 1_100)) } : answer
     }
     await given.newAgent().start()
     const { sessionId } = await given.create(['sh', 'train.sh'], INPUT)
     await given.reaches(sessionId, 'TERMINATED')
     const [kernel] = await kernelRows(given.db, sessionId)
-    expect({ failures, assignment: kernel!.assignment }).toEqual({ failures: 4, assignment: 1 })
+    // The half that has come is not fetched again.
+    expect({ offsets, assignment: kernel!.assignment }).toEqual({ offsets: [0, 0, 0, 1_100], assignment: 1 })
   })
 
-  const lies: [string, () => Promise<{ bytes: number; chunks: AsyncIterable<Uint8Array> }>, string, string][] = [
+  const answerOf = (bytes: Uint8Array, total = bytes.length) => ({
+    sha256: CODE.sha256,
+    total,
+    bytes: total,
+    chunks: chunksOf(bytes),
+  })
+  const lies: [string, () => Promise<ReturnType<typeof answerOf>>, string, string][] = [
     [
       'that is another one',
       async () => {
         const { bytes } = archiveOf({ 'train.sh': 'echo stolen\n' })
-        return { bytes: bytes.length, chunks: chunksOf(bytes) }
+        return answerOf(bytes)
       },
       'IMAGE_PULL_FAILURE',
       'is damaged: its SHA-256 is',
@@ -194,7 +201,7 @@ describe('uploaded code', () => {
       async () => {
         const link = { kind: 'link', name: 'l', bytes: 0, executable: false, target: '../../spec.json' } as const
         const { bytes } = archiveOf({ a: '' }, [link])
-        return { bytes: bytes.length, chunks: chunksOf(bytes) }
+        return answerOf(bytes)
       },
       'VALIDATION_ERROR',
       'the link l leads to ../../spec.json, which is outside',
@@ -203,14 +210,14 @@ describe('uploaded code', () => {
     ...HOSTILE_ARCHIVES.filter(({ limit }) => limit !== 'entries').map(
       ({ name, bytes, says }): (typeof lies)[number] => [
         `of ${name}`,
-        async () => ({ bytes: bytes.length, chunks: chunksOf(bytes) }),
+        async () => answerOf(bytes),
         'VALIDATION_ERROR',
         says,
       ],
     ),
     [
       'that is too large',
-      async () => ({ bytes: 2 ** 40, chunks: chunksOf(CODE.bytes) }),
+      async () => answerOf(CODE.bytes, 2 ** 40),
       'VALIDATION_ERROR',
       'REPRISE_UPLOAD_BYTES_MAX',
     ],
@@ -222,8 +229,8 @@ describe('uploaded code', () => {
     ],
   ]
 
-  test.each(lies)('an archive %s fails the session', async (_, fetchCode, cause, reason) => {
-    given.gateway.fetchCode = fetchCode
+  test.each(lies)('an archive %s fails the session', async (_, fetchBlob, cause, reason) => {
+    given.gateway.fetchBlob = fetchBlob
     await given.newAgent().start()
     const { sessionId } = await given.create(['sh', 'train.sh'], INPUT)
     await given.reaches(sessionId, 'ERROR')
@@ -236,13 +243,13 @@ describe('uploaded code', () => {
 
   test('a session that ends while its code is fetched ends at once, and leaves nothing', async () => {
     let fetched: AbortSignal | undefined
-    given.gateway.fetchCode = async (_, signal) => {
+    given.gateway.fetchBlob = async (_, signal) => {
       fetched = signal
       const chunks = async function* () {
         yield CODE.bytes.subarray(0, 700)
         await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
       }
-      return { bytes: CODE.bytes.length, chunks: chunks() }
+      return { ...answerOf(CODE.bytes), chunks: chunks() }
     }
     await given.newAgent().start()
     const { sessionId } = await given.create(['sh', 'train.sh'], INPUT)
@@ -253,15 +260,15 @@ describe('uploaded code', () => {
   })
 
   test('an agent that stops while it fetches code starts the fetch again at its next start', async () => {
-    const { fetchCode } = given.gateway
-    given.gateway.fetchCode = async (_, signal) =>
+    const { fetchBlob } = given.gateway
+    given.gateway.fetchBlob = async (_, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
     const agent = given.newAgent()
     await agent.start()
     const { sessionId, kernelId } = await given.create(['sh', 'train.sh'], INPUT)
     await given.reaches(sessionId, 'PULLING')
     await agent.stop()
-    given.gateway.fetchCode = fetchCode
+    given.gateway.fetchBlob = fetchBlob
     await given.newAgent().start()
     await given.reaches(sessionId, 'TERMINATED')
     expect(await given.text(kernelId)).toBe('trained\n')

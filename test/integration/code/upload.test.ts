@@ -6,10 +6,15 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { collectFiles, type LeftOut } from '../../../src/cli/collect-files.ts'
-import { type CodeStore, createCodeStore } from '../../../src/services/code/code-store.ts'
-import { readUploadedCode, removeCodeLeftovers, removeUnusedCode } from '../../../src/services/code/read-code.ts'
+import { createDirectoryBlobStore } from '../../../src/services/blob/directory-blob-store.ts'
+import { migrateOldFiles } from '../../../src/services/blob/migrate-blobs.ts'
+import { haveBlobs, removeBlobLeftovers, removeUnusedBlobs } from '../../../src/services/blob/transfer-blobs.ts'
+import { BLOB_KEPT_MS } from '../../../src/domain/limits.ts'
+import type { CodeStore } from '../../../src/services/code/code-store.ts'
+import { readUploadedCode, removeUnusedCode } from '../../../src/services/code/read-code.ts'
 import { uploadCode } from '../../../src/services/code/upload-code.ts'
 import { createSchedule } from '../../../src/services/schedule/change-schedule.ts'
 import { createSession } from '../../../src/services/session/create-sessions.ts'
@@ -243,17 +248,26 @@ describe('uploads', () => {
       await database.fresh()
       server = testServer(database.db)
       directory = await temporaryDirectory('code')
-      store = createCodeStore({ directory, bytesMax: 4_000, projectBytesMax: 10_000 })
+      const blobs = createDirectoryBlobStore({ directory: join(directory, 'blobs') })
+      store = { blobs, oldDirectory: directory, bytesMax: 4_000, projectBytesMax: 10_000 }
     })
 
     const ask = { project: 'default' }
     const upload = ({ bytes, sha256 }: { bytes: Buffer; sha256: string }) =>
       uploadCode(server.context, store, { ...ask, sha256, bytes: null, source: chunksOf(bytes) })
     const files = async () =>
-      (await readdir(directory, { recursive: true })).filter((name) => /\.(tar|part)$/.test(name))
-    const age = (days: number) =>
-      database.db.query(`UPDATE code_archives SET last_used_at = now() - make_interval(days => $1)`, [days])
-    const remove = () => removeUnusedCode(database.db, store, { keptDays: 30, limit: 10 })
+      (await readdir(directory, { recursive: true, withFileTypes: true }))
+        .filter((entry) => entry.isFile())
+        .map(({ name }) => name)
+    const age = async (days: number) => {
+      for (const table of ['code_archives', 'blobs'])
+        await database.db.query(`UPDATE ${table} SET last_used_at = now() - make_interval(days => $1)`, [days])
+    }
+    const remove = async () => {
+      const removed = await removeUnusedCode(database.db, { keptDays: 30, limit: 10 })
+      expect(await removeUnusedBlobs({ db: database.db, blobs: store.blobs })).toBe(removed)
+      return removed
+    }
 
     test('has bounds, and keeps nothing beyond them', async () => {
       const large = archiveOf({ a: 'x'.repeat(4_000) })
@@ -295,9 +309,9 @@ describe('uploads', () => {
         const links = await Promise.all(names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')))
         return links.filter((link) => link.startsWith(directory)).length
       }
-      await store.open(key)
+      await store.blobs.open(key)
       expect(await opened()).toBe(0)
-      for await (const _ of (await store.open(key))!.chunks) {
+      for await (const _ of (await store.blobs.open(key))!.chunks) {
         expect(await opened()).toBe(1)
         break
       }
@@ -316,9 +330,7 @@ describe('uploads', () => {
       expect(await remove()).toBe(0)
       await age(31)
       expect(await remove()).toBe(1)
-      expect((await files()).map((name) => name.slice(-68, -4)).toSorted()).toEqual(
-        [CODE.sha256, OTHER.sha256].toSorted(),
-      )
+      expect((await files()).toSorted()).toEqual([CODE.sha256, OTHER.sha256].toSorted())
       await expect(readUploadedCode(server.context, store, { ...ask, sha256: third.sha256 })).rejects.toMatchObject({
         code: 'CODE_NOT_FOUND',
       })
@@ -343,8 +355,7 @@ describe('uploads', () => {
 
     test('a file that is lost is not there, and an upload brings it back', async () => {
       await upload(CODE)
-      const [name] = await files()
-      await store.removeFile(name!.split('/').at(-2)!, name!.split('/').at(-1)!)
+      await store.blobs.remove({ projectId: DEFAULT_PROJECT_ID, sha256: CODE.sha256 })
       const asked = () => readUploadedCode(server.context, store, { ...ask, sha256: CODE.sha256 })
       await expect(asked()).rejects.toMatchObject({ code: 'CODE_NOT_FOUND' })
       await upload(CODE)
@@ -353,17 +364,80 @@ describe('uploads', () => {
 
     test('only leftovers of crashes are removed, once they are old', async () => {
       await upload(CODE)
-      const [kept] = await files()
-      const project = join(directory, 'code', kept!.split('/').at(-2)!)
-      const names = [`${OTHER.sha256}.tar`, `${OTHER.sha256}.0197c0de-0000-7000-8000-000000000000.part`, 'notes.txt']
-      for (const name of names) await writeFile(join(project, name), 'left')
-      const young = `${CODE.sha256}.0197c0de-0000-7000-8000-000000000001.part`
-      await writeFile(join(project, young), 'being written')
-      await mkdir(join(directory, 'code', 'not-a-project'))
-      const before = new Date(Date.now() - 2 * 86_400_000)
-      for (const name of [...names, `${CODE.sha256}.tar`]) await utimes(join(project, name), before, before)
-      expect(await removeCodeLeftovers(database.db, store)).toBe(2)
-      expect((await readdir(project)).toSorted()).toEqual([`${CODE.sha256}.tar`, young, 'notes.txt'].toSorted())
+      const project = join(directory, 'blobs', DEFAULT_PROJECT_ID)
+      const random = '0197c0de-0000-7000-8000-000000000000'
+      const old = [OTHER.sha256, `${OTHER.sha256}.part`, `${OTHER.sha256}.${random}.part`, 'notes.txt']
+      const young = `${'1'.repeat(64)}.part`
+      await mkdir(join(project, 'xx'))
+      await mkdir(join(project, OTHER.sha256.slice(0, 2)), { recursive: true })
+      for (const name of [...old, young]) {
+        const shard = name === 'notes.txt' ? 'xx' : name.slice(0, 2)
+        await mkdir(join(project, shard), { recursive: true })
+        await writeFile(join(project, shard, name), 'left')
+        const before = new Date(Date.now() - 2 * BLOB_KEPT_MS)
+        if (name !== young) await utimes(join(project, shard, name), before, before)
+      }
+      await mkdir(join(directory, 'blobs', 'not-a-project'))
+      expect(await removeBlobLeftovers({ db: database.db, blobs: store.blobs }, BLOB_KEPT_MS)).toBeGreaterThan(1)
+      expect((await files()).toSorted()).toEqual([CODE.sha256, young, 'notes.txt'].toSorted())
+    })
+
+    test('an upload in the middle of a sweep either keeps its bytes, or sends them again', async () => {
+      await upload(CODE)
+      const context = { db: database.db, blobs: store.blobs }
+      await database.db.query('DELETE FROM code_archives')
+      await age(2)
+      const sweeping = Promise.withResolvers<void>()
+      const going = Promise.withResolvers<void>()
+      const blobs = {
+        ...store.blobs,
+        async remove(...given: Parameters<typeof store.blobs.remove>) {
+          sweeping.resolve()
+          await going.promise
+          return store.blobs.remove(...given)
+        },
+      }
+      const swept = removeUnusedBlobs({ db: database.db, blobs })
+      await sweeping.promise
+      // The record is locked: the sender waits, and learns that the bytes are gone.
+      const asked = haveBlobs(context, DEFAULT_PROJECT_ID, [CODE.sha256])
+      const uploaded = upload(CODE)
+      going.resolve()
+      expect(await swept).toBe(1)
+      expect(await asked).toEqual([{ sha256: CODE.sha256, received: 0, complete: false }])
+      await uploaded
+      expect(await readUploadedCode(server.context, store, { ...ask, sha256: CODE.sha256 })).toMatchObject({ files: 2 })
+      expect(await removeUnusedBlobs(context)).toBe(0)
+    })
+
+    test('code that a server of the previous version has stored is used at once, and moved', async () => {
+      await upload(CODE)
+      await upload(OTHER)
+      const old = join(directory, 'code', DEFAULT_PROJECT_ID)
+      await mkdir(old, { recursive: true })
+      for (const { bytes, sha256 } of [CODE, OTHER]) {
+        await store.blobs.remove({ projectId: DEFAULT_PROJECT_ID, sha256 })
+        await writeFile(join(old, `${sha256}.tar`), bytes)
+      }
+      const damaged = '2'.repeat(64)
+      await writeFile(join(old, `${damaged}.tar`), 'damaged')
+      await writeFile(join(old, `${damaged}.0197c0de-0000-7000-8000-000000000000.part`), 'half')
+      await database.db.query('DELETE FROM blobs')
+      await database.db.query(`INSERT INTO code_archives (project_id, sha256, bytes, files, created_by)
+        SELECT project_id, $1, bytes, files, created_by FROM code_archives LIMIT 1`, [damaged])
+      expect(await readUploadedCode(server.context, store, { ...ask, sha256: CODE.sha256 })).toMatchObject({ files: 2 })
+      expect((await readdir(old)).includes(`${CODE.sha256}.tar`)).toBe(false)
+      const context = { db: database.db, blobs: store.blobs, log: server.context.log }
+      const never = new AbortController().signal
+      expect(await migrateOldFiles(context, directory, never)).toBe(1)
+      expect(await migrateOldFiles(context, directory, never)).toBe(0)
+      for (const { bytes, sha256 } of [CODE, OTHER]) {
+        const { chunks } = (await store.blobs.open({ projectId: DEFAULT_PROJECT_ID, sha256 }))!
+        expect((await buffer(chunks)).equals(bytes)).toBe(true)
+      }
+      // Something without a record may still be written by an old server. It goes a day later.
+      expect(await readdir(old)).toHaveLength(1)
+      expect(await removeUnusedBlobs(context)).toBe(0)
     })
   })
 })

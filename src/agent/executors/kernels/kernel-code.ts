@@ -4,7 +4,7 @@ import { rename, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ArchiveError } from '../../../archive/archive-entry.ts'
 import { extractArchive, type Owner } from '../../../archive/extract-archive.ts'
-import type { CodeAnswer } from '../../../domain/agent/protocol.ts'
+import type { BlobAnswer } from '../../../domain/agent/protocol.ts'
 import { RepriseError } from '../../../domain/errors.ts'
 import { UPLOAD_ENTRIES_MAX } from '../../../domain/limits.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
@@ -17,8 +17,6 @@ import { makeOwn, OUTPUT_DIR } from './kernel-directory.ts'
 import type { KernelRegistry } from './kernel-steps.ts'
 import type { KernelEntry } from './kernel-entry.ts'
 
-/** A download that receives no byte for this long starts again, perhaps from another server. */
-const STALLED_AFTER_MS = 30_000
 /** Interval at which the download checks whether the kernel is still wanted. */
 const WANTED_CHECK_MS = 100
 
@@ -39,7 +37,7 @@ interface CodePlacing {
   bytesMax: number
   /** Returns false once the kernel is stopped or removed, or the executor is closed. */
   isWanted(): boolean
-  fetch(signal: AbortSignal): Promise<CodeAnswer>
+  fetch(signal: AbortSignal): Promise<BlobAnswer>
   log: Logger
 }
 
@@ -111,13 +109,11 @@ class DamagedError extends Error {}
 async function download(placing: CodePlacing, part: string): Promise<void> {
   const { sha256, owner, bytesMax, isWanted, fetch } = placing
   const ending = new AbortController()
-  let lastByteAt = performance.now()
   const timer = setInterval(() => {
     if (!isWanted()) ending.abort(new Error('the kernel is not wanted any more'))
-    if (performance.now() - lastByteAt > STALLED_AFTER_MS) ending.abort(new Error('the server is silent'))
   }, WANTED_CHECK_MS)
   try {
-    const { bytes, chunks } = await fetch(ending.signal)
+    const { total: bytes, chunks } = await fetch(ending.signal)
     if (bytes > bytesMax) {
       const limit = `this agent takes ${bytesMax} (REPRISE_UPLOAD_BYTES_MAX)`
       throw new ArchiveError(`it has ${bytes} bytes, and ${limit}`)
@@ -127,7 +123,6 @@ async function download(placing: CodePlacing, part: string): Promise<void> {
       let got = 0
       for await (const chunk of chunks) {
         ending.signal.throwIfAborted()
-        lastByteAt = performance.now()
         got += chunk.length
         if (got > bytes) break
         hash.update(chunk)

@@ -82,7 +82,7 @@ export async function storeOutputFiles(
 const MISSING_SQL = `
 SELECT DISTINCT f.sha256 FROM output_files f
 WHERE f.session_id = $1 AND f.target IS NULL AND f.bytes > 0
-  AND NOT EXISTS (SELECT FROM blobs b WHERE b.project_id = f.project_id AND b.sha256 = f.sha256)
+  AND NOT EXISTS (SELECT FROM blobs b WHERE b.project_id = f.project_id AND b.sha256 = f.sha256 AND b.stored_at IS NOT NULL)
 LIMIT ${OUTPUT_HASHES_ASKED_MAX}`
 
 /** Returns hashes of listed files whose content has not arrived. */
