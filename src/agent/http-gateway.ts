@@ -11,6 +11,7 @@ import {
   AGENT_CHECKPOINT_OFFER_PATH,
   AGENT_CHECKPOINT_SEND_PATH,
   AGENT_CODE_PATH,
+  AGENT_INPUTS_PATH,
   AGENT_OUTPUTS_PATH,
   AGENT_REGISTER_PATH,
   AGENT_SYNC_PATH,
@@ -22,6 +23,7 @@ import {
   type CodeAnswer,
   type DialChannel,
   type Gateway,
+  type InputsAnswer,
   type OutputsAnswer,
   type RegisterAnswer,
   type SyncAnswer,
@@ -87,6 +89,7 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
     register: (request, signal) => call<RegisterAnswer>(AGENT_REGISTER_PATH, request, signal),
     sync: (request, signal) => call<SyncAnswer>(AGENT_SYNC_PATH, request, signal),
     fetchCode: (request, signal) => call<CodeAnswer>(AGENT_CODE_PATH, request, signal, readArchive),
+    listInputs: (request, signal) => call<InputsAnswer>(AGENT_INPUTS_PATH, request, signal),
     reportOutputs: (request, signal) => call<OutputsAnswer>(AGENT_OUTPUTS_PATH, request, signal),
     offerCheckpoint: (request, signal) => call<CheckpointWish>(AGENT_CHECKPOINT_OFFER_PATH, request, signal),
     sendCheckpoint: (request, chunks, signal) =>

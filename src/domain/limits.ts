@@ -687,6 +687,8 @@ export const PUBLISH_AT_ONCE_MAX = 2
 
 // Outputs
 export const OUTPUT_PATTERNS_MAX = 64
+/** Sessions whose outputs are removed in one transaction, each with many files. */
+export const RETENTION_BATCH_OUTPUTS_MAX = 20
 export const OUTPUT_PATTERN_LENGTH_MAX = 512
 /** Files and links in the outputs of one attempt. */
 export const OUTPUT_FILES_MAX = 100_000

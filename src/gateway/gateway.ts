@@ -9,6 +9,7 @@ import {
   receiveCheckpoint,
 } from '../services/agent/relay-checkpoint.ts'
 import { haveKernelBlobs, openKernelBlob, openKernelCode, receiveKernelParts } from '../services/agent/kernel-blobs.ts'
+import { listInputs } from '../services/agent/list-inputs.ts'
 import { type OutputLimits, receiveOutputs } from '../services/agent/receive-outputs.ts'
 import { registerAgent } from '../services/agent/register-agent.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
@@ -56,6 +57,7 @@ export function createGateway(context: GatewayContext): ServerGateway {
   return {
     register: (request, _signal, viewer = null) => registerAgent(context, request, viewer),
     fetchCode: (request) => openKernelCode(context, request),
+    listInputs: (request) => listInputs(context, request),
     reportOutputs: (request) => receiveOutputs(context, request),
     offerCheckpoint: (request) => offerCheckpoint(context, request),
     sendCheckpoint: (request, chunks) => receiveCheckpoint(context, request, chunks),

@@ -9,6 +9,8 @@ import type {
   ChainSize,
   CheckpointRequest,
   CheckpointWish,
+  InputsAnswer,
+  InputsRequest,
   OutputsAnswer,
   OutputsReport,
   CodeRequest,
@@ -165,6 +167,12 @@ export interface ExecutorHooks {
    * @throws RepriseError KERNEL_NOT_FOUND; any other error may be temporary
    */
   reportOutputs?(report: OutputsOf, signal: AbortSignal): Promise<OutputsAnswer>
+  /**
+   * Lists files of other sessions for a kernel that is being prepared.
+   *
+   * @throws RepriseError KERNEL_NOT_FOUND, OUTPUTS_NOT_FOUND; any other error may be temporary
+   */
+  listInputs?(request: Omit<InputsRequest, 'agentId'>, signal: AbortSignal): Promise<InputsAnswer>
   /** If missing, there is no server. */
   blobs?: BlobExchange
 }

@@ -63,6 +63,8 @@ export interface KernelSpec {
   mounts?: Mount[]
   /** Patterns of the files to collect at the end, in the syntax of `.gitignore`. */
   outputPaths?: string[] | null
+  /** Whether files of other sessions belong into the working directory; see InputsRequest. */
+  hasInputs?: boolean
 }
 
 export interface KernelGang {
@@ -445,6 +447,21 @@ export interface OutputsAnswer {
   missing?: string[]
 }
 
+/** Asks for the files of other sessions that belong into the working directory of a kernel. */
+export interface InputsRequest extends CodeRequest {
+  /** `next` of the answer before; null for the first page. */
+  after: string | null
+}
+
+/** `path` of a file is its place in the working directory. Its content is a blob of the kernel's project. */
+export interface InputsAnswer {
+  files: OutputFile[]
+  /** Null at the end. */
+  next: string | null
+  /** Outputs that have not arrived yet, for people. The agent then asks again later. */
+  waiting?: string
+}
+
 /** The server side as an agent sees it: in process the gateway itself, otherwise a client of its HTTP endpoints. */
 export interface Gateway {
   /** @throws RepriseError FORBIDDEN, RESOURCE_GROUP_NOT_FOUND, VALIDATION_FAILED */
@@ -471,6 +488,8 @@ export interface Gateway {
   ): Promise<{ recorded: boolean }>
   /** @throws RepriseError KERNEL_NOT_FOUND (it is no longer assigned to this agent, or the session is gone) */
   reportOutputs(request: OutputsReport, signal: AbortSignal): Promise<OutputsAnswer>
+  /** @throws RepriseError KERNEL_NOT_FOUND, OUTPUTS_NOT_FOUND (they will never come) */
+  listInputs(request: InputsRequest, signal: AbortSignal): Promise<InputsAnswer>
   /** @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND (the servers have no copy of the newest checkpoint) */
   fetchCheckpoint(request: CodeRequest, signal: AbortSignal): Promise<CheckpointAnswer>
   /** @throws RepriseError KERNEL_NOT_FOUND */
@@ -498,6 +517,7 @@ export const AGENT_REGISTER_PATH = '/agent/v1/register'
 export const AGENT_SYNC_PATH = '/agent/v1/sync'
 /** Reports about a kernel's outputs; see OutputsReport. */
 export const AGENT_OUTPUTS_PATH = '/agent/v1/outputs'
+export const AGENT_INPUTS_PATH = '/agent/v1/inputs'
 /** The response body is the archive; `content-length` is its length. */
 export const AGENT_CODE_PATH = '/agent/v1/code'
 /** Asks whether a copy of a checkpoint is wanted. */

@@ -22,7 +22,7 @@ import { databaseOf } from '../../../src/store/prisma.ts'
 import { testDatabase } from '../database/database.ts'
 import { createFactories } from '../sessions/factories.ts'
 import { TEST_SECRETS } from './test-secrets.ts'
-import { TEST_CODE, TEST_RELAY } from './test-code.ts'
+import { TEST_BLOBS, TEST_CODE, TEST_OUTPUTS, TEST_RELAY } from './test-code.ts'
 
 export interface Answer {
   status: number
@@ -72,6 +72,7 @@ export async function startGraphQLServer(
       metrics,
       code: TEST_CODE,
       relay: TEST_RELAY,
+      outputs: TEST_OUTPUTS,
       onAgent: wake.onAgent,
       logged: () => {},
     }),
@@ -91,6 +92,7 @@ export async function startGraphQLServer(
     admission: createAdmission(options.admission),
     secrets: TEST_SECRETS,
     code: TEST_CODE,
+    blobs: TEST_BLOBS,
     authenticate,
     prisma,
     bus,

@@ -146,12 +146,14 @@ async function waitWhile(isWanted: () => boolean, ms: number): Promise<void> {
   while (isWanted() && performance.now() < until) await wait(Math.min(WANTED_CHECK_MS, ms))
 }
 
-/** The parts of an executor that fetch the code of its kernels. */
+/** The parts of an executor that fetch the code and the inputs of its kernels. */
 export interface CodeHost<K extends KernelEntry> {
   readonly registry: KernelRegistry<K>
   /** Largest archive of uploaded code. */
   readonly codeBytesMax: number
   readonly fetchCode: ExecutorHooks['fetchCode']
+  readonly listInputs: ExecutorHooks['listInputs']
+  readonly blobs: ExecutorHooks['blobs']
   readonly log: Logger
 }
 

@@ -11,6 +11,7 @@ import { shimScript } from './shim.ts'
 import { choosePort } from '../kernels/choose-port.ts'
 import { pullCheckpoint } from '../chain/pull-checkpoint.ts'
 import { inputOf, pullCode } from '../kernels/kernel-code.ts'
+import { pullInputs } from '../../outputs/place-inputs.ts'
 
 /** How long a shim may take to begin before the agent claims the start itself. */
 export const LAUNCH_TIMEOUT_MS = 30_000
@@ -139,6 +140,9 @@ export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): P
   if (typeof image === 'string') return host.registry.fail(kernel, 'image-pull-failed', image)
   kernel.image = image
   const owner = ownerOf(kernel.uid)
-  if ((await pullCode(host, kernel, owner)) && (await pullCheckpoint(host, kernel, owner)))
-    await host.registry.prepared(kernel)
+  const isPlaced =
+    (await pullCode(host, kernel, owner)) &&
+    (await pullInputs(host, kernel, owner)) &&
+    (await pullCheckpoint(host, kernel, owner))
+  if (isPlaced) await host.registry.prepared(kernel)
 }

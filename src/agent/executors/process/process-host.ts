@@ -39,6 +39,8 @@ export interface ProcessHost {
   /** Largest archive of a kernel's uploaded code. */
   readonly codeBytesMax: number
   readonly fetchCode: ExecutorHooks['fetchCode']
+  readonly listInputs: ExecutorHooks['listInputs']
+  readonly blobs: ExecutorHooks['blobs']
   readonly relay: ExecutorHooks['relay']
   readonly forkServer: ForkServer
   readonly keeper: Keeper

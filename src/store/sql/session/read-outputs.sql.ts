@@ -1,4 +1,5 @@
-import type { OutputFile, OutputsRequest, OutputsState } from '../../../domain/session/outputs.ts'
+import type { CodeRequest } from '../../../domain/agent/protocol.ts'
+import type { InputRequest, OutputFile, OutputsRequest, OutputsState } from '../../../domain/session/outputs.ts'
 import type { SessionResult, SessionStatus } from '../../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../database.ts'
 
@@ -30,7 +31,8 @@ export const IS_NEWEST_COMPLETE = `(o.state = 'COMPLETE' AND NOT EXISTS (
 
 /** Indexes: primary keys, and the above. */
 const OUTPUTS_SQL = `
-SELECT s.id AS "sessionId", s.project_id AS "projectId", s.attempt, s.status, s.result, s.outputs AS request, o.state, o.manifest,
+SELECT s.id AS "sessionId", s.project_id AS "projectId", s.attempt, s.status, s.result, s.outputs AS request, o.manifest,
+  CASE WHEN o.state = 'WAITING' AND s.status = 'CANCELLED' THEN 'NONE' ELSE o.state END AS state,
   o.bytes::float8 AS bytes, o.files, o.reasons, o.completed_at AS "completedAt", o.pinned_at IS NOT NULL AS "isPinned",
   CASE WHEN o.pinned_at IS NULL AND NOT ${IS_NEWEST_COMPLETE} THEN o.expires_at END AS "expiresAt"
 FROM session_outputs o JOIN sessions s ON s.id = o.session_id
@@ -70,10 +72,31 @@ export async function readOutputFile(
   return (await db.query<OutputFile>(FILE_SQL, [sessionId, path])).rows[0]
 }
 
-/** The attempt of a chain whose files are its result: the newest that succeeded. */
-const SUCCEEDED_SQL = `
-SELECT s.id FROM sessions s WHERE s.chain_id = $1 AND s.result = 'SUCCESS' ORDER BY s.attempt DESC LIMIT 1`
+/** Outputs that another session receives. */
+export interface InputSource {
+  chainId: string
+  sessionId: string
+  state: OutputsState
+  reasons: string[]
+}
 
-export async function readSucceededAttempt(db: Queryable, chainId: string): Promise<string | undefined> {
-  return (await db.query<{ id: string }>(SUCCEEDED_SQL, [chainId])).rows[0]?.id
+/** Outputs of other projects are missing. Indexes: primary keys, sessions(chain_id, attempt). */
+const SOURCES_SQL = `
+SELECT s.inputs, coalesce((SELECT json_agg(json_build_object('chainId', of.chain_id, 'sessionId', of.id, 'state', o.state,
+    'reasons', o.reasons))
+  FROM (SELECT DISTINCT (i ->> 'chainId')::uuid AS chain_id FROM jsonb_array_elements(s.inputs) AS i) AS wanted
+  CROSS JOIN LATERAL (SELECT f.id, f.chain_id FROM sessions f
+    WHERE f.chain_id = wanted.chain_id AND f.project_id = s.project_id AND f.result = 'SUCCESS'
+    ORDER BY f.attempt DESC LIMIT 1) AS of
+  JOIN session_outputs o ON o.session_id = of.id), '[]') AS sources
+FROM kernels k JOIN sessions s ON s.id = k.session_id
+WHERE k.id = $1 AND k.agent_id = $2 AND k.assignment = $3 AND k.terminated_at IS NULL`
+
+/** Reads the inputs of a kernel that its agent has now, and where they come from; undefined for any other kernel. */
+export async function readInputSources(
+  db: Queryable,
+  { kernelId, agentId, assignment }: CodeRequest,
+): Promise<{ inputs: InputRequest[]; sources: InputSource[] } | undefined> {
+  const values = [kernelId, agentId, assignment]
+  return (await db.query<{ inputs: InputRequest[]; sources: InputSource[] }>(SOURCES_SQL, values)).rows[0]
 }
