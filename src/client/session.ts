@@ -151,7 +151,15 @@ export function sessionOperations(connection: Connection) {
       } catch (error) {
         if (!(error instanceof NotFoundError) || error.code !== 'CODE_NOT_FOUND') throw error
       }
-      await uploadParts(connection, { sha256, bytes, read }, { project, ...call })
+      try {
+        await uploadParts(connection, { sha256, bytes, read }, { project, ...call })
+      } catch (error) {
+        if (!(error instanceof NotFoundError) || error.code !== 'NO_SUCH_PATH') throw error
+        // A server of the previous version takes the whole archive in one request.
+        const headers = { 'content-type': 'application/x-tar', 'content-length': String(bytes) }
+        const sent = { name: 'uploadCode', path, method: 'PUT', headers, body: read } as const
+        return { ...(await connection.rest<Omit<Uploaded, 'sent'>>(sent, call)), sent: true }
+      }
       const recorded = { name: 'recordCode', path, method: 'POST', headers: {}, body: null } as const
       return { ...(await connection.rest<Omit<Uploaded, 'sent'>>(recorded, call)), sent: true }
     },

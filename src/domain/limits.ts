@@ -244,6 +244,8 @@ export const BLOB_LEFTOVERS_EVERY_MS = 6 * 3_600_000
 export const RETENTION_BATCH_BLOBS_MAX = 50
 /** Time after which the last part is answered although the hash of the whole is still being checked. */
 export const BLOB_FINISH_ANSWER_MS = 20_000
+/** Parts in the memory of a server at once, of agents and of clients each. */
+export const BLOB_PARTS_AT_ONCE_MAX = 8
 /** Time for one part of a transfer, in either direction. A whole transfer has no limit. */
 export const BLOB_PART_WITHIN_MS = 120_000
 

@@ -35,6 +35,7 @@ import {
   OUTPUTS_REPORT_BYTES_MAX,
   BLOB_PART_BYTES,
   BLOB_PART_WITHIN_MS,
+  BLOB_PARTS_AT_ONCE_MAX,
   BLOB_SLICES_MAX,
   BLOBS_ASKED_MAX,
   CHANNEL_MESSAGE_BYTES_MAX,
@@ -48,7 +49,7 @@ import type { ChannelHolders } from '../channel/channel-holders.ts'
 import { webSocketPort } from '../channel/web-socket-port.ts'
 import { databaseAway, isDatabaseOutage, outageOf } from '../services/database-outage.ts'
 import { parseInput } from '../services/input/parse-input.ts'
-import { parseJson, readBody, RequestGone } from '../services/input/read-body.ts'
+import { createBodyRoom, parseJson, readBody, RequestGone } from '../services/input/read-body.ts'
 import type { Viewer } from '../services/service-context.ts'
 import type { ServerGateway } from './gateway.ts'
 import { createPolls } from './polls.ts'
@@ -139,6 +140,7 @@ interface AgentEnvironment {
 export function createAgentApi(context: AgentApiContext): AgentApi {
   const { gateway, authenticate, ownership, log, bodyWithinMs: withinMs = AGENT_BODY_WITHIN_MS } = context
   const polls = createPolls()
+  const withBody = createBodyRoom(BLOB_PARTS_AT_ONCE_MAX)
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: CHANNEL_MESSAGE_BYTES_MAX,
@@ -216,8 +218,9 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
     const { incoming } = c.env
     const request = parseInput(partSchema, jsonOf(incoming, AGENT_BLOB_HEADER))
     await ownership.assertOwns(c.get('viewer'), request.agentId)
-    const body = await readBody(incoming, { bytesMax: BLOB_PART_BYTES, withinMs: BLOB_PART_WITHIN_MS })
-    return answer(c, await gateway.sendParts(request, body, c.get('gone')))
+    const bounds = { bytesMax: BLOB_PART_BYTES, withinMs: BLOB_PART_WITHIN_MS }
+    const states = withBody(incoming, bounds, (body) => gateway.sendParts(request, body, c.get('gone')))
+    return answer(c, await states)
   })
   app.all(AGENT_BLOB_PATH, async (c) => {
     const request = parseInput(blobSchema, await readJson(c.env.incoming, { bytesMax: REGISTER_BYTES_MAX, withinMs }))

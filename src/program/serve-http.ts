@@ -18,7 +18,7 @@ import { type Authenticate, createAuthenticator } from '../services/access/authe
 import { createMetricsPage } from '../services/render-metrics.ts'
 import { type DatabaseAccess, diskWarnings, readWarnings, type RuntimeParts } from './runtime-parts.ts'
 import { createPrisma, databaseOf } from '../store/prisma.ts'
-import { checkpointDirectory } from './agent-options.ts'
+import { blobDirectory } from './agent-options.ts'
 import { createGateway, type ServerGateway } from '../gateway/gateway.ts'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { SERVER_URL_FILE } from '../client/node/find-server.ts'
@@ -89,7 +89,7 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
   const failures = createRates(config.failedAuthenticationsPerSecond)
   const disks = {
     'the data directory': parts.dataDir,
-    'uploads and copies of checkpoints': checkpointDirectory(config, parts.dataDir),
+    'uploads and copies of checkpoints': blobDirectory(config, parts.dataDir),
   }
   const app = createHttpApp({
     db,

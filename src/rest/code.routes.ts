@@ -4,8 +4,8 @@ import { time } from './fields.ts'
 import type { IncomingMessage } from 'node:http'
 import { RepriseError } from '../domain/errors.ts'
 import { readUploadState, receiveCodePart, recordUpload, uploadCode } from '../services/code/upload-code.ts'
-import { BLOB_PART_BYTES, BLOB_PART_WITHIN_MS } from '../domain/limits.ts'
-import { readBody, RequestGone } from '../services/input/read-body.ts'
+import { BLOB_PART_BYTES, BLOB_PART_WITHIN_MS, BLOB_PARTS_AT_ONCE_MAX } from '../domain/limits.ts'
+import { createBodyRoom, RequestGone } from '../services/input/read-body.ts'
 import type { BlobState } from '../domain/agent/protocol.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
 import { COMMON_PROBLEMS, json, problems } from './route-parts.ts'
@@ -153,6 +153,7 @@ const putRoute = createRoute({
 })
 
 export function serveCode(app: RestApp, { code: store }: { code: CodeStore }): void {
+  const withBody = createBodyRoom(BLOB_PARTS_AT_ONCE_MAX)
   app.openapi(getRoute, async (c) => {
     const input = { ...c.req.valid('param'), ...c.req.valid('query') }
     return c.json(toCode(await readUploadedCode(c.get('context'), store, input)), 200)
@@ -165,9 +166,12 @@ export function serveCode(app: RestApp, { code: store }: { code: CodeStore }): v
     const { incoming } = c.env
     try {
       assertType(incoming, BLOB_TYPE, 'bytes')
-      const part = await readBody(incoming, { bytesMax: BLOB_PART_BYTES, withinMs: BLOB_PART_WITHIN_MS })
-      const input = { ...c.req.valid('param'), ...c.req.valid('query'), part }
-      return c.json(toUpload(await receiveCodePart(c.get('context'), store, input)), 200)
+      const asked = { ...c.req.valid('param'), ...c.req.valid('query') }
+      const bounds = { bytesMax: BLOB_PART_BYTES, withinMs: BLOB_PART_WITHIN_MS }
+      const state = await withBody(incoming, bounds, (part) =>
+        receiveCodePart(c.get('context'), store, { ...asked, part }),
+      )
+      return c.json(toUpload(state), 200)
     } catch (error) {
       if (error instanceof RequestGone) throw new RepriseError('MALFORMED_REQUEST', 'The body is incomplete.')
       throw error

@@ -64,6 +64,26 @@ export async function readBody(
 }
 
 /**
+ * Bounds the memory for large bodies: at most so many are there at once, from their first byte until the work on them is
+ * done. More are refused, so that slow senders do not hold up others.
+ */
+export function createBodyRoom(
+  atOnce: number,
+): <T>(request: IncomingMessage, bounds: BodyBounds, work: (body: Buffer) => Promise<T>) => Promise<T> {
+  let underWay = 0
+  return async (request, bounds, work) => {
+    if (underWay >= atOnce)
+      throw new RepriseError('TOO_MANY_REQUESTS', 'The server receives as much as it can at the moment. Try again later.')
+    underWay++
+    try {
+      return await work(await readBody(request, bounds))
+    } finally {
+      underWay--
+    }
+  }
+}
+
+/**
  * Parses UTF-8 bytes as JSON.
  * @throws RepriseError MALFORMED_REQUEST; its message begins with `what`
  */

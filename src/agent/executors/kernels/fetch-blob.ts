@@ -13,7 +13,7 @@ const STALLED_CHECK_MS = 1_000
  * because its caller may have something better to do.
  *
  * @param ask requests the blob from an offset on: first any, then the one of the first answer
- * @throws RepriseError, also while it is read, for a refusal that another try would not change
+ * @throws RepriseError for a refusal of the first request that another try would not change
  */
 export async function fetchBlob(
   ask: (asked: { sha256: string | null; offset: number }, signal: AbortSignal) => Promise<BlobAnswer>,
@@ -34,7 +34,8 @@ export async function fetchBlob(
         for await (const chunk of current.chunks) {
           at += chunk.length
           failures = 0
-          stall.watch()
+          // A slow reader is not the server's silence.
+          stall.pause()
           yield chunk
           stall.watch()
         }
@@ -43,13 +44,15 @@ export async function fetchBlob(
       } catch (error) {
         stall.stop()
         signal.throwIfAborted()
-        if (isFinal(error)) throw error
+        // It may have been replaced. The caller begins again, and learns what is there now.
+        if (isFinal(error)) throw new Error(messageOf(error), { cause: error })
         log.warn({ error: messageOf(error), at, of: answer.total }, 'a transfer broke off and goes on')
         await wait(reconnectPauseMs(++failures, Math.random()), { signal })
         signal.throwIfAborted()
         stall = createStall(signal)
         stall.watch()
-        current = await ask({ sha256: answer.sha256, offset: at }, stall.signal).catch((reason: unknown) => failing(answer, reason))
+        const asked = ask({ sha256: answer.sha256, offset: at }, stall.signal)
+        current = await asked.catch((reason: unknown) => failing(answer, reason))
       } finally {
         stall.stop()
       }
@@ -66,7 +69,7 @@ function failing(answer: BlobAnswer, reason: unknown): BlobAnswer {
 }
 
 /** A signal that aborts with another one, or when a request has been silent for too long. */
-function createStall(outer: AbortSignal): { signal: AbortSignal; watch(): void; stop(): void } {
+function createStall(outer: AbortSignal): { signal: AbortSignal; watch(): void; pause(): void; stop(): void } {
   const silent = new AbortController()
   let lastAt = performance.now()
   let timer: ReturnType<typeof setInterval> | undefined
@@ -82,6 +85,7 @@ function createStall(outer: AbortSignal): { signal: AbortSignal; watch(): void; 
       stop()
     }, STALLED_CHECK_MS)
   }
+  const pause = () => void (lastAt = Number.POSITIVE_INFINITY)
   watch()
-  return { signal: AbortSignal.any([outer, silent.signal]), watch, stop }
+  return { signal: AbortSignal.any([outer, silent.signal]), watch, pause, stop }
 }
