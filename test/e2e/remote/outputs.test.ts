@@ -4,7 +4,8 @@ import { lstat, mkdir, readdir, readFile, readlink, symlink, truncate, writeFile
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { commandLine } from '../../support/programs/command-line.ts'
+import { cleanEnvironment, commandLine, MAIN } from '../../support/programs/command-line.ts'
+import { blocksOfTest } from '../../support/document-blocks.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { SpawnedProgram } from '../../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
@@ -246,6 +247,27 @@ test('outputs arrive although agent and server are killed when the program ends'
     expect((await read(`crashed/r.${first}`)) === expected).toBe(true)
   }
   await eventually(async () => (await readdir(join(fleet.agentDir(name), 'outputs'))).length === 0, { withinMs: 30_000 })
+})
+
+test('a second session finds the outputs of the first one on another agent, and the commands of docs/outputs.md work', async () => {
+  const here = await temporaryDirectory('pipeline')
+  const env = cleanEnvironment({ REPRISE_URL: fleet.url, REPRISE_TOKEN: fleet.adminToken, XDG_CONFIG_HOME: laptop })
+  const type = async (text: string) => {
+    const npx = `npx() { shift; '${process.execPath}' '${MAIN}' "$@"; }`
+    return (await promisify(execFile)('bash', ['-ec', `${npx}\n${text}`], { cwd: here, env })).stdout
+  }
+  const [first, pipeline] = await blocksOfTest('test/e2e/remote/outputs.test.ts')
+  expect(await type(first!.text)).toMatch(/42\n$/)
+  expect(await type(pipeline!.text)).toMatch(/^sum: 1\+2\+3\n/m)
+
+  const [agent] = await fleet.sql(`SELECT k.agent_id AS id FROM sessions s JOIN kernels k ON k.session_id = s.id
+    WHERE s.name = 'prepare'`)
+  const elsewhere = ['--exclude-agent', agent!['id'], '--input', 'prepare:in']
+  const far = await reprise('run', '-n', 'far', ...elsewhere, '--', 'cat', 'in/data/numbers')
+  expect(far).toMatchObject({ status: 0, stdout: '1\n2\n3\n' })
+  await reprise('run', '-n', 'without', '--', 'true')
+  const without = await reprise('run', '-n', 'lacking', '--input', 'without', '--', 'true')
+  expect(without).toMatchObject({ status: 125, stderr: expect.stringContaining('has none') })
 })
 
 test('equal contents are sent and stored once', async () => {
