@@ -153,7 +153,8 @@ describe('demo', () => {
   /** The demo checks itself; these tests check its exit status and its output. */
   test('the demo succeeds', async () => {
     const main = join(import.meta.dirname, '../../bin/reprise.mjs')
-    const child = spawn(process.execPath, [...heapFlags(), main, 'demo'], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const cwd = await temporaryDirectory('user')
+    const child = spawn(process.execPath, [...heapFlags(), main, 'demo'], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
     const output: Buffer[] = []
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => output.push(chunk))
     const [status] = (await once(child, 'close')) as [number | null]
@@ -165,10 +166,11 @@ describe('demo', () => {
     expect(text).toMatch(/killed with SIGKILL/)
     expect(text).toMatch(/What to do next:\n {2}npm start /)
     expect({ status, text }).toMatchObject({ status: 0 })
+    expect(await readFile(join(cwd, 'primes.txt'), 'utf8')).toBe('216816 primes below 3000000\n')
   })
 
   test('--stay keeps the server until Ctrl-C, which leaves nothing behind', async () => {
-    const { child, output, ended } = startCommand(['demo', '--stay'], {})
+    const { child, output, ended } = startCommand(['demo', '--stay'], {}, undefined, await temporaryDirectory('user'))
     const last = await eventually(
       () => /stays until you press Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1),
       {
