@@ -1,7 +1,12 @@
 import { allPages } from './answers.ts'
 import type { CallOptions, Connection } from './connection/connection.ts'
 import { eventOperations } from './event.ts'
-import { ChainOutputsDocument, type ChainOutputsQuery, OutputFilesDocument, type OutputFilesQuery } from './operations.generated.ts'
+import {
+  ChainOutputsDocument,
+  type ChainOutputsQuery,
+  OutputFilesDocument,
+  type OutputFilesQuery,
+} from './operations.generated.ts'
 import { gone } from './session.ts'
 import { closeable } from './streams/closeable.ts'
 import { watchChanges } from './streams/watch-changes.ts'
@@ -11,7 +16,9 @@ type OutputsOfChain = NonNullable<ChainOutputsQuery['session']>
 /** An attempt of a chain, with the state of its outputs; null if it has none. */
 export type AttemptOutputs = OutputsOfChain['retryChain'][number]
 export type Outputs = NonNullable<AttemptOutputs['outputs']>
-export type OutputFile = NonNullable<NonNullable<OutputFilesQuery['session']>['outputs']>['files']['edges'][number]['node']
+export type OutputFile = NonNullable<
+  NonNullable<OutputFilesQuery['session']>['outputs']
+>['files']['edges'][number]['node']
 
 /** Whether nothing more is expected, for now. */
 export function areSettled({ state }: Pick<Outputs, 'state'>): boolean {
@@ -54,7 +61,9 @@ export function outputOperations(connection: Connection) {
      */
     async waitForOutputs(sessionId: string, options: CallOptions = {}): Promise<Outputs | null> {
       let last: AttemptOutputs | undefined
-      const changes = closeable([connection.closed, options.signal], (signal) => watch(sessionId, { ...options, signal }))
+      const changes = closeable([connection.closed, options.signal], (signal) =>
+        watch(sessionId, { ...options, signal }),
+      )
       for await (last of changes);
       return last?.outputs ?? null
     },

@@ -68,14 +68,18 @@ const OutputsRequestResource = z
     keep_days: z.number().nullable().openapi({ description: 'Days to keep them; null for the default.' }),
   })
   .openapi('OutputsRequest', {
-    description: 'Files to collect at the end of each attempt; `GET /v2/sessions/{id}/outputs` has those of an attempt.',
+    description:
+      'Files to collect at the end of each attempt; `GET /v2/sessions/{id}/outputs` has those of an attempt.',
   })
 
 const InputFilesResource = z
   .object({
     from: z.uuid().openapi({ description: 'Id of the chain, whose attempt that succeeded has the files.' }),
     match: z.string().nullable().openapi({ description: 'Only files that match this pattern; null for all.' }),
-    to: z.string().nullable().openapi({ description: 'The directory that they are in; null for the working directory.' }),
+    to: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The directory that they are in; null for the working directory.' }),
   })
   .openapi('InputFiles', { description: 'Outputs of another chain that a session finds in its working directory.' })
 

@@ -153,7 +153,13 @@ async function resolveQuotaScope(
 
 function changed(
   before: QuotaLimits,
-  { slots, maxRunning, maxPending, maxCheckpointBytes, maxOutputBytes }: { [Field in keyof QuotaLimits]?: QuotaLimits[Field] | null },
+  {
+    slots,
+    maxRunning,
+    maxPending,
+    maxCheckpointBytes,
+    maxOutputBytes,
+  }: { [Field in keyof QuotaLimits]?: QuotaLimits[Field] | null },
 ): QuotaLimits {
   return {
     slots: slots === undefined ? before.slots : (slots ?? {}),

@@ -57,7 +57,8 @@ export async function collectOutputs(work: string, wanted: Wanted): Promise<Coll
   const found = new Map<string, Found>()
   const seen: Seen = { faults: [], notes: [], names: [], visited: 0 }
   const selects = createOutputMatcher(wanted.patterns)
-  if (wanted.patterns.length > 0) await visit(seen, work, '', (path) => !OWN.includes(path.split('/', 1)[0]!) && selects(path), found)
+  if (wanted.patterns.length > 0)
+    await visit(seen, work, '', (path) => !OWN.includes(path.split('/', 1)[0]!) && selects(path), found)
   const own = join(work, OUTPUT_DIR)
   if ((await lstat(own).catch(() => null))?.isDirectory() === true) await visit(seen, own, '', () => true, found)
   const files = await readAll([...found.values()].toSorted(byPath), seen, wanted)

@@ -124,7 +124,10 @@ export function createOutputKeeper({ kernelsDir, hooks, removals, log }: KeeperO
 
   function postpone(each: Kept): void {
     setTimeout(
-      guarded(() => add(each), () => {}),
+      guarded(
+        () => add(each),
+        () => {},
+      ),
       LATER_MS,
     ).unref()
   }

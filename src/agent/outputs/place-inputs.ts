@@ -48,7 +48,7 @@ export async function pullInputs<K extends KernelEntry>(
   const limit = pLimit(OUTPUT_FILES_AT_ONCE_MAX)
   const place = { work: join(path, 'work'), owner }
   try {
-    for (let [after, failures]: [string | null, number] = [null, 0]; isWanted(); ) {
+    for (let [after, failures]: [string | null, number] = [null, 0]; isWanted();) {
       try {
         const { files, next, waiting } = await listInputs({ kernelId, assignment, after }, signal)
         note(waiting ?? null)
@@ -98,7 +98,8 @@ async function placeFile(
   if (outputPathFault(path) !== null || (target !== null && !staysInside(path, target)))
     throw new PlacingError(`the input ${JSON.stringify(path)} is not a plain path`)
   const parts = path.split('/')
-  for (let length = 1; length < parts.length; length++) await makeDirectory(join(work, ...parts.slice(0, length)), owner)
+  for (let length = 1; length < parts.length; length++)
+    await makeDirectory(join(work, ...parts.slice(0, length)), owner)
   const at = join(work, path)
   // It may be one of the uploaded files.
   await rm(at, { force: true })
@@ -124,7 +125,8 @@ async function makeDirectory(at: string, owner: Owner | null): Promise<void> {
     if (owner !== null) await chown(at, owner.uid, owner.gid)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    if (!(await lstat(at)).isDirectory()) throw new PlacingError(`${at} is in the way of an input: it is not a directory`)
+    if (!(await lstat(at)).isDirectory())
+      throw new PlacingError(`${at} is in the way of an input: it is not a directory`)
   }
 }
 

@@ -223,7 +223,8 @@ export interface InputOption {
 
 function inputFrom(text: string, earlier: InputOption[] = []): InputOption[] {
   const [from, to, ...more] = text.split(':')
-  if (!from || to === '' || more.length > 0) throw new InvalidArgumentError('It is not like SESSION or SESSION:DIRECTORY.')
+  if (!from || to === '' || more.length > 0)
+    throw new InvalidArgumentError('It is not like SESSION or SESSION:DIRECTORY.')
   return [...earlier, { from, to }]
 }
 

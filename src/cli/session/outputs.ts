@@ -46,7 +46,11 @@ export function outputsCommand(): Command {
     await out.table(
       rows,
       [
-        { title: 'PATH', value: ({ path, linkTarget }) => (linkTarget === null ? path : `${path} → ${linkTarget}`), flexible: true },
+        {
+          title: 'PATH',
+          value: ({ path, linkTarget }) => (linkTarget === null ? path : `${path} → ${linkTarget}`),
+          flexible: true,
+        },
         { title: 'SIZE', value: ({ bytes }) => binaryBytes(bytes), align: 'right' },
         { title: 'WRITTEN', value: ({ modifiedAt }) => relative(modifiedAt), align: 'right' },
         { title: 'ATTEMPT', value: ({ attempt }) => attempt, align: 'right' },
@@ -163,8 +167,15 @@ function attemptOf(attempts: readonly AttemptOutputs[], number: number): Attempt
 }
 
 /** Says how to get the outputs of a session that has ended. */
-export async function noteOutputs({ client, out, signal }: ClientContext, sessionId: string, name: string): Promise<void> {
-  const outputs = await within(NOTED_WITHIN_MS, client.waitForOutputs(sessionId, { signal }).catch(() => null))
+export async function noteOutputs(
+  { client, out, signal }: ClientContext,
+  sessionId: string,
+  name: string,
+): Promise<void> {
+  const outputs = await within(
+    NOTED_WITHIN_MS,
+    client.waitForOutputs(sessionId, { signal }).catch(() => null),
+  )
   if (outputs === null) return
   if (outputs === undefined) return out.note(`its outputs are on the way: reprise download ${name}`)
   for (const reason of outputs.reasons) out.note(reason)

@@ -148,12 +148,18 @@ export function createConnectionOn(settings: ConnectionSettings): Connection {
         received === 0 ? {} : { range: `bytes=${received}-`, ...(etag !== undefined && { 'if-range': etag }) }
       const sink = async (chunk: Uint8Array, status: number) => {
         if (received > 0 && status === 200)
-          throw new HttpStatusError(status, `The server does not continue ${path}: it has changed, or a proxy prevents it`)
+          throw new HttpStatusError(
+            status,
+            `The server does not continue ${path}: it has changed, or a proxy prevents it`,
+          )
         await write(chunk)
         received += chunk.length
       }
       const told = { signal: untilClosed(signal), onProgress: progressTo(onProgress) }
-      await sendOperation({ transport, endpoints, retry, credentials }, fileOperation({ name, path, headers, sink, ...told }))
+      await sendOperation(
+        { transport, endpoints, retry, credentials },
+        fileOperation({ name, path, headers, sink, ...told }),
+      )
     },
     stream<Result, Variables extends object>(
       document: Document<Result, Variables>,

@@ -118,7 +118,9 @@ async function assertDistinct(files: readonly OutputFile[], to: string): Promise
       const key = name.normalize('NFC').toLowerCase()
       const other = folded.get(key)
       if (other !== undefined && other !== name && (await foldsCase(to)))
-        throw new DownloadError(`${other} and ${name} would be the same file here: download them one by one with a pattern`)
+        throw new DownloadError(
+          `${other} and ${name} would be the same file here: download them one by one with a pattern`,
+        )
       folded.set(key, name)
     }
   }

@@ -71,7 +71,10 @@ export function byPath(a: { path: string }, b: { path: string }): number {
 }
 
 /** Computes the id of outputs: the SHA-256 of the sorted list of their files. */
-export function manifestId(): { add(file: Pick<OutputFile, 'path' | 'bytes' | 'mode' | 'sha256'>): void; id(): string } {
+export function manifestId(): {
+  add(file: Pick<OutputFile, 'path' | 'bytes' | 'mode' | 'sha256'>): void
+  id(): string
+} {
   const hash = createHash('sha256')
   return {
     add: ({ path, bytes, mode, sha256 }) => hash.update(`${JSON.stringify([path, bytes, mode, sha256])}\n`),
@@ -187,7 +190,9 @@ function covers({ segments, directory }: Rule, parts: readonly string[]): boolea
 }
 
 function isMatch(segments: readonly Segment[], parts: readonly string[]): boolean {
-  return matches(segments, parts, (segment, part) => matches(segment as Token[], [...part], (token, char) => token(char)))
+  return matches(segments, parts, (segment, part) =>
+    matches(segment as Token[], [...part], (token, char) => token(char)),
+  )
 }
 
 /** Matches items against a pattern with stars, going back to the last star only: an earlier one never helps. */

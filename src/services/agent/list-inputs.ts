@@ -13,10 +13,7 @@ import { argumentError } from '../input/parse-input.ts'
  *
  * @throws RepriseError KERNEL_NOT_FOUND, OUTPUTS_NOT_FOUND
  */
-export async function listInputs(
-  { db }: Pick<ServiceContext, 'db'>,
-  request: InputsRequest,
-): Promise<InputsAnswer> {
+export async function listInputs({ db }: Pick<ServiceContext, 'db'>, request: InputsRequest): Promise<InputsAnswer> {
   const found = await readInputSources(db, request)
   if (found === undefined)
     throw new RepriseError('KERNEL_NOT_FOUND', `kernel ${request.kernelId} is not assigned to this agent`)

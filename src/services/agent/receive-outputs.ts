@@ -60,7 +60,8 @@ const file = z
     const fault = outputPathFault(path)
     if (fault !== null) context.addIssue({ code: 'custom', path: ['path'], message: fault })
     if ((mode === LINK_MODE) !== (target !== null)) context.addIssue('only a link has a target, and each has one')
-    if (target !== null && !staysInside(path, target)) context.addIssue('the target of a link must not leave the outputs')
+    if (target !== null && !staysInside(path, target))
+      context.addIssue('the target of a link must not leave the outputs')
   }) satisfies z.ZodType<OutputFile>
 
 const kernel = { agentId: z.uuid(), kernelId: z.uuid(), assignment: z.int().min(0).max(2_147_483_647) }

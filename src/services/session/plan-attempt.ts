@@ -53,11 +53,7 @@ export async function readPlanScope(
       db,
       distinct(values, ({ resourceGroup }) => [resourceGroup]),
     ),
-    readChainIds(
-      db,
-      distinct(values, dependenciesOf),
-      viewer.projectId,
-    ),
+    readChainIds(db, distinct(values, dependenciesOf), viewer.projectId),
     useCode(
       db,
       values.flatMap(({ project, codeSha256: sha256 }) => (sha256 == null ? [] : [{ project, sha256 }])),

@@ -51,7 +51,11 @@ export async function readOutputPage(
   const after = args.after == null ? '' : decodeKeyset(BY_PATH, args.after)?.[0]
   if (typeof after !== 'string') throw invalidCursor('after')
   const found: OutputFile[] = []
-  for await (const file of outputFiles({ db }, outputs.sessionId, { match: args.match ?? null, after, most: size + 1 })) {
+  for await (const file of outputFiles({ db }, outputs.sessionId, {
+    match: args.match ?? null,
+    after,
+    most: size + 1,
+  })) {
     if (found.push(file) > size) break
   }
   const more = found.length > size

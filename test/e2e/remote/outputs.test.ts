@@ -41,7 +41,9 @@ const read = (...path: string[]) => readFile(join(laptop, ...path), 'utf8')
 
 async function outputsOf(sessionId: string) {
   const { session } = await fleet.graphql(OUTPUTS, { id: sessionId })
-  return session.retryChain.map(({ outputs }: any) => outputs && { ...outputs, files: undefined, paths: pathsOf(outputs) })
+  return session.retryChain.map(
+    ({ outputs }: any) => outputs && { ...outputs, files: undefined, paths: pathsOf(outputs) },
+  )
 }
 
 function pathsOf({ files }: any): string[] {
@@ -166,7 +168,12 @@ printf x > "$(printf 'bad\\377name')"`
   await reprise('run', '-n', 'strange', '--output', 'r/**', '--', 'sh', '-c', strange)
   const got = await reprise('download', 'strange', '--to', 'strange')
   expect(got.status).toBe(1)
-  for (const said of ['r/pipe was skipped: it is a FIFO', 'r/leaves: it is a link', 'r/climbs: it is a link', 'not UTF-8'])
+  for (const said of [
+    'r/pipe was skipped: it is a FIFO',
+    'r/leaves: it is a link',
+    'r/climbs: it is a link',
+    'not UTF-8',
+  ])
     expect(got.stderr).toContain(said)
   expect(await readdir(join(laptop, 'strange/r'))).toEqual(['fine'])
 
@@ -246,7 +253,9 @@ test('outputs arrive although agent and server are killed when the program ends'
     const expected = `${Array.from({ length: 400_001 - first }, (_, at) => first + at).join('\n')}\n`
     expect((await read(`crashed/r.${first}`)) === expected).toBe(true)
   }
-  await eventually(async () => (await readdir(join(fleet.agentDir(name), 'outputs'))).length === 0, { withinMs: 30_000 })
+  await eventually(async () => (await readdir(join(fleet.agentDir(name), 'outputs'))).length === 0, {
+    withinMs: 30_000,
+  })
 })
 
 test('a second session finds the outputs of the first one on another agent, and the commands of docs/outputs.md work', async () => {

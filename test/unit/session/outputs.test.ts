@@ -4,7 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createOutputMatcher, outputPathFault, outputPatternFault, staysInside } from '../../../src/domain/session/outputs.ts'
+import {
+  createOutputMatcher,
+  outputPathFault,
+  outputPatternFault,
+  staysInside,
+} from '../../../src/domain/session/outputs.ts'
 
 test.each([
   [['results/**'], 'results/a', true],

@@ -3,7 +3,6 @@ import {
   type InputRequest,
   isExecutable,
   type OutputFile,
-
   type OutputsState,
   type OutputsWhen,
 } from '../../../domain/session/outputs.ts'
@@ -144,7 +143,9 @@ export const OutputsInput = builder.inputType('OutputsInput', {
         'Patterns in the syntax of `.gitignore`, relative to the working directory: `results/**`, `metrics.json`. The last one that matches decides; `!` excludes.',
     }),
     when: t.field({ type: OutputsWhenEnum, defaultValue: 'ALWAYS', description: 'The attempts to collect them from.' }),
-    keepDays: t.float({ description: 'Days to keep them; missing: as the servers are configured (`REPRISE_KEEP_OUTPUTS`).' }),
+    keepDays: t.float({
+      description: 'Days to keep them; missing: as the servers are configured (`REPRISE_KEEP_OUTPUTS`).',
+    }),
   }),
 })
 
@@ -196,4 +197,3 @@ builder.prismaObjectFields(SessionNode, (t) => ({
     resolve: ({ inputs }) => inputs as unknown as InputRequest[],
   }),
 }))
-

@@ -64,11 +64,7 @@ export async function readOutputFiles(
 
 const FILE_SQL = `SELECT ${FILE_COLUMNS} FROM output_files WHERE session_id = $1 AND path = $2`
 
-export async function readOutputFile(
-  db: Queryable,
-  sessionId: string,
-  path: string,
-): Promise<OutputFile | undefined> {
+export async function readOutputFile(db: Queryable, sessionId: string, path: string): Promise<OutputFile | undefined> {
   return (await db.query<OutputFile>(FILE_SQL, [sessionId, path])).rows[0]
 }
 

@@ -74,9 +74,7 @@ export function OutputsTab({ sessionId, moments }: { sessionId: string; moments:
                   sessionId={sessionId}
                   after={after}
                   moments={moments}
-                  onMore={
-                    index === pages.length - 1 ? (next) => setPages((before) => [...before, next]) : undefined
-                  }
+                  onMore={index === pages.length - 1 ? (next) => setPages((before) => [...before, next]) : undefined}
                 />
               ))}
             </tbody>
