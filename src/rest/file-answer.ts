@@ -4,7 +4,7 @@ import type { RestEnvironment } from './rest-app.ts'
 
 /** Parts of answers that are files: ranges, names, and bodies that are sent as fast as the client reads. */
 
-export interface ByteRange {
+interface ByteRange {
   first: number
   last: number
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { createRoute, z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import { ARCHIVE_END, archiveHeader, archivePadding, entryBytes } from '../archive/archive-format.ts'
@@ -129,9 +130,10 @@ export function serveOutputs(app: RestApp, { blobs }: { blobs: BlobStore }): voi
     let bytes = ARCHIVE_END.length
     for await (const file of outputFiles(context, outputs.sessionId, { match: pattern }))
       bytes += entryBytes(entryOf(file))
-    const tag = `"${outputs.manifest}-tar"`
+    // The same files make the same archive.
+    const tag = `"${outputs.manifest}-${createHash('sha256').update(pattern ?? '').digest('base64url')}"`
     const archive = streamedBody(c, archiveOf(context, blobs, outputs, pattern))
-    return c.body(archive, 200, { ...headers, 'Content-Length': String(bytes), ...(pattern === null && { ETag: tag }) })
+    return c.body(archive, 200, { ...headers, 'Content-Length': String(bytes), ETag: tag })
   })
   // The path has slashes, which the routes of OpenAPI documents cannot express.
   app.openAPIRegistry.registerPath(fileRoute)

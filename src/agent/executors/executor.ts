@@ -190,7 +190,7 @@ export interface BlobExchange {
 }
 
 /** A report without the agent, which is added to it. */
-export type OutputsOf = OutputsReport extends infer Each ? (Each extends OutputsReport ? Omit<Each, 'agentId'> : never) : never
+type OutputsOf = OutputsReport extends infer Each ? (Each extends OutputsReport ? Omit<Each, 'agentId'> : never) : never
 
 /** Sends checkpoints to the servers and fetches them from there; see Gateway. */
 export interface CheckpointRelay {

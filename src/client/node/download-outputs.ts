@@ -41,7 +41,7 @@ export interface Downloaded {
 }
 
 /** What cannot be written. */
-export class DownloadError extends RepriseClientError {
+class DownloadError extends RepriseClientError {
   constructor(message: string) {
     super('FAILED', message)
   }
@@ -239,9 +239,15 @@ async function makeLink(file: OutputFile, to: string): Promise<void> {
 
 /** @throws DownloadError if a link or a file is in the way */
 async function makeParents({ path }: OutputFile, to: string): Promise<void> {
+  await assertWay(path, to)
   await mkdir(join(to, ...path.split('/').slice(0, -1)), { recursive: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST' && error.code !== 'ENOTDIR') throw error
   })
+  await assertWay(path, to)
+}
+
+/** @throws DownloadError */
+async function assertWay(path: string, to: string): Promise<void> {
   const inTheWay = await throughLink(path, to)
   if (inTheWay !== null) throw new DownloadError(`${inTheWay} is in the way of ${path}: it is not a directory`)
 }

@@ -103,7 +103,7 @@ export interface SettledOutputs {
 const SETTLE_SQL = `
 WITH settled AS (
   INSERT INTO session_outputs AS o (session_id, project_id, state, manifest, bytes, files, reasons, completed_at, expires_at)
-  VALUES ($1, $2, $4, $5, $6, $7, $8, reprise_now(), reprise_now() + make_interval(secs => $9 * 86400))
+  VALUES ($1, $2, $4, $5, $6, $7, $8, reprise_now(), reprise_now() + make_interval(secs => $9::float8 * 86400))
   ON CONFLICT (session_id) DO UPDATE SET state = excluded.state, manifest = excluded.manifest, bytes = excluded.bytes,
     files = excluded.files, reasons = excluded.reasons, completed_at = excluded.completed_at, expires_at = excluded.expires_at
   WHERE o.state IN ('WAITING', 'COLLECTING', 'LOST')

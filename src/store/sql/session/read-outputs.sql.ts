@@ -78,13 +78,13 @@ export interface InputSource {
 
 /** Outputs of other projects are missing. Indexes: primary keys, sessions(chain_id, attempt). */
 const SOURCES_SQL = `
-SELECT s.inputs, coalesce((SELECT json_agg(json_build_object('chainId', of.chain_id, 'sessionId', of.id, 'state', o.state,
+SELECT s.inputs, coalesce((SELECT json_agg(json_build_object('chainId', source.chain_id, 'sessionId', source.id, 'state', o.state,
     'reasons', o.reasons))
   FROM (SELECT DISTINCT (i ->> 'chainId')::uuid AS chain_id FROM jsonb_array_elements(s.inputs) AS i) AS wanted
   CROSS JOIN LATERAL (SELECT f.id, f.chain_id FROM sessions f
     WHERE f.chain_id = wanted.chain_id AND f.project_id = s.project_id AND f.result = 'SUCCESS'
-    ORDER BY f.attempt DESC LIMIT 1) AS of
-  JOIN session_outputs o ON o.session_id = of.id), '[]') AS sources
+    ORDER BY f.attempt DESC LIMIT 1) AS source
+  JOIN session_outputs o ON o.session_id = source.id), '[]') AS sources
 FROM kernels k JOIN sessions s ON s.id = k.session_id
 WHERE k.id = $1 AND k.agent_id = $2 AND k.assignment = $3 AND k.terminated_at IS NULL`
 
