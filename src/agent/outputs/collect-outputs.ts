@@ -57,10 +57,10 @@ export async function collectOutputs(work: string, wanted: Wanted): Promise<Coll
   const found = new Map<string, Found>()
   const seen: Seen = { faults: [], notes: [], names: [], visited: 0 }
   const selects = createOutputMatcher(wanted.patterns)
-  if (wanted.patterns.length > 0)
-    await visit(seen, work, '', (path) => !OWN.includes(path.split('/', 1)[0]!) && selects(path), found)
-  const own = join(work, OUTPUT_DIR)
-  if ((await lstat(own).catch(() => null))?.isDirectory() === true) await visit(seen, own, '', () => true, found)
+  const isTheirs = (path: string) => !OWN.includes(path.split('/', 1)[0]!) && selects(path)
+  if (wanted.patterns.length > 0) await visit(seen, { root: work, prefix: '' }, '', isTheirs, found)
+  if (await hasDirectory(work, OUTPUT_DIR))
+    await visit(seen, { root: work, prefix: `${OUTPUT_DIR}/` }, '', () => true, found)
   const files = await readAll([...found.values()].toSorted(byPath), seen, wanted)
   const reasons = shorten([...seen.faults, ...seen.notes])
   if (seen.faults.length > 0) return { state: 'PARTIAL', files, reasons }
@@ -99,14 +99,29 @@ interface Seen {
   visited: number
 }
 
+async function hasDirectory(root: string, name: string): Promise<boolean> {
+  try {
+    await (await openDirectoryBelow(root, name)).close()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A directory with the files: outputs have their paths below the prefix. */
+interface Place {
+  root: string
+  prefix: string
+}
+
 async function visit(
   seen: Seen,
-  root: string,
+  place: Place,
   below: string,
   selects: (path: string) => boolean,
   found: Map<string, Found>,
 ): Promise<void> {
-  const entries = await entriesOf(root, below).catch((error: NodeJS.ErrnoException) => {
+  const entries = await entriesOf(place.root, `${place.prefix}${below}`).catch((error: NodeJS.ErrnoException) => {
     seen.faults.push(`${below || '.'}: the directory cannot be read (${error.code})`)
     return []
   })
@@ -118,13 +133,14 @@ async function visit(
     }
     const base = entry.name.toString()
     const path = below === '' ? base : `${below}/${base}`
-    if (below === '' && !OWN.includes(base)) seen.names.push(entry.isDirectory() ? `${base}/` : base)
+    if (below === '' && place.prefix === '' && !OWN.includes(base))
+      seen.names.push(entry.isDirectory() ? `${base}/` : base)
     if (!entry.name.equals(Buffer.from(base))) {
       if (selects(path) || entry.isDirectory()) seen.faults.push(`${path}: its name is not UTF-8`)
     } else if (entry.isDirectory()) {
-      if (path.split('/').length < OUTPUT_DEPTH_MAX) await visit(seen, root, path, selects, found)
+      if (path.split('/').length < OUTPUT_DEPTH_MAX) await visit(seen, place, path, selects, found)
       else if (selects(`${path}/x`)) seen.faults.push(`${path}: it is more than ${OUTPUT_DEPTH_MAX} directories deep`)
-    } else if (selects(path)) await take(seen, { root, path, entry }, found)
+    } else if (selects(path)) await take(seen, { place, path, entry }, found)
   }
 }
 
@@ -141,7 +157,7 @@ async function entriesOf(root: string, below: string): Promise<Dirent<Buffer>[]>
 
 async function take(
   seen: Seen,
-  { root, path, entry }: { root: string; path: string; entry: Dirent<Buffer> },
+  { place: { root, prefix }, path, entry }: { place: Place; path: string; entry: Dirent<Buffer> },
   found: Map<string, Found>,
 ): Promise<void> {
   const fault = outputPathFault(path)
@@ -152,11 +168,11 @@ async function take(
   }
   let target: string | null = null
   if (entry.isSymbolicLink()) {
-    target = await linkBelow(root, path).catch(() => '')
+    target = await linkBelow(root, `${prefix}${path}`).catch(() => '')
     if (!staysInside(path, target)) return void seen.faults.push(`${path}: it is a link that leaves the outputs`)
   }
   if (found.has(path)) seen.faults.push(`${path}: the one in REPRISE_OUTPUT_DIR was taken, not the one beside it`)
-  found.set(path, { path, root, name: path, target })
+  found.set(path, { path, root, name: `${prefix}${path}`, target })
 }
 
 async function linkBelow(root: string, name: string): Promise<string> {
