@@ -1,5 +1,3 @@
-import type { OutputsState } from './session/outputs.ts'
-
 /** Wire names of the events about sessions and their chains, as stored in the outbox. */
 export const SESSION_EVENT_TYPES = [
   'session.created',
@@ -85,7 +83,8 @@ export interface ChainEventData {
 
 /** `data` of the event that the outputs of an attempt are settled. */
 export interface OutputsEventData {
-  state: OutputsState
+  /** An OutputsState. */
+  state: string
   files: number
   bytes: number
 }

@@ -2,6 +2,7 @@ import type { OutputFile, OutputsRequest, OutputsState } from '../../../domain/s
 import type { SessionResult, SessionStatus } from '../../../domain/session/lifecycle.ts'
 import type { CodeRequest } from '../../../domain/agent/protocol.ts'
 import type { Queryable } from '../../database.ts'
+import { outputsEventData } from '../session/read-outputs.sql.ts'
 import { OUTPUT_HASHES_ASKED_MAX } from '../../../domain/limits.ts'
 
 /**
@@ -119,9 +120,4 @@ export async function settleOutputs(
   { state, manifest, bytes, files, reasons, keepDays }: SettledOutputs,
 ): Promise<void> {
   await tx.query(SETTLE_SQL, [sessionId, projectId, chainId, state, manifest, bytes, files, reasons, keepDays])
-}
-
-/** Builds `data` of the event that outputs are settled, from columns of `session_outputs`. */
-export function outputsEventData(): string {
-  return `jsonb_build_object('state', state, 'files', files, 'bytes', bytes)`
 }

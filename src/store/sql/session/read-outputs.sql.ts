@@ -1,7 +1,9 @@
 import type { CodeRequest } from '../../../domain/agent/protocol.ts'
 import type { InputRequest, OutputFile, OutputsRequest, OutputsState } from '../../../domain/session/outputs.ts'
 import type { SessionResult, SessionStatus } from '../../../domain/session/lifecycle.ts'
+import type { OutputsEventData } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
+import { eventData } from '../event/event-data.sql.ts'
 
 /** The outputs of a session as they are shown. */
 export interface OutputsRow {
@@ -95,4 +97,9 @@ export async function readInputSources(
 ): Promise<{ inputs: InputRequest[]; sources: InputSource[] } | undefined> {
   const values = [kernelId, agentId, assignment]
   return (await db.query<{ inputs: InputRequest[]; sources: InputSource[] }>(SOURCES_SQL, values)).rows[0]
+}
+
+/** Builds `data` of the event that outputs are settled, from columns of `session_outputs`. */
+export function outputsEventData(): string {
+  return eventData<OutputsEventData>({ state: 'state', files: 'files', bytes: 'bytes' })
 }

@@ -1,7 +1,6 @@
 import { OUTPUTS_LOST_AFTER_MS } from '../../../domain/limits.ts'
 import type { Queryable } from '../../database.ts'
-import { outputsEventData } from '../agent/receive-outputs.sql.ts'
-import { IS_NEWEST_COMPLETE } from './read-outputs.sql.ts'
+import { IS_NEWEST_COMPLETE, outputsEventData } from './read-outputs.sql.ts'
 
 /**
  * Settles outputs of ended sessions that no agent will send: their program never ran, their agent is gone, or it no
