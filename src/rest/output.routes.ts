@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto'
 import { createRoute, z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
-import { ARCHIVE_END, archiveHeader, archivePadding, entryBytes } from '../archive/archive-format.ts'
-import type { ArchiveEntry } from '../archive/archive-entry.ts'
 import { RepriseError } from '../domain/errors.ts'
 import { isExecutable, outputPathFault, OUTPUTS_STATES } from '../domain/session/outputs.ts'
 import type { BlobStore } from '../services/blob/blob-store.ts'
 import {
   openOutputFile,
   type OutputFile,
-  outputFiles,
   type OutputsRow,
+  packOutputs,
   readOutputPage,
   requireOutputFile,
   requireOutputs,
@@ -127,13 +125,12 @@ export function serveOutputs(app: RestApp, { blobs }: { blobs: BlobStore }): voi
     const { match: pattern = null } = c.req.valid('query')
     const outputs = await requireOutputs(context, c.req.valid('param').id)
     const headers = { ...savedAs(`outputs-${outputs.sessionId}.tar`), 'Accept-Ranges': 'none' }
-    let bytes = ARCHIVE_END.length
-    for await (const file of outputFiles(context, outputs.sessionId, { match: pattern }))
-      bytes += entryBytes(entryOf(file))
+    const { bytes, chunks } = await packOutputs(context, blobs, outputs, pattern)
     // The same files make the same archive.
-    const tag = `"${outputs.manifest}-${createHash('sha256').update(pattern ?? '').digest('base64url')}"`
-    const archive = streamedBody(c, archiveOf(context, blobs, outputs, pattern))
-    return c.body(archive, 200, { ...headers, 'Content-Length': String(bytes), ETag: tag })
+    const tag = `"${outputs.manifest}-${createHash('sha256')
+      .update(pattern ?? '')
+      .digest('base64url')}"`
+    return c.body(streamedBody(c, chunks), 200, { ...headers, 'Content-Length': String(bytes), ETag: tag })
   })
   // The path has slashes, which the routes of OpenAPI documents cannot express.
   app.openAPIRegistry.registerPath(fileRoute)
@@ -166,30 +163,8 @@ async function sendFile(
   return c.body(streamedBody(c, each(content)), range ? 206 : 200, headers)
 }
 
-async function* archiveOf(
-  context: Parameters<typeof outputFiles>[0],
-  blobs: BlobStore,
-  outputs: OutputsRow,
-  pattern: string | null,
-): AsyncGenerator<Uint8Array, void> {
-  for await (const file of outputFiles(context, outputs.sessionId, { match: pattern })) {
-    const entry = entryOf(file)
-    yield archiveHeader(entry)
-    if (entry.kind === 'link') continue
-    yield* await openOutputFile(blobs, outputs, file)
-    const padding = archivePadding(entry.bytes)
-    if (padding.length > 0) yield padding
-  }
-  yield ARCHIVE_END
-}
-
 async function* each(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   yield* chunks
-}
-
-function entryOf({ path, bytes, mode, target }: OutputFile): ArchiveEntry {
-  const kind = target === null ? 'file' : 'link'
-  return { kind, name: path, bytes: target === null ? bytes : 0, executable: isExecutable(mode), target }
 }
 
 function toOutputs(outputs: OutputsRow): Omit<z.infer<typeof OutputsResource>, 'files'> {

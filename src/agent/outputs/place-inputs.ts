@@ -10,7 +10,7 @@ import { isExecutable, type OutputFile, outputPathFault, staysInside } from '../
 import type { FailureError } from '../../domain/session/failure.ts'
 import { messageOf } from '../../observability/error-message.ts'
 import type { Logger } from '../../observability/log.ts'
-import { reconnectPauseMs, wait } from '../../waiting/wait.ts'
+import { guarded, reconnectPauseMs, wait } from '../../waiting/wait.ts'
 import type { CodeHost } from '../executors/kernels/kernel-code.ts'
 import type { KernelEntry } from '../executors/kernels/kernel-entry.ts'
 
@@ -42,9 +42,13 @@ export async function pullInputs<K extends KernelEntry>(
   const isWanted = () => kernel.phase === 'PULLING' && !registry.closed
   const ending = new AbortController()
   const { signal } = ending
-  const timer = setInterval(() => {
+  const look = () => {
     if (!isWanted()) ending.abort(new Error('the kernel is not wanted any more'))
-  }, WANTED_CHECK_MS)
+  }
+  const timer = setInterval(
+    guarded(look, () => {}),
+    WANTED_CHECK_MS,
+  )
   const limit = pLimit(OUTPUT_FILES_AT_ONCE_MAX)
   const place = { work: join(path, 'work'), owner }
   try {

@@ -8,7 +8,6 @@ import { binaryBytes, relative } from '../output/format.ts'
 import { progressBar } from '../output/output.ts'
 import { UsageError } from '../present-error.ts'
 import { join } from 'node:path'
-import { within } from '../../waiting/wait.ts'
 
 interface SelectOptions {
   attempt?: number
@@ -172,10 +171,8 @@ export async function noteOutputs(
   sessionId: string,
   name: string,
 ): Promise<void> {
-  const outputs = await within(
-    NOTED_WITHIN_MS,
-    client.waitForOutputs(sessionId, { signal }).catch(() => null),
-  )
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(NOTED_WITHIN_MS)])
+  const outputs = await client.waitForOutputs(sessionId, { signal: inTime }).catch(() => undefined)
   if (outputs === null) return
   if (outputs === undefined) return out.note(`its outputs are on the way: reprise download ${name}`)
   for (const reason of outputs.reasons) out.note(reason)

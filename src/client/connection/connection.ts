@@ -144,10 +144,14 @@ export function createConnectionOn(settings: ConnectionSettings): Connection {
     },
     async download({ name, path, from = 0, etag }, write, { signal, onProgress } = {}) {
       let received = from
-      const headers = (): Record<string, string> =>
-        received === 0 ? {} : { range: `bytes=${received}-`, ...(etag !== undefined && { 'if-range': etag }) }
+      /** The first byte that the current try asks for. */
+      let begin = from
+      const headers = (): Record<string, string> => {
+        begin = received
+        return begin === 0 ? {} : { range: `bytes=${begin}-`, ...(etag !== undefined && { 'if-range': etag }) }
+      }
       const sink = async (chunk: Uint8Array, status: number) => {
-        if (received > 0 && status === 200)
+        if (begin > 0 && status === 200)
           throw new HttpStatusError(
             status,
             `The server does not continue ${path}: it has changed, or a proxy prevents it`,

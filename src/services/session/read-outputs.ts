@@ -1,6 +1,8 @@
+import type { ArchiveEntry } from '../../archive/archive-entry.ts'
+import { ARCHIVE_END, archiveHeader, archivePadding, entryBytes } from '../../archive/archive-format.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import { OUTPUT_TEXT_BYTES_MAX } from '../../domain/limits.ts'
-import { createOutputMatcher, type OutputFile, outputPatternFault } from '../../domain/session/outputs.ts'
+import { createOutputMatcher, isExecutable, type OutputFile, outputPatternFault } from '../../domain/session/outputs.ts'
 import {
   type OutputsRow,
   readOutputFile as readFile,
@@ -133,6 +135,39 @@ export async function openOutputFile(
     'OUTPUTS_NOT_FOUND',
     `the content of ${path} of session ${sessionId} is gone from ${blobs.place}; ${where}`,
   )
+}
+
+/**
+ * Packs the files that match as a tar archive, of which only one file at a time is read.
+ *
+ * @returns its length, and its bytes
+ */
+export async function packOutputs(
+  context: Pick<ServiceContext, 'db'>,
+  blobs: BlobStore,
+  outputs: Pick<OutputsRow, 'projectId' | 'sessionId'>,
+  match: string | null,
+): Promise<{ bytes: number; chunks: AsyncGenerator<Uint8Array, void> }> {
+  let bytes = ARCHIVE_END.length
+  for await (const file of outputFiles(context, outputs.sessionId, { match })) bytes += entryBytes(entryOf(file))
+  return { bytes, chunks: packed() }
+
+  async function* packed(): AsyncGenerator<Uint8Array, void> {
+    for await (const file of outputFiles(context, outputs.sessionId, { match })) {
+      const entry = entryOf(file)
+      yield archiveHeader(entry)
+      if (entry.kind === 'link') continue
+      yield* await openOutputFile(blobs, outputs, file)
+      const padding = archivePadding(entry.bytes)
+      if (padding.length > 0) yield padding
+    }
+    yield ARCHIVE_END
+  }
+}
+
+function entryOf({ path, bytes, mode, target }: OutputFile): ArchiveEntry {
+  const kind = target === null ? 'file' : 'link'
+  return { kind, name: path, bytes: target === null ? bytes : 0, executable: isExecutable(mode), target }
 }
 
 /** Reads the text of a small file in UTF-8; null for a larger one, for other content, and if it is gone. */

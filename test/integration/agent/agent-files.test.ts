@@ -215,12 +215,7 @@ describe('uploaded code', () => {
         says,
       ],
     ),
-    [
-      'that is too large',
-      async () => answerOf(CODE.bytes, 2 ** 40),
-      'VALIDATION_ERROR',
-      'REPRISE_UPLOAD_BYTES_MAX',
-    ],
+    ['that is too large', async () => answerOf(CODE.bytes, 2 ** 40), 'VALIDATION_ERROR', 'REPRISE_UPLOAD_BYTES_MAX'],
     [
       'that is gone',
       () => Promise.reject(new RepriseError('CODE_NOT_FOUND', 'the uploaded code is gone')),

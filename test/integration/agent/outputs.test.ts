@@ -1,3 +1,4 @@
+/** What an agent takes of a working directory, which is a stranger's, as outputs. */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, linkSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
@@ -6,8 +7,6 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { collectOutputs } from '../../../src/agent/outputs/collect-outputs.ts'
 import { manifestId } from '../../../src/domain/session/outputs.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-
-/** What an agent takes of a working directory, which is a stranger's. */
 
 let work: string
 const signal = new AbortController().signal

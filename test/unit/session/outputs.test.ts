@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { checkProperty } from '../../support/seeds.ts'
 import {
   createOutputMatcher,
   outputPathFault,
@@ -55,7 +56,7 @@ test('patterns mean what they mean to git', () => {
     const pattern = fc
       .tuple(fc.array(word, { minLength: 1, maxLength: 4 }), fc.boolean())
       .map(([words, isDirectory]) => `${words.join('/')}${isDirectory ? '/' : ''}`)
-    fc.assert(
+    checkProperty(
       fc.property(pattern, (given) => {
         writeFileSync(join(root, '.git/info/exclude'), `${given}\n`)
         const ignored = spawnIgnored(root, paths)
