@@ -17,7 +17,13 @@ export function archiveHeader({ kind, name, bytes, executable, target }: Archive
   const path = pathOf(kind, name)
   const records = recordsOf(path, target, bytes)
   const mode = kind === 'file' && !executable ? 0o644 : 0o755
-  const header = block({ name: cut(path), mode, bytes: Math.min(bytes, FIELD_BYTES_MAX), type: TYPES[kind], target: cut(target ?? '') })
+  const header = block({
+    name: cut(path),
+    mode,
+    bytes: Math.min(bytes, FIELD_BYTES_MAX),
+    type: TYPES[kind],
+    target: cut(target ?? ''),
+  })
   if (records === '') return header
   const size = Buffer.byteLength(records)
   const before = block({ name: 'extended', mode: 0o644, bytes: size, type: TYPES.extended, target: '' })

@@ -32,6 +32,8 @@ export function createRouteTable(routes: readonly ServedRoute[]): RouteTable {
 function patternOf(path: string): RegExp {
   const segments = path
     .split('/')
-    .map((segment) => (segment.startsWith('{') ? (segment === '{path}' ? '.+' : '[^/]+') : segment.replaceAll('.', '\\.')))
+    .map((segment) =>
+      segment.startsWith('{') ? (segment === '{path}' ? '.+' : '[^/]+') : segment.replaceAll('.', '\\.'),
+    )
   return new RegExp(`^${segments.join('/')}$`)
 }

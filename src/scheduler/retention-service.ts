@@ -52,7 +52,9 @@ export function createRetentionService(context: {
     const { done } = await removeOld(context, policy, signal)
     const moved = signal.aborted ? 0 : await migrateOldFiles(context, oldDirectory, signal)
     const removed =
-      (await removeOutputs(context, signal)) + (await removeCode(context, signal)) + (await removeBlobs(context, signal))
+      (await removeOutputs(context, signal)) +
+      (await removeCode(context, signal)) +
+      (await removeBlobs(context, signal))
     let left = 0
     if (performance.now() >= leftoversAt && !signal.aborted) {
       leftoversAt = performance.now() + BLOB_LEFTOVERS_EVERY_MS
@@ -71,7 +73,10 @@ async function removeOutputs({ db, log }: { db: Database; log: Logger }, signal:
 }
 
 /** Removes the bytes of what was removed before, a day after their last use. */
-async function removeBlobs(context: { db: Database; blobs: BlobStore; log: Logger }, signal: AbortSignal): Promise<number> {
+async function removeBlobs(
+  context: { db: Database; blobs: BlobStore; log: Logger },
+  signal: AbortSignal,
+): Promise<number> {
   const removed = await drain(signal, RETENTION_BATCH_BLOBS_MAX, () => removeUnusedBlobs(context))
   if (removed > 0) context.log.info({ removed, what: 'blobs' }, `retention: ${removed} blobs removed`)
   return removed

@@ -178,7 +178,7 @@ async function take(
 async function linkBelow(root: string, name: string): Promise<string> {
   const parts = name.split('/')
   await using parent = await openDirectoryBelow(root, parts.slice(0, -1).join('/'))
-  return readlink(join(pathOf(parent), parts.at(-1)!))
+  return await readlink(join(pathOf(parent), parts.at(-1)!))
 }
 
 async function readAll(all: readonly Found[], seen: Seen, { bytesMax, signal }: Wanted): Promise<CollectedFile[]> {

@@ -81,7 +81,7 @@ export function createOutputKeeper({ kernelsDir, hooks, removals, log }: KeeperO
     for (let failures = 1; !signal.aborted; failures++) {
       try {
         const done = await collect(each)
-        if (done === 'later') return void postpone(each)
+        if (done === 'later') return postpone(each)
         if (done === 'settled') return drop(each)
       } catch (error) {
         if (signal.aborted) return

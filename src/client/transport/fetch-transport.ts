@@ -14,10 +14,11 @@ export function createFetchTransport(options: { fetch: typeof fetch; timeouts: T
   async function send({ url, method, headers, body, sink, signal }: HttpRequest): Promise<HttpAnswer> {
     const watch = createWatch(signal)
     let began = false
-    let fault: unknown
+    /** An error of the sink, which is no fault of the connection. */
+    const broken: { by: Error | null } = { by: null }
     const noting = async (chunk: Uint8Array, status: number) => {
       await sink!(chunk, status).catch((error: unknown) => {
-        fault = error
+        broken.by = error as Error
         throw error
       })
     }
@@ -45,7 +46,7 @@ export function createFetchTransport(options: { fetch: typeof fetch; timeouts: T
       }
     } catch (error) {
       signal?.throwIfAborted()
-      if (fault !== undefined) throw fault
+      if (broken.by !== null) throw broken.by
       if (watch.timedOut) throw watch.timedOut
       if (error instanceof RetryableError) throw error
       const what = began ? `${url.origin} broke off its response` : `no response from ${url.origin}`

@@ -190,9 +190,7 @@ function covers({ segments, directory }: Rule, parts: readonly string[]): boolea
 }
 
 function isMatch(segments: readonly Segment[], parts: readonly string[]): boolean {
-  return matches(segments, parts, (segment, part) =>
-    matches(segment as Token[], [...part], (token, char) => token(char)),
-  )
+  return matches(segments, parts, (segment, part) => matches(segment, [...part], (token, char) => token(char)))
 }
 
 /** Matches items against a pattern with stars, going back to the last star only: an earlier one never helps. */

@@ -115,8 +115,7 @@ export const API_VARIABLES = {
   checkpointRelayMax: variable({
     name: 'REPRISE_CHECKPOINT_RELAY_MAX',
     default: '1g',
-    meaning:
-      'The largest checkpoint that goes from one agent to another through the server. `0`: none does.',
+    meaning: 'The largest checkpoint that goes from one agent to another through the server. `0`: none does.',
     unit: 'bytes, with k, m, g, t (binary)',
     schema: byteAmount(RELAY_CEILING_BYTES, 0).default(RELAY_BYTES_DEFAULT),
   }),

@@ -126,11 +126,7 @@ SELECT sha256 FROM unnest($2::text[]) AS found(sha256)
 WHERE NOT EXISTS (SELECT FROM blobs b WHERE b.project_id = $1 AND b.sha256 = found.sha256)`
 
 /** Returns those of these hashes that have no record. */
-export async function readUnrecorded(
-  db: Queryable,
-  projectId: string,
-  sha256s: readonly string[],
-): Promise<string[]> {
+export async function readUnrecorded(db: Queryable, projectId: string, sha256s: readonly string[]): Promise<string[]> {
   if (sha256s.length === 0) return []
   const { rows } = await db.query<{ sha256: string }>(UNRECORDED_SQL, [projectId, sha256s])
   return rows.map(({ sha256 }) => sha256)

@@ -101,16 +101,16 @@ describe('of the machine, nothing is taken', () => {
       writeFileSync(join(outside, String(index)), secret)
     }
     symlinkSync(outside, join(work, 'link'))
-    let swapping = true
+    const ending = new AbortController()
     const swap = async () => {
-      while (swapping) {
+      while (!ending.signal.aborted) {
         for (const [from, to] of SWAPS) await rename(join(work, from), join(work, to))
       }
     }
     const swapped = swap()
     const taken = []
     for (let round = 0; round < 5; round++) taken.push(...(await collect(['dir/**'])).files)
-    swapping = false
+    ending.abort()
     await swapped
     expect(taken.filter(({ bytes }) => bytes !== 'mine'.length)).toEqual([])
   })

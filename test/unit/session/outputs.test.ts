@@ -84,7 +84,7 @@ function spawnIgnored(root: string, paths: readonly string[]): string[] {
 
 test('a hostile pattern takes no long time', () => {
   const selects = createOutputMatcher([`${'*a'.repeat(200)}b`, `${'**/a/'.repeat(80)}b`])
-  expect(selects(`${'a'.repeat(1_000)}`)).toBe(false)
+  expect(selects('a'.repeat(1_000))).toBe(false)
   expect(selects(`${'a/'.repeat(60)}a`)).toBe(false)
 })
 
