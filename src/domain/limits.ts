@@ -241,7 +241,7 @@ export const BLOB_UNFINISHED_KEPT_MS = 6 * 3_600_000
 /** How often a store is searched for bytes without a record, which only crashes leave. */
 export const BLOB_LEFTOVERS_EVERY_MS = 6 * 3_600_000
 /** Blobs removed in one transaction. */
-export const RETENTION_BATCH_BLOBS_MAX = 50
+export const RETENTION_BATCH_BLOBS_MAX = 20
 /** Time after which the last part is answered although the hash of the whole is still being checked. */
 export const BLOB_FINISH_ANSWER_MS = 20_000
 /** Parts in the memory of a server at once, of agents and of clients each. */

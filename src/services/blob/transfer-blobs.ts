@@ -16,7 +16,7 @@ import { readNow } from '../../store/sql/server.sql.ts'
 import { within } from '../../waiting/wait.ts'
 import { diskFull, isDiskFull } from '../database-outage.ts'
 import { inputError } from '../input/parse-input.ts'
-import { BlobDamagedError, type BlobKey, BlobOffsetError, type BlobStore } from './blob-store.ts'
+import { BlobDamagedError, type BlobKey, BlobOffsetError, type BlobStore, createMemory } from './blob-store.ts'
 
 /** What the transfer of blobs needs. Agents and clients use the same functions, each with its own rights. */
 export interface BlobContext {
@@ -72,6 +72,9 @@ export async function receiveParts(
   return settled.map((each) => (each as PromiseFulfilledResult<BlobState>).value)
 }
 
+/** Why blobs were refused whose sender has not been told yet. */
+const refusals = createMemory<string>()
+
 async function receivePart(
   context: BlobContext,
   key: BlobKey,
@@ -85,12 +88,18 @@ async function receivePart(
       await blobs.put(key, part)
       return { sha256, received: bytes, complete: true }
     }
+    const refused = refusals.get(key)
+    refusals.delete(key)
+    if (refused !== undefined) return { sha256, received: 0, complete: false, refused }
     const received = part.length === 0 ? offset : await blobs.putPart(key, offset, part)
     if (received < bytes) return { sha256, received, complete: false }
     const finished = finishBlob(context, key, bytes).then(() => true)
     // The hash of a large blob may take longer than proxies wait: the sender asks again with an empty part.
     const complete = (await within(BLOB_FINISH_ANSWER_MS, finished)) === true
-    if (!complete) finished.catch(() => {})
+    if (!complete)
+      finished.catch((error: unknown) => {
+        if (error instanceof BlobDamagedError) refusals.set(key, error.message)
+      })
     return { sha256, received: bytes, complete }
   } catch (error) {
     if (error instanceof BlobOffsetError) return { sha256, received: error.received, complete: false }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { RepriseError } from '../../domain/errors.ts'
 import { NAME_LENGTH_MAX } from '../../domain/limits.ts'
 import type { BlobState } from '../../domain/agent/protocol.ts'
-import type { Database } from '../../store/database.ts'
+import type { Database, Queryable } from '../../store/database.ts'
 import { readNow } from '../../store/sql/server.sql.ts'
 import { readUnusedBytes, useBlob } from '../../store/sql/blob.sql.ts'
 import {
@@ -125,36 +125,47 @@ export async function recordUpload(
   return recordArchive(context, store, await codeKeyOf(context, input))
 }
 
+/** Records an archive whose blob is stored. One that is refused does not stay. */
 async function recordArchive(
   context: ServiceContext,
   store: CodeStore,
-  { project, ...key }: CodeKey & { project: string },
+  key: CodeKey & { project: string },
 ): Promise<UploadedCode> {
-  const { db, viewer, log } = context
-  const { blobs } = store
-  const opened = await blobs.open(key)
-  if (opened === null) throw codeNotFound(key.sha256, project)
+  const { db, log } = context
+  const opened = await store.blobs.open(key)
+  if (opened === null) throw codeNotFound(key.sha256, key.project)
   const { bytes } = opened
   if (bytes > store.bytesMax) throw tooLarge(store.bytesMax)
   const now = await readNow(db)
-  const files = await checkArchive(opened.chunks).catch(async (error: unknown) => {
-    if (error instanceof RepriseError) await releaseBlob({ db, blobs }, key, now)
+  try {
+    const files = await checkArchive(opened.chunks)
+    const uploaded = await db.transaction((tx) => recordIn(tx, context, store, { ...key, bytes, files }))
+    const { projectId, sha256 } = key
+    if (uploaded.created) log.debug({ projectId, sha256, bytes }, 'code was uploaded')
+    return uploaded
+  } catch (error) {
+    if (error instanceof RepriseError) await releaseBlob({ db, blobs: store.blobs }, key, now)
     throw error
-  })
-  const uploaded = await db.transaction(async (tx) => {
-    const others = await lockCode(tx, key)
-    if (others + bytes > store.projectBytesMax) throw full(project, others, store.projectBytesMax)
-    if ((await useBlob(tx, key)) === null) throw codeNotFound(key.sha256, project)
-    const created = (await readCode(tx, key)) === null
-    const code = await recordCode(tx, { ...key, bytes, files, createdBy: viewer.name })
-    if (created) {
-      const details = { sha256: key.sha256, bytes, files }
-      await recordAudit(tx, { actor: actorOf(viewer), action: 'uploadCode', projectId: key.projectId, details })
-    }
-    return { code, created }
-  })
-  if (uploaded.created) log.debug({ ...key, bytes }, 'code was uploaded')
-  return uploaded
+  }
+}
+
+async function recordIn(
+  tx: Queryable,
+  { viewer }: ServiceContext,
+  { projectBytesMax }: CodeStore,
+  { project, ...archive }: CodeKey & { project: string; bytes: number; files: number },
+): Promise<UploadedCode> {
+  const { projectId, sha256, bytes, files } = archive
+  const others = await lockCode(tx, archive)
+  if (others + bytes > projectBytesMax) throw full(project, others, projectBytesMax)
+  if ((await useBlob(tx, archive)) === null) throw codeNotFound(sha256, project)
+  const created = (await readCode(tx, archive)) === null
+  const code = await recordCode(tx, { ...archive, createdBy: viewer.name })
+  if (created) {
+    const details = { sha256, bytes, files }
+    await recordAudit(tx, { actor: actorOf(viewer), action: 'uploadCode', projectId, details })
+  }
+  return { code, created }
 }
 
 /**

@@ -107,9 +107,10 @@ export async function claimUnusedBlobs(tx: Queryable, limit: number): Promise<Ke
 }
 
 const RELEASE_SQL = `
-SELECT FROM blobs b WHERE b.project_id = $1 AND b.sha256 = $2 AND b.last_used_at <= $3 AND ${NOT_USED} FOR UPDATE`
+SELECT FROM blobs b WHERE b.project_id = $1 AND b.sha256 = $2 AND b.last_used_at <= $3::timestamptz + interval '1 millisecond'
+  AND ${NOT_USED} FOR UPDATE`
 
-/** Locks a blob if nothing uses it, and nobody has asked for it since this time. */
+/** Locks a blob if nothing uses it, and nobody has asked for it since this time, which is exact to a millisecond. */
 export async function claimReleasedBlob(tx: Queryable, { projectId, sha256 }: Key, usedAt: Date): Promise<boolean> {
   return (await tx.query(RELEASE_SQL, [projectId, sha256, usedAt])).rowCount === 1
 }

@@ -49,10 +49,12 @@ beforeAll(async () => {
   }
   const [code, relay] = [TEST_CODE, TEST_RELAY].map((each) => Object.defineProperties({ ...each }, Object.getOwnPropertyDescriptors(stores)))
   api = await startGraphQLServer({ code: code as typeof TEST_CODE, relay: relay as typeof TEST_RELAY })
+})
+beforeEach(async () => {
   proxy = await startFaultProxy(api.url)
 })
+afterEach(() => proxy.close())
 afterAll(async () => {
-  await proxy?.close()
   await api?.close()
   await s3?.[Symbol.asyncDispose]()
 })
@@ -229,7 +231,7 @@ describe.each(STORES)('to %s', (_, choose) => {
     const { bytes, sha256 } = archiveOf({ 'data.bin': randomBytes(SIZE).toString('latin1') })
     const read = blobOf(bytes).open
     const archive: CodeArchive = { sha256, bytes: bytes.length, read: () => read(0) }
-    const client = createClient({ url: proxy.url, token: api.adminToken })
+    const client = createClient({ url: proxy.url, token: await api.factory.token({ role: 'ADMIN' }) })
     try {
       // Asks for the code, asks for the state, and sends.
       proxy.plan('pass', 'pass', 'reset-answer', { status: 503 }, 'pass', { status: 502 })

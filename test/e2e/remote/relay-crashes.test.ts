@@ -224,7 +224,7 @@ describe('published checkpoints', () => {
 
   /** The one copy on the servers is whole, and is that on record. */
   async function expectWhole(chainId: string): Promise<void> {
-    expect(copies().expectWhole()).toContain((await record(chainId))!['relay_sha256'])
+    expect(copiesIn(checkpointDirOf(fleet)).expectWhole()).toContain((await record(chainId))!['relay_sha256'])
   }
 
   describe('the agent dies for good', () => {

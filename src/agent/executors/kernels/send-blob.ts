@@ -50,13 +50,14 @@ export async function sendBlob(
   const { purpose } = options
   const ref = { kernelId: kernel.id, assignment: kernel.assignment, purpose }
   let damaged = 0
-  /** Null if it has to be asked for. */
-  let at: number | null = null
+  /** Null while it is unknown what has arrived. */
+  let next: number | null = null
 
-  async function sendFrom(from: number, signal: AbortSignal, went: () => void): Promise<boolean> {
-    at = from
+  /** @returns true once the server has the blob; undefined if it continues elsewhere than expected */
+  async function sendFrom(from: number, signal: AbortSignal, went: () => void): Promise<true | undefined> {
+    let at = from
     for await (const part of partsOf(blob, from)) {
-      signal.throwIfAborted()
+      if (!options.isWanted()) return undefined
       const slice: BlobSlice = { sha256, bytes, offset: at, length: part.length }
       const { blobs } = await exchange.send({ ...ref, slices: [slice] }, part, within(signal))
       const state: BlobState = blobs[0]!
@@ -64,23 +65,24 @@ export async function sendBlob(
       options.onProgress?.(state.received)
       if (state.complete) return true
       if (state.refused !== undefined && ++damaged === DAMAGED_MAX) throw new BlobRefusedError(state.refused)
-      const expected: number = at + part.length
-      at = state.received
-      if (state.refused !== undefined || at !== expected) return false
+      at += part.length
+      if (state.received === at) continue
+      next = state.received
+      return undefined
     }
-    return false
+    next = at
+    return undefined
   }
 
-  const sent = await patiently(options, async (signal, went) => {
-    if (at === null) {
+  const sent = await patiently<true>(options, async (signal, went) => {
+    let from = next
+    next = null
+    if (from === null) {
       const [state] = (await exchange.have({ ...ref, sha256s: [sha256] }, within(signal))).blobs
       if (state!.complete) return true
-      at = state!.received
+      from = state!.received
     }
-    const from = at
-    // After a failure it is unknown what has arrived.
-    at = null
-    return (await sendFrom(from, signal, went)) || undefined
+    return sendFrom(from, signal, went)
   })
   return sent === true
 }
