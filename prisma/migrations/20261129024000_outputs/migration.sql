@@ -61,4 +61,9 @@ CREATE INDEX "session_outputs_open" ON "session_outputs" ("session_id") WHERE "s
 -- For the quota, and for the pass that removes expired outputs.
 CREATE INDEX "session_outputs_kept" ON "session_outputs" ("project_id", "expires_at") WHERE "files" > 0;
 
-ALTER TABLE "resource_policies" ADD CONSTRAINT "resource_policies_max_output_bytes" CHECK ("max_output_bytes" >= 0);
+ALTER TABLE "resource_policies"
+  ADD CONSTRAINT "resource_policies_output_bytes" CHECK ("max_output_bytes" >= 0),
+  DROP CONSTRAINT "resource_policies_limit_something",
+  ADD CONSTRAINT "resource_policies_limit_something"
+    CHECK ("max_running" IS NOT NULL OR "max_pending" IS NOT NULL OR "max_checkpoint_bytes" IS NOT NULL
+      OR "max_output_bytes" IS NOT NULL OR "slots" <> '{}');
