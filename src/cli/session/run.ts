@@ -11,6 +11,7 @@ import { fetchOutputs, noteOutputs } from './outputs.ts'
 import { planJobs } from '../job/plan-jobs.ts'
 import { createJobs, printCreated, reportKnown, runJobs, warnOfVain } from '../job/run-jobs.ts'
 import { noteUnusedInput, withUpload } from '../upload.ts'
+import { UsageError } from '../present-error.ts'
 import { withEnvironment } from './inherit-environment.ts'
 import { findNamed } from '../options/find-in-options.ts'
 
@@ -49,7 +50,10 @@ export function runCommand(): Command {
       const options = await withEnvironment(context, await withUpload(context, given), args)
       const what = options.onInterrupt ?? 'DETACH'
       const planned = await planJobs(options, args)
-      if (planned) return runJobs(context, planned, what)
+      if (planned) {
+        if (options.download !== undefined) throw new UsageError(ONE_SESSION)
+        return runJobs(context, planned, what)
+      }
       const input = sessionInput(await findNamed(client, options), args) as CreateSessionInput
       const { session, created } = await client.createSession(input, { signal })
       const { sessionId } = session
@@ -85,6 +89,8 @@ export function runCommand(): Command {
     { follow: true, endsItself: true },
   )
 }
+
+const ONE_SESSION = '--download is for a single session; for several, use `reprise download` with the name of each.'
 
 export function createCommand(): Command {
   const command = describedCommand('create', 'create sessions and print their ids, without waiting for them', [
