@@ -124,6 +124,8 @@ export function createAgent(options: AgentOptions): Agent {
         changes.raise()
       },
       fetchCode: (kernel, signal) => blobs.fetch({ ...kernel, purpose: 'CODE', sha256: null }, signal),
+      listInputs: (request, signal) => gateway.listInputs({ agentId, ...request }, signal),
+      reportOutputs: (report, signal) => gateway.reportOutputs({ agentId, ...report }, signal),
       relay: { offer: (request, signal) => gateway.offerCheckpoint({ agentId, ...request }, signal), blobs },
       blobs,
     }

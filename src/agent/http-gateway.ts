@@ -11,6 +11,8 @@ import {
   AGENT_CHECKPOINT_OFFER_PATH,
   AGENT_CHECKPOINT_SEND_PATH,
   AGENT_CODE_PATH,
+  AGENT_INPUTS_PATH,
+  AGENT_OUTPUTS_PATH,
   AGENT_REGISTER_PATH,
   AGENT_SYNC_PATH,
   type AgentErrorAnswer,
@@ -21,6 +23,8 @@ import {
   type CodeAnswer,
   type DialChannel,
   type Gateway,
+  type InputsAnswer,
+  type OutputsAnswer,
   type RegisterAnswer,
   type SyncAnswer,
 } from '../domain/agent/protocol.ts'
@@ -85,6 +89,8 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
     register: (request, signal) => call<RegisterAnswer>(AGENT_REGISTER_PATH, request, signal),
     sync: (request, signal) => call<SyncAnswer>(AGENT_SYNC_PATH, request, signal),
     fetchCode: (request, signal) => call<CodeAnswer>(AGENT_CODE_PATH, request, signal, readArchive),
+    listInputs: (request, signal) => call<InputsAnswer>(AGENT_INPUTS_PATH, request, signal),
+    reportOutputs: (request, signal) => call<OutputsAnswer>(AGENT_OUTPUTS_PATH, request, signal),
     offerCheckpoint: (request, signal) => call<CheckpointWish>(AGENT_CHECKPOINT_OFFER_PATH, request, signal),
     sendCheckpoint: (request, chunks, signal) =>
       call<{ recorded: boolean }>(AGENT_CHECKPOINT_SEND_PATH, request, signal, readAnswer, {

@@ -20,6 +20,8 @@ export type {
   SessionDetailFragment as Session,
   SessionSummaryFragment as SessionSummary,
 } from './operations.generated.ts'
+export type { AttemptOutputs, OutputFile, Outputs } from './output.ts'
+export { areSettled } from './output.ts'
 export type { Page, PageOptions } from './answers.ts'
 export type { OnProgress, Progress } from './settings.ts'
 export type { HttpRetry, NetworkRetry, ReconnectRetry, RetryConfig, RetryOptions } from './settings.ts'

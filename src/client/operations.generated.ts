@@ -255,7 +255,7 @@ export type RemoveProjectMemberMutation = { removeProjectMember:
     )
    };
 
-export type QuotaDetailFragment = { scope: Types.QuotaScope, name: string, maxPending: number | null, maxRunning: number | null, maxCheckpointBytes: number | null, slots: Array<{ slot: string, amount: string }>, usage: { pending: number, running: number, checkpointBytes: number, slots: Array<{ slot: string, amount: string }> } };
+export type QuotaDetailFragment = { scope: Types.QuotaScope, name: string, maxPending: number | null, maxRunning: number | null, maxCheckpointBytes: number | null, maxOutputBytes: number | null, slots: Array<{ slot: string, amount: string }>, usage: { pending: number, running: number, checkpointBytes: number, outputBytes: number, slots: Array<{ slot: string, amount: string }> } };
 
 export type QuotasQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -729,10 +729,29 @@ export type PartialPolicyFragment = { given: Array<string>, maxRetries: number |
 
 export type RuleFragment = { action: Types.RetryRuleAction, avoid: Types.RetryAvoidance | null, exclude: Types.RetryExclusion | null, delay: number | null, match: { causes: Array<Types.FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
+export type OutputsSummaryFragment = { state: Types.OutputsState, id: string | null, bytes: number, fileCount: number, reasons: Array<string>, completedAt: string | null, expiresAt: string | null, pinned: boolean, paths: Array<string>, when: Types.OutputsWhen, keepDays: number | null };
+
 export type SessionDetailFragment = (
-  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, imageDigest: string | null, requiredImageDigest: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, stopGrace: number | null, maxPending: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
+  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, imageDigest: string | null, requiredImageDigest: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, stopGrace: number | null, maxPending: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, outputs: OutputsSummaryFragment | null, inputs: Array<{ from: string, match: string | null, to: string | null }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
   & AttemptFragment
 );
+
+export type ChainOutputsQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type ChainOutputsQuery = { session: { name: string, retryChain: Array<{ sessionId: string, chainId: string, attempt: number, status: Types.SessionStatus, result: Types.SessionResult, retryState: { phase: Types.RetryPhase }, outputs: OutputsSummaryFragment | null }> } | null };
+
+export type OutputFilesQueryVariables = Exact<{
+  id: string;
+  match?: string | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type OutputFilesQuery = { session: { outputs: { files: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { path: string, bytes: number, sha256: string, executable: boolean, linkTarget: string | null, modifiedAt: string | null } }> } } | null } | null };
 
 export type ResubmissionSummaryFragment = { resubmissionId: string, clientKey: string, action: Types.SessionAction, actor: string, state: Types.ResubmissionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
 
@@ -1742,6 +1761,7 @@ export const QuotaDetailFragmentDoc = new TypedDocumentString(`
   maxPending
   maxRunning
   maxCheckpointBytes
+  maxOutputBytes
   slots {
     slot
     amount
@@ -1750,6 +1770,7 @@ export const QuotaDetailFragmentDoc = new TypedDocumentString(`
     pending
     running
     checkpointBytes
+    outputBytes
     slots {
       slot
       amount
@@ -2181,6 +2202,21 @@ fragment Decision on RetryDecision {
   decidedAt
   dispatchedAt
 }`, {"fragmentName":"Attempt"}) as unknown as TypedDocumentString<AttemptFragment, unknown>;
+export const OutputsSummaryFragmentDoc = new TypedDocumentString(`
+    fragment OutputsSummary on Outputs {
+  state
+  id
+  bytes
+  fileCount
+  reasons
+  completedAt
+  expiresAt
+  pinned
+  paths
+  when
+  keepDays
+}
+    `, {"fragmentName":"OutputsSummary"}) as unknown as TypedDocumentString<OutputsSummaryFragment, unknown>;
 export const RuleFragmentDoc = new TypedDocumentString(`
     fragment Rule on RetryRule {
   action
@@ -2273,6 +2309,14 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
     volume
     path
     readOnly
+  }
+  outputs {
+    ...OutputsSummary
+  }
+  inputs {
+    from
+    match
+    to
   }
   concurrencyKey
   concurrencyLimit
@@ -2466,6 +2510,19 @@ fragment Rule on RetryRule {
     factor
     max
   }
+}
+fragment OutputsSummary on Outputs {
+  state
+  id
+  bytes
+  fileCount
+  reasons
+  completedAt
+  expiresAt
+  pinned
+  paths
+  when
+  keepDays
 }`, {"fragmentName":"SessionDetail"}) as unknown as TypedDocumentString<SessionDetailFragment, unknown>;
 export const ResubmissionSummaryFragmentDoc = new TypedDocumentString(`
     fragment ResubmissionSummary on Resubmission {
@@ -3261,6 +3318,7 @@ export const QuotasDocument = new TypedDocumentString(`
   maxPending
   maxRunning
   maxCheckpointBytes
+  maxOutputBytes
   slots {
     slot
     amount
@@ -3269,6 +3327,7 @@ export const QuotasDocument = new TypedDocumentString(`
     pending
     running
     checkpointBytes
+    outputBytes
     slots {
       slot
       amount
@@ -3293,6 +3352,7 @@ export const SetQuotaDocument = new TypedDocumentString(`
   maxPending
   maxRunning
   maxCheckpointBytes
+  maxOutputBytes
   slots {
     slot
     amount
@@ -3301,6 +3361,7 @@ export const SetQuotaDocument = new TypedDocumentString(`
     pending
     running
     checkpointBytes
+    outputBytes
     slots {
       slot
       amount
@@ -4336,6 +4397,63 @@ export const EventsDocument = new TypedDocumentString(`
     waitingSeconds
   }
 }`) as unknown as TypedDocumentString<EventsQuery, EventsQueryVariables>;
+export const ChainOutputsDocument = new TypedDocumentString(`
+    query ChainOutputs($id: UUID!) {
+  session(id: $id) {
+    name
+    retryChain {
+      sessionId
+      chainId
+      attempt
+      status
+      result
+      retryState {
+        phase
+      }
+      outputs {
+        ...OutputsSummary
+      }
+    }
+  }
+}
+    fragment OutputsSummary on Outputs {
+  state
+  id
+  bytes
+  fileCount
+  reasons
+  completedAt
+  expiresAt
+  pinned
+  paths
+  when
+  keepDays
+}`) as unknown as TypedDocumentString<ChainOutputsQuery, ChainOutputsQueryVariables>;
+export const OutputFilesDocument = new TypedDocumentString(`
+    query OutputFiles($id: UUID!, $match: String, $first: Int, $after: String) {
+  session(id: $id) {
+    outputs {
+      files(match: $match, first: $first, after: $after) {
+        pageInfo {
+          hasNextPage
+          endCursor
+        }
+        edges {
+          cursor
+          node {
+            path
+            bytes
+            sha256
+            executable
+            linkTarget
+            modifiedAt
+          }
+        }
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<OutputFilesQuery, OutputFilesQueryVariables>;
 export const ResubmitSessionsDocument = new TypedDocumentString(`
     mutation ResubmitSessions($input: ResubmitSessionsInput!) {
   resubmitSessions(input: $input) {
@@ -6390,6 +6508,19 @@ fragment Rule on RetryRule {
     max
   }
 }
+fragment OutputsSummary on Outputs {
+  state
+  id
+  bytes
+  fileCount
+  reasons
+  completedAt
+  expiresAt
+  pinned
+  paths
+  when
+  keepDays
+}
 fragment SessionDetail on Session {
   ...Attempt
   image
@@ -6410,6 +6541,14 @@ fragment SessionDetail on Session {
     volume
     path
     readOnly
+  }
+  outputs {
+    ...OutputsSummary
+  }
+  inputs {
+    from
+    match
+    to
   }
   concurrencyKey
   concurrencyLimit

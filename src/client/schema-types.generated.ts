@@ -430,6 +430,8 @@ export type CreateSessionInput = {
   executorOptions?: Array<ExecutorOptionInput> | null | undefined;
   /** Container image of its kernels; for agents without containers, a preset of environment and interpreter. */
   image?: string | null | undefined;
+  /** Outputs of other sessions that its programs find in their working directory. It starts once the chains of these sessions have succeeded. */
+  inputs?: Array<InputFilesInput> | null | undefined;
   /** Labels of your choice. */
   labels?: Array<LabelInput> | null | undefined;
   /** Seconds that each attempt may wait in PENDING. After that it has failed with SCHEDULER_TIMEOUT (`waited-too-long`). Time before `startsAt`, and before its dependencies have succeeded, does not count. */
@@ -438,6 +440,8 @@ export type CreateSessionInput = {
   mounts?: Array<MountInput> | null | undefined;
   /** Its name; not necessarily unique. */
   name: string;
+  /** Files to collect from its working directory at the end of each attempt, in addition to everything in `REPRISE_OUTPUT_DIR`. */
+  outputs?: OutputsInput | null | undefined;
   /** Priority, 0 to 100; higher ones are scheduled first. */
   priority?: number | null | undefined;
   /** Name of the project. Missing: the only project of the token, or `default`. */
@@ -759,6 +763,17 @@ export type HoldReason =
   | 'RATE_LIMITED';
 
 /** All given conditions must match. */
+/** Outputs of another session to place in the working directory. */
+export type InputFilesInput = {
+  /** Id of a session of the same project. Its chain must succeed first. */
+  from: string;
+  /** Only files that match this pattern, in the syntax of `.gitignore`. */
+  match?: string | null | undefined;
+  /** A directory, relative to the working directory, to place them in; missing: that directory itself. */
+  to?: string | null | undefined;
+};
+
+/** A range of whole numbers, ends included. */
 export type IntRange = {
   /** Greater than this number. */
   gt?: number | null | undefined;
@@ -848,6 +863,42 @@ export type OrderDirection =
   | 'ASC'
   /** Largest or newest first. */
   | 'DESC';
+
+/** Files to collect at the end of each attempt. */
+export type OutputsInput = {
+  /** Days to keep them; missing: as the servers are configured (`REPRISE_KEEP_OUTPUTS`). */
+  keepDays?: number | null | undefined;
+  /** Patterns in the syntax of `.gitignore`, relative to the working directory: `results/**`, `metrics.json`. The last one that matches decides; `!` excludes. */
+  paths: Array<string>;
+  /** The attempts to collect them from. */
+  when?: OutputsWhen | null | undefined;
+};
+
+/** State of the outputs of an attempt. WAITING and COLLECTING are followed by another one. */
+export type OutputsState =
+  /** Its agent sends the files. */
+  | 'COLLECTING'
+  /** All files have arrived, each verified by its hash. */
+  | 'COMPLETE'
+  /** The files have been removed because of their age. */
+  | 'EXPIRED'
+  /** The agent is gone, or no longer has the files. They may still arrive if it returns. */
+  | 'LOST'
+  /** There is no file to take; `reasons` says why. */
+  | 'NONE'
+  /** Some files could not be taken; `reasons` names them. */
+  | 'PARTIAL'
+  /** The attempt has not ended, or its agent has not begun. */
+  | 'WAITING';
+
+/** The attempts whose outputs are collected. */
+export type OutputsWhen =
+  /** Every attempt. */
+  | 'ALWAYS'
+  /** Only attempts that do not succeed. */
+  | 'FAILURE'
+  /** Only an attempt that succeeds. */
+  | 'SUCCESS';
 
 /** The schedule to pause. */
 export type PauseScheduleInput = {
@@ -1462,6 +1513,8 @@ export type SessionEventType =
   | 'CREATED'
   /** It ended: it failed. */
   | 'ERROR'
+  /** Its outputs are settled: they have arrived, or none will. `session.outputs` says which. */
+  | 'OUTPUTS_COMPLETE'
   /** A person cancelled its retry. */
   | 'RETRY_CANCELLED'
   /** Its child session was created. */
@@ -1645,6 +1698,8 @@ export type SetProjectMemberInput = {
 export type SetQuotaInput = {
   /** Limit on the bytes of all checkpoints, such as `500g`. No new chain starts while it is reached. */
   maxCheckpointBytes?: string | null | undefined;
+  /** Limit on the bytes of all kept outputs, such as `500g`. Files beyond it are not collected. */
+  maxOutputBytes?: string | null | undefined;
   /** Limit on the number of PENDING sessions. */
   maxPending?: number | null | undefined;
   /** Limit on the number of sessions placed at the same time. */

@@ -13,6 +13,7 @@ export const ERRORS = {
   DEPLOYMENT_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   SCHEDULE_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   CODE_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  OUTPUTS_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   DEPENDENCY_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   CREATION_ID_REUSED: { type: 'ConflictError', httpStatus: 409, retryable: false },
   NAME_TAKEN: { type: 'ConflictError', httpStatus: 409, retryable: false },

@@ -692,3 +692,42 @@ export const PUBLISH_LOOK_MS = 1_000
 export const PUBLISH_PAUSE_MS = 5_000
 /** Concurrent snapshots of one agent. */
 export const PUBLISH_AT_ONCE_MAX = 2
+
+// Outputs
+export const OUTPUT_PATTERNS_MAX = 64
+/** Sessions whose outputs are removed in one transaction, each with many files. */
+export const RETENTION_BATCH_OUTPUTS_MAX = 20
+export const OUTPUT_PATTERN_LENGTH_MAX = 512
+/** Files and links in the outputs of one attempt. */
+export const OUTPUT_FILES_MAX = 100_000
+/** Bytes of one path: two of them fit into an entry of an index. */
+export const OUTPUT_PATH_BYTES_MAX = 1_024
+export const OUTPUT_DEPTH_MAX = 64
+/** Bytes of the outputs of one attempt, unless a quota sets less. */
+export const OUTPUT_BYTES_DEFAULT = 1024 ** 4
+/** Names in the working directory that an agent visits to find outputs. */
+export const OUTPUT_ENTRIES_VISITED_MAX = 1_000_000
+/** Files in one report of an agent: below 1 MiB even with long paths. */
+export const OUTPUT_PAGE_FILES_MAX = 500
+/** Bytes of such a report: characters of a path may be escaped. */
+export const OUTPUTS_REPORT_BYTES_MAX = 8 * 1024 * 1024
+/** Reasons that are stored; the last one counts the others. */
+export const OUTPUT_REASONS_MAX = 20
+/** Names of the working directory in the reason that no file matches. */
+export const OUTPUT_NAMES_SHOWN_MAX = 10
+/** Days for which outputs can be kept: ten years. */
+export const OUTPUT_KEEP_DAYS_MAX = 3_650
+/** Bytes of a file that clients can read as text with its name. */
+export const OUTPUT_TEXT_BYTES_MAX = 64 * 1024
+/** Attempts whose outputs one agent collects at a time. */
+export const OUTPUTS_AT_ONCE_MAX = 2
+/** Files that an agent sends at a time. */
+export const OUTPUT_FILES_AT_ONCE_MAX = 8
+/** Blobs in one question of an agent. */
+export const OUTPUT_HASHES_ASKED_MAX = 1_000
+/** Interval at which an agent reports that it still has files to send. */
+export const OUTPUTS_HEARD_INTERVAL_MS = 60_000
+/** Outputs count as lost if their agent answers, but has not mentioned them for this long. */
+export const OUTPUTS_LOST_AFTER_MS = 900_000
+/** Other sessions whose outputs a session can receive. */
+export const INPUTS_MAX = 100

@@ -17,11 +17,14 @@ import {
   AGENT_CHECKPOINT_OFFER_PATH,
   AGENT_CHECKPOINT_SEND_PATH,
   AGENT_CODE_PATH,
+  AGENT_INPUTS_PATH,
+  AGENT_OUTPUTS_PATH,
   AGENT_REGISTER_PATH,
   AGENT_SYNC_PATH,
   type AgentErrorAnswer,
   BLOB_PURPOSES,
   type CodeRequest,
+  type OutputsReport,
   type RegisterRequest,
   type SyncRequest,
 } from '../domain/agent/protocol.ts'
@@ -29,6 +32,7 @@ import { GENERATION_MAX } from '../domain/agent/checkpoint.ts'
 import { ERRORS, maskedFault, RepriseError } from '../domain/errors.ts'
 import {
   AGENT_BODY_WITHIN_MS,
+  OUTPUTS_REPORT_BYTES_MAX,
   BLOB_PART_BYTES,
   BLOB_PART_WITHIN_MS,
   BLOB_PARTS_AT_ONCE_MAX,
@@ -71,6 +75,13 @@ const blobsSchema = z.object({ ...blobFields, sha256s: z.array(sha256).min(1).ma
 const sliceSchema = z.object({ sha256, bytes: z.int().min(0), offset: z.int().min(0), length: z.int().min(0) })
 const partSchema = z.object({ ...blobFields, slices: z.array(sliceSchema).min(1).max(BLOB_SLICES_MAX) })
 const blobSchema = z.object({ ...blobFields, sha256: sha256.nullable(), offset: z.int().min(0) })
+
+const inputsSchema = z.object({
+  agentId: z.uuid(),
+  kernelId: z.uuid(),
+  assignment: z.int().min(0).max(2_147_483_647),
+  after: z.string().max(4_096).nullable(),
+})
 
 const checkpointSchema = z.object({
   ...kernelFields,
@@ -167,6 +178,17 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
     const { bytes, chunks } = await gateway.fetchCode(request, c.get('gone'))
     return sendArchive(c.env.outgoing, bytes, chunks)
   })
+  app.all(AGENT_INPUTS_PATH, async (c) => {
+    const request = parseInput(inputsSchema, await readJson(c.env.incoming, { bytesMax: REGISTER_BYTES_MAX, withinMs }))
+    await ownership.assertOwns(c.get('viewer'), request.agentId)
+    return answer(c, await gateway.listInputs(request, c.get('gone')))
+  })
+  app.all(AGENT_OUTPUTS_PATH, async (c) => {
+    const given = await readJson(c.env.incoming, { bytesMax: OUTPUTS_REPORT_BYTES_MAX, withinMs })
+    const { agentId } = parseInput(codeSchema, given)
+    await ownership.assertOwns(c.get('viewer'), agentId)
+    return answer(c, await gateway.reportOutputs(given as OutputsReport, c.get('gone')))
+  })
   app.all(AGENT_CHECKPOINT_OFFER_PATH, async (c) => {
     const given = await readJson(c.env.incoming, { bytesMax: REGISTER_BYTES_MAX, withinMs })
     const request = parseInput(checkpointSchema, given)
@@ -225,6 +247,8 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
       AGENT_REGISTER_PATH,
       AGENT_SYNC_PATH,
       AGENT_CODE_PATH,
+      AGENT_INPUTS_PATH,
+      AGENT_OUTPUTS_PATH,
       AGENT_CHECKPOINT_OFFER_PATH,
       AGENT_CHECKPOINT_SEND_PATH,
       AGENT_CHECKPOINT_FETCH_PATH,

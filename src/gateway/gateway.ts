@@ -9,6 +9,8 @@ import {
   receiveCheckpoint,
 } from '../services/agent/relay-checkpoint.ts'
 import { haveKernelBlobs, openKernelBlob, openKernelCode, receiveKernelParts } from '../services/agent/kernel-blobs.ts'
+import { listInputs } from '../services/agent/list-inputs.ts'
+import { type OutputLimits, receiveOutputs } from '../services/agent/receive-outputs.ts'
 import { registerAgent } from '../services/agent/register-agent.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { syncAgent } from '../services/agent/sync-agent.ts'
@@ -19,6 +21,7 @@ export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake' | 'se
   lease?: Lease
   code: CodeStore
   relay: CheckpointStore
+  outputs: OutputLimits
   /**
    * Calls the listener when there may be changes for the agent.
    * @returns a function that removes the listener
@@ -54,6 +57,8 @@ export function createGateway(context: GatewayContext): ServerGateway {
   return {
     register: (request, _signal, viewer = null) => registerAgent(context, request, viewer),
     fetchCode: (request) => openKernelCode(context, request),
+    listInputs: (request) => listInputs(context, request),
+    reportOutputs: (request) => receiveOutputs(context, request),
     offerCheckpoint: (request) => offerCheckpoint(context, request),
     sendCheckpoint: (request, chunks) => receiveCheckpoint(context, request, chunks),
     fetchCheckpoint: (request) => openCompressed(context, request),

@@ -27,7 +27,7 @@ interface Mount {
 }
 
 export interface HttpAppDependencies
-  extends Omit<GraphQLDependencies, 'staticAnswer'>, Pick<RestDependencies, 'code'>, ChannelOptions {
+  extends Omit<GraphQLDependencies, 'staticAnswer'>, Pick<RestDependencies, 'code' | 'blobs'>, ChannelOptions {
   metricsPage: MetricsPage
   mounts?: readonly Mount[]
   /** The web UI: null if it is switched off, undefined if it has not been bundled. */

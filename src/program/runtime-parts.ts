@@ -7,6 +7,7 @@ import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Tracer } from '../observability/trace.ts'
 import type { CheckpointStore } from '../services/agent/relay-checkpoint.ts'
+import type { OutputLimits } from '../services/agent/receive-outputs.ts'
 import type { BlobStore } from '../services/blob/blob-store.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
 import type { ChannelHolders } from '../channel/channel-holders.ts'
@@ -35,6 +36,7 @@ export interface RuntimeParts {
   blobs: BlobStore
   code: CodeStore
   relay: CheckpointStore
+  outputs: OutputLimits
   wake: WakeHub
   topics: Topics
   bus: EventBus

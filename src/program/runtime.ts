@@ -145,6 +145,7 @@ async function startParts(options: StartOptions): Promise<AdminToken> {
       projectBytesMax: config.uploadProjectBytesMax,
     },
     relay: { blobs, oldDirectory, bytesMax: config.checkpointRelayMax },
+    outputs: { bytesMax: config.outputBytesMax, keepDays: daysOf(config.keepOutputs) },
     wake,
     topics,
     bus,
@@ -169,6 +170,10 @@ async function startParts(options: StartOptions): Promise<AdminToken> {
   const logged = new Set(options.known.map(({ text }) => text))
   for (const warning of [...found, ...later]) if (!logged.has(warning)) log.warn(warning)
   return adminToken
+}
+
+function daysOf({ ageSeconds }: Config['keepOutputs']): number | null {
+  return ageSeconds === null ? null : ageSeconds / 86_400
 }
 
 const RETRY_PAUSE_MIN_MS = 200

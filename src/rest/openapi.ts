@@ -18,6 +18,7 @@ export const OPENAPI_INFO = {
   tags: [
     { name: 'sessions', description: 'Attempts at pieces of work, and their chains.' },
     { name: 'code', description: 'Uploaded files for sessions.' },
+    { name: 'outputs', description: 'Files that attempts left.' },
     { name: 'kernels', description: 'The processes of sessions, and their output.' },
     { name: 'chains', description: 'All attempts at one piece of work.' },
     { name: 'resubmissions', description: 'Actions on many sessions.' },

@@ -9,6 +9,8 @@ import { serveKernels } from './kernel.routes.ts'
 import { serveLogs } from './log.routes.ts'
 import { serveAgents } from './agent.routes.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
+import type { BlobStore } from '../services/blob/blob-store.ts'
+import { serveOutputs } from './output.routes.ts'
 import { serveCode } from './code.routes.ts'
 import { serveChains } from './chain.routes.ts'
 import { serveResubmissions } from './resubmission.routes.ts'
@@ -35,6 +37,7 @@ export interface RestDependencies extends Omit<ReadContext, 'viewer'>, StreamSer
   authenticate: Authenticate
   admission: Admission
   code: CodeStore
+  blobs: BlobStore
 }
 
 export interface Rest {
@@ -97,6 +100,7 @@ function restApp({ authenticate, admission, ...base }: RestDependencies): RestAp
   serveDiscovery(app)
   serveEvents(app, base)
   serveCode(app, base)
+  serveOutputs(app, base)
   answerErrors(app, { log: base.log, refusals: createRefusalLog(base) })
   return app
 }

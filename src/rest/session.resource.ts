@@ -3,6 +3,7 @@ import { exitSignalOf, FAILURE_CAUSES, failureReason, RETRY_PHASES } from '../do
 import { USAGE_SOURCES } from '../domain/agent/kernel-report.ts'
 import { retryState } from '../domain/retry/retry-state.ts'
 import { showStoredPolicy } from '../domain/retry/policy/stored-policy.ts'
+import { type InputRequest, OUTPUTS_WHEN, type OutputsRequest } from '../domain/session/outputs.ts'
 import { secretNames } from '../domain/session/kernel-environment.ts'
 import { STATUSES } from '../domain/session/lifecycle.ts'
 import type { SessionRecord } from '../services/session/read-sessions.ts'
@@ -59,6 +60,28 @@ const CheckpointResource = z
     note: z.string().nullable().openapi({ description: 'Why it was not available, in words.' }),
   })
   .openapi('Checkpoint', { description: 'The checkpoint that earlier attempts of its chain left for a session.' })
+
+const OutputsRequestResource = z
+  .object({
+    paths: z.array(z.string()).openapi({ description: 'Patterns in the syntax of `.gitignore`.' }),
+    when: z.enum(OUTPUTS_WHEN).openapi({ description: 'The attempts whose outputs are collected.' }),
+    keep_days: z.number().nullable().openapi({ description: 'Days to keep them; null for the default.' }),
+  })
+  .openapi('OutputsRequest', {
+    description:
+      'Files to collect at the end of each attempt; `GET /v2/sessions/{id}/outputs` has those of an attempt.',
+  })
+
+const InputFilesResource = z
+  .object({
+    from: z.uuid().openapi({ description: 'Id of the chain, whose attempt that succeeded has the files.' }),
+    match: z.string().nullable().openapi({ description: 'Only files that match this pattern; null for all.' }),
+    to: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The directory that they are in; null for the working directory.' }),
+  })
+  .openapi('InputFiles', { description: 'Outputs of another chain that a session finds in its working directory.' })
 
 export const SessionResource = z
   .object({
@@ -123,6 +146,8 @@ export const SessionResource = z
       description: 'Its own executor options. Options that its resource group does not allow have no effect.',
     }),
     mounts: mounts(),
+    outputs: OutputsRequestResource.nullable(),
+    inputs: z.array(InputFilesResource),
     concurrency_key: z.string().nullable().openapi({
       description: 'Only `concurrency_limit` sessions of its project with this key are placed at the same time.',
     }),
@@ -212,6 +237,8 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     agent_labels: toLabels(record.agentLabels),
     executor_options: toLabels(record.executorOptions),
     mounts: toMounts(record.mounts),
+    outputs: toOutputsRequest(record.outputs),
+    inputs: toInputs(record.inputs),
     concurrency_key: record.concurrencyKey,
     concurrency_limit: record.concurrencyLimit,
     created_at: record.createdAt.toISOString(),
@@ -243,6 +270,16 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
       child_session_id: decision?.childSessionId ?? null,
     },
   }
+}
+
+function toOutputsRequest(stored: unknown): z.infer<typeof OutputsRequestResource> | null {
+  if (stored === null) return null
+  const { paths, when, keepDays } = stored as OutputsRequest
+  return { paths, when, keep_days: keepDays }
+}
+
+function toInputs(stored: unknown): z.infer<typeof InputFilesResource>[] {
+  return (stored as InputRequest[]).map(({ chainId: from, match, to }) => ({ from, match, to }))
 }
 
 /**

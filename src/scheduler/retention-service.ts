@@ -5,6 +5,7 @@ import {
   RETENTION_BATCH_BLOBS_MAX,
   RETENTION_BATCH_CHAINS_MAX,
   RETENTION_BATCH_CODE_MAX,
+  RETENTION_BATCH_OUTPUTS_MAX,
   RETENTION_BATCH_ROWS_MAX,
   RETENTION_INTERVAL_MS,
 } from '../domain/limits.ts'
@@ -31,6 +32,7 @@ import {
   removeOldScheduleRuns,
   removeOldStores,
 } from '../store/sql/retention.sql.ts'
+import { expireOutputs } from '../store/sql/session/settle-outputs.sql.ts'
 import { type BackgroundService, defineMeasuredService, type RunReport } from './background-service.ts'
 
 /** Keeps growing tables within the configured limits. */
@@ -49,7 +51,10 @@ export function createRetentionService(context: {
   return defineMeasuredService(context, 'remove-old', RETENTION_INTERVAL_MS, async (signal) => {
     const { done } = await removeOld(context, policy, signal)
     const moved = signal.aborted ? 0 : await migrateOldFiles(context, oldDirectory, signal)
-    const removed = (await removeCode(context, signal)) + (await removeBlobs(context, signal))
+    const removed =
+      (await removeOutputs(context, signal)) +
+      (await removeCode(context, signal)) +
+      (await removeBlobs(context, signal))
     let left = 0
     if (performance.now() >= leftoversAt && !signal.aborted) {
       leftoversAt = performance.now() + BLOB_LEFTOVERS_EVERY_MS
@@ -57,6 +62,14 @@ export function createRetentionService(context: {
     }
     return { done: done + moved + removed + left }
   })
+}
+
+/** Removes outputs whose time is over. Their contents are removed with the other blobs. */
+async function removeOutputs({ db, log }: { db: Database; log: Logger }, signal: AbortSignal): Promise<number> {
+  const limit = RETENTION_BATCH_OUTPUTS_MAX
+  const removed = await drain(signal, limit, () => expireOutputs(db, limit))
+  if (removed > 0) log.info({ removed, what: 'outputs' }, `retention: outputs of ${removed} sessions removed`)
+  return removed
 }
 
 /** Removes the bytes of what was removed before, a day after their last use. */

@@ -86,6 +86,7 @@ const schema = z.strictObject({
   maxRunning: count,
   maxPending: count,
   maxCheckpointBytes: byteCount.nullish(),
+  maxOutputBytes: byteCount.nullish(),
 })
 
 /** A missing field keeps its limit, null removes it; `slots` are replaced as a whole. */
@@ -118,7 +119,13 @@ export async function setQuota(context: ServiceContext, input: SetQuotaInput): P
   return quota
 }
 
-const UNLIMITED: QuotaLimits = { slots: {}, maxRunning: null, maxPending: null, maxCheckpointBytes: null }
+const UNLIMITED: QuotaLimits = {
+  slots: {},
+  maxRunning: null,
+  maxPending: null,
+  maxCheckpointBytes: null,
+  maxOutputBytes: null,
+}
 
 /**
  * Counts the free places in these owners' limits on pending sessions. The quotas are locked for the transaction, so
@@ -149,13 +156,20 @@ async function resolveQuotaScope(
 
 function changed(
   before: QuotaLimits,
-  { slots, maxRunning, maxPending, maxCheckpointBytes }: { [Field in keyof QuotaLimits]?: QuotaLimits[Field] | null },
+  {
+    slots,
+    maxRunning,
+    maxPending,
+    maxCheckpointBytes,
+    maxOutputBytes,
+  }: { [Field in keyof QuotaLimits]?: QuotaLimits[Field] | null },
 ): QuotaLimits {
   return {
     slots: slots === undefined ? before.slots : (slots ?? {}),
     maxRunning: maxRunning === undefined ? before.maxRunning : maxRunning,
     maxPending: maxPending === undefined ? before.maxPending : maxPending,
     maxCheckpointBytes: maxCheckpointBytes === undefined ? before.maxCheckpointBytes : maxCheckpointBytes,
+    maxOutputBytes: maxOutputBytes === undefined ? before.maxOutputBytes : maxOutputBytes,
   }
 }
 

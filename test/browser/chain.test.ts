@@ -1,4 +1,5 @@
 import { text as textOf } from 'node:stream/consumers'
+import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { timelineOf, waitingSeconds, type Segment } from '../../src/ui/timeline/bars.ts'
@@ -281,6 +282,23 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
+  test('shows the files that an attempt left, and saves one', async () => {
+    const chainId = await ui.create('written', 'echo 42 > "$REPRISE_OUTPUT_DIR/answer.txt"', {})
+    await ui.reached(chainId, ['SUCCEEDED'])
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto(`/chains/${chainId}?tab=outputs`)
+    const file = page.getByRole('button', { name: 'answer.txt' })
+    await file.waitFor()
+    await page.getByText('All files have arrived').waitFor()
+    const saving = page.waitForEvent('download')
+    await file.click()
+    const saved = await saving
+    expect(saved.suggestedFilename()).toBe('answer.txt')
+    expect(await readFile(await saved.path(), 'utf8')).toBe('42\n')
+    expect(opened.faults).toEqual([])
+  })
+
   test('says that there is no such chain', async () => {
     await using opened = await ui.open()
     await opened.page.goto('/chains/00000000-0000-7000-8000-000000000000')
@@ -297,7 +315,7 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     await ui.reached(chainId, ['FAILED'])
     await using opened = await ui.open({ colorScheme, width, height })
     const { page } = opened
-    for (const tab of ['Logs', 'Decision', 'History', 'Spec', 'Kernels']) {
+    for (const tab of ['Logs', 'Outputs', 'Decision', 'History', 'Spec', 'Kernels']) {
       await page.goto(`/chains/${chainId}?tab=${tab.toLowerCase()}`)
       await page.getByRole('tab', { name: tab, selected: true }).waitFor()
       await page.locator('.skeleton').waitFor({ state: 'detached' })

@@ -9,6 +9,10 @@ import type {
   ChainSize,
   CheckpointRequest,
   CheckpointWish,
+  InputsAnswer,
+  InputsRequest,
+  OutputsAnswer,
+  OutputsReport,
   CodeRequest,
   KernelSpec,
   LogStreamName,
@@ -169,6 +173,18 @@ export interface ExecutorHooks {
   fetchCode?(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<BlobAnswer>
   /** If missing, there is no server, and checkpoints stay on this agent. */
   relay?: CheckpointRelay
+  /**
+   * Reports about the outputs of a kernel that is gone. If missing, there is no server, and outputs are not collected.
+   *
+   * @throws RepriseError KERNEL_NOT_FOUND; any other error may be temporary
+   */
+  reportOutputs?(report: OutputsOf, signal: AbortSignal): Promise<OutputsAnswer>
+  /**
+   * Lists files of other sessions for a kernel that is being prepared.
+   *
+   * @throws RepriseError KERNEL_NOT_FOUND, OUTPUTS_NOT_FOUND; any other error may be temporary
+   */
+  listInputs?(request: Omit<InputsRequest, 'agentId'>, signal: AbortSignal): Promise<InputsAnswer>
   /** If missing, there is no server. */
   blobs?: BlobExchange
 }
@@ -184,6 +200,9 @@ export interface BlobExchange {
   /** Continues a blob that breaks off until the signal aborts. */
   fetch(request: Omit<BlobRequest, 'agentId' | 'offset'>, signal: AbortSignal): Promise<BlobAnswer>
 }
+
+/** A report without the agent, which is added to it. */
+type OutputsOf = OutputsReport extends infer Each ? (Each extends OutputsReport ? Omit<Each, 'agentId'> : never) : never
 
 /** Sends checkpoints to the servers and fetches them from there; see Gateway. */
 export interface CheckpointRelay {

@@ -17,6 +17,7 @@ import {
   formatUsage,
   whyRetried,
 } from './session-text.ts'
+import { outputsWords } from './outputs.ts'
 import { drawChain } from '../chain.ts'
 import { findSession, SESSION_ARGUMENT } from '../find.ts'
 
@@ -112,6 +113,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['created', `${instant(session.createdAt)} (${relative(session.createdAt)})`],
       ['ran', session.startedAt ? ranFor(session) : null],
       ['checkpoint', checkpointOf(session)],
+      ['outputs', outputsOf(session)],
       ['used', session.usage && formatUsage(session.usage)],
       ['policy', policyOf(session)],
     ],
@@ -126,6 +128,12 @@ function checkpointOf({ checkpoint: { state, fromAttempt, bytes, publishedAt, no
   const size = bytes === null ? '' : `, ${binaryBytes(bytes)}`
   const when = publishedAt === null ? '' : `, of ${instant(publishedAt)}`
   return note ?? `${state} of attempt ${fromAttempt ?? '?'}${size}${when}`
+}
+
+function outputsOf({ outputs, sessionId }: Session): string | null {
+  if (outputs === null) return null
+  const how = outputs.fileCount > 0 ? `: reprise download ${sessionId}` : ''
+  return `${[outputsWords(outputs), ...outputs.reasons].join('\n')}${how}`
 }
 
 /** Returns the digest of the image that ran or has to run, with a note if the attempt before ran another one. */

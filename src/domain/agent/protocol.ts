@@ -4,6 +4,7 @@ import type { ChannelPort } from './channel-protocol.ts'
 import type { KernelUsage } from './kernel-report.ts'
 import type { FailureError } from '../session/failure.ts'
 import type { Mount } from '../session/mounts.ts'
+import type { OutputFile, OutputsState } from '../session/outputs.ts'
 import type { AgentWarning } from '../warning.ts'
 import type { ProgramVerdict } from '../session/program-verdict.ts'
 import type { ValidationIssue } from '../errors.ts'
@@ -61,6 +62,10 @@ export interface KernelSpec {
   imageDigest?: string | null
   /** Volumes of the agent to mount in the kernel. */
   mounts?: Mount[]
+  /** Patterns of the files to collect at the end, in the syntax of `.gitignore`. */
+  outputPaths?: string[] | null
+  /** Whether files of other sessions belong into the working directory; see InputsRequest. */
+  hasInputs?: boolean
 }
 
 export interface KernelGang {
@@ -417,6 +422,51 @@ export interface CheckpointAnswer extends CodeAnswer {
   archiveBytes: number
 }
 
+/**
+ * Reports about the outputs of a kernel that has ended, in this order: BEGIN, again from time to time while the agent
+ * has them; then FILES, the sorted list in pages; then END. The contents are sent as blobs in between. Each may be
+ * repeated, and after a failure the agent starts again with BEGIN.
+ */
+export type OutputsReport = CodeRequest &
+  (
+    | { step: 'BEGIN' }
+    /** `first` replaces an earlier list. */
+    | { step: 'FILES'; first: boolean; files: OutputFile[] }
+    | {
+        step: 'END'
+        state: Extract<OutputsState, 'COMPLETE' | 'PARTIAL' | 'NONE'>
+        /** The id of the list of files; null for none. */
+        manifest: string | null
+        reasons: string[]
+      }
+  )
+
+export interface OutputsAnswer {
+  /** False once the outputs are settled, or are not wanted: the agent then deletes the files. */
+  wanted: boolean
+  /** The session has not ended yet: BEGIN again later. */
+  later?: boolean
+  /** The most bytes that the files may have together. */
+  bytesMax: number
+  /** Answers END: blobs that have not arrived. Missing if there are none, and then the outputs are settled. */
+  missing?: string[]
+}
+
+/** Asks for the files of other sessions that belong into the working directory of a kernel. */
+export interface InputsRequest extends CodeRequest {
+  /** `next` of the answer before; null for the first page. */
+  after: string | null
+}
+
+/** `path` of a file is its place in the working directory. Its content is a blob of the kernel's project. */
+export interface InputsAnswer {
+  files: OutputFile[]
+  /** Null at the end. */
+  next: string | null
+  /** Outputs that have not arrived yet, for people. The agent then asks again later. */
+  waiting?: string
+}
+
 /** The server side as an agent sees it: in process the gateway itself, otherwise a client of its HTTP endpoints. */
 export interface Gateway {
   /** @throws RepriseError FORBIDDEN, RESOURCE_GROUP_NOT_FOUND, VALIDATION_FAILED */
@@ -441,6 +491,10 @@ export interface Gateway {
     chunks: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
   ): Promise<{ recorded: boolean }>
+  /** @throws RepriseError KERNEL_NOT_FOUND (it is no longer assigned to this agent, or the session is gone) */
+  reportOutputs(request: OutputsReport, signal: AbortSignal): Promise<OutputsAnswer>
+  /** @throws RepriseError KERNEL_NOT_FOUND, OUTPUTS_NOT_FOUND (they will never come) */
+  listInputs(request: InputsRequest, signal: AbortSignal): Promise<InputsAnswer>
   /** @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND (the servers have no copy of the newest checkpoint) */
   fetchCheckpoint(request: CodeRequest, signal: AbortSignal): Promise<CheckpointAnswer>
   /** @throws RepriseError KERNEL_NOT_FOUND */
@@ -466,6 +520,9 @@ export type DialChannel = (order: ChannelOrder, signal: AbortSignal) => Promise<
 /** The agent protocol over HTTP: POST, JSON both ways, `Authorization: Bearer …`; 200, or an error as below. */
 export const AGENT_REGISTER_PATH = '/agent/v1/register'
 export const AGENT_SYNC_PATH = '/agent/v1/sync'
+/** Reports about a kernel's outputs; see OutputsReport. */
+export const AGENT_OUTPUTS_PATH = '/agent/v1/outputs'
+export const AGENT_INPUTS_PATH = '/agent/v1/inputs'
 /** The response body is the archive; `content-length` is its length. */
 export const AGENT_CODE_PATH = '/agent/v1/code'
 /** Asks whether a copy of a checkpoint is wanted. */

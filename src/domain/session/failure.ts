@@ -37,6 +37,7 @@ export const CAUSE_OF_FAILURE = {
   'image-invalid': 'IMAGE_PULL_FAILURE',
   'image-disk-full': 'IMAGE_PULL_FAILURE',
   'code-unavailable': 'IMAGE_PULL_FAILURE',
+  'inputs-unavailable': 'IMAGE_PULL_FAILURE',
   'kernel-exited': 'KERNEL_NONZERO_EXIT',
   'command-not-found': 'KERNEL_NONZERO_EXIT',
   'path-read-only': 'KERNEL_NONZERO_EXIT',

@@ -53,6 +53,7 @@ import {
   type HistoryRow,
   readSchedulingHistory,
 } from '../../services/session/explain-pending.ts'
+import { type OutputsRow, readOutputs } from '../../services/session/read-outputs.ts'
 import { type ReadSessions, readStartNotes } from '../../services/session/read-sessions.ts'
 import { agentLoaders, type AgentLoaders } from './agent-loaders.ts'
 import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
@@ -67,6 +68,8 @@ export interface Loaders extends DeploymentLoaders, AgentLoaders {
   /** Reasons why sessions wait; null for a session that does not wait. */
   pendingReasons: DataLoader<string, PendingReason | null>
   startNotes: DataLoader<string, string | null>
+  /** Keyed by session; null if it has no outputs. */
+  outputs: DataLoader<string, OutputsRow | null>
   /** Keyed by session; empty if the viewer does not see it. */
   sessionActions: DataLoader<string, ActionVerdict[]>
   /** Keyed by token; null if the token is not valid. */
@@ -117,6 +120,11 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
     new DataLoader(async (ids) => {
       const notes = await readStartNotes(source, ids)
       return ids.map((id) => notes.get(id) ?? null)
+    }),
+  outputs: (source) =>
+    new DataLoader(async (ids) => {
+      const outputs = await readOutputs(source, ids)
+      return ids.map((id) => outputs.get(id) ?? null)
     }),
   sessionActions: (source) =>
     new DataLoader(async (ids) => {

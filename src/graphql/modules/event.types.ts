@@ -31,6 +31,9 @@ const SessionEventTypeEnum = builder.enumType('SessionEventType', {
     RETRY_EXHAUSTED: { description: 'It failed, and was the last retry.' },
     RETRY_CANCELLED: { description: 'A person cancelled its retry.' },
     CHECKPOINT_MISSING: { description: 'It started without the checkpoint of an earlier attempt.' },
+    OUTPUTS_COMPLETE: {
+      description: 'Its outputs are settled: they have arrived, or none will. `session.outputs` says which.',
+    },
     CHAIN_SUCCEEDED: { description: 'It succeeded, and its chain with it.' },
     CHAIN_FAILED: { description: 'It failed, and no automatic attempt will follow. Sent once for each epoch.' },
     CHAIN_CANCELLED: { description: 'A person ended it, and its chain with it, before it had a result.' },

@@ -43,6 +43,9 @@ const SetQuotaInput = builder.inputType('SetQuotaInput', {
     maxCheckpointBytes: t.string({
       description: 'Limit on the bytes of all checkpoints, such as `500g`. No new chain starts while it is reached.',
     }),
+    maxOutputBytes: t.string({
+      description: 'Limit on the bytes of all kept outputs, such as `500g`. Files beyond it are not collected.',
+    }),
     ...reasonField(t),
   }),
 })

@@ -23,6 +23,9 @@ const QuotaUsageType = builder.objectRef<UsedQuota['usage']>('QuotaUsage').imple
     running: t.exposeInt('running', { description: 'Sessions that have been placed: SCHEDULED to TERMINATING.' }),
     pending: t.exposeInt('pending', { description: 'Sessions in PENDING.' }),
     checkpointBytes: t.exposeFloat('checkpointBytes', { description: 'Bytes of all checkpoints, as last measured.' }),
+    outputBytes: t.exposeFloat('outputBytes', {
+      description: 'Bytes of all kept outputs. Equal contents count each time, though they are stored once.',
+    }),
   }),
 })
 
@@ -62,6 +65,10 @@ export const QuotaType = builder.node(builder.objectRef<UsedQuota>('Quota'), {
       nullable: true,
       description:
         'Limit on the bytes of all checkpoints. No new chain starts while it is reached. Null means no limit.',
+    }),
+    maxOutputBytes: t.exposeFloat('maxOutputBytes', {
+      nullable: true,
+      description: 'Limit on the bytes of all kept outputs. Files beyond it are not collected. Null means no limit.',
     }),
     usage: t.expose('usage', { type: QuotaUsageType, description: 'The present use.' }),
   }),

@@ -3,6 +3,7 @@ import {
   RELAY_BYTES_DEFAULT,
   RELAY_CEILING_BYTES,
   REQUESTS_AT_ONCE_DEFAULT,
+  OUTPUT_BYTES_DEFAULT,
   UPLOAD_BYTES_DEFAULT,
   UPLOAD_CEILING_BYTES,
   UPLOAD_PROJECT_BYTES_DEFAULT,
@@ -132,6 +133,13 @@ export const API_VARIABLES = {
     meaning: 'Bytes of uploaded code that a project may have in all.',
     unit: 'bytes, with k, m, g, t (binary)',
     schema: byteAmount(Number.MAX_SAFE_INTEGER).default(UPLOAD_PROJECT_BYTES_DEFAULT),
+  }),
+  outputBytesMax: variable({
+    name: 'REPRISE_OUTPUT_BYTES_MAX',
+    default: '1t',
+    meaning: 'Bytes of the outputs of one attempt. Files beyond it are not collected, and named.',
+    unit: 'bytes, with k, m, g, t (binary)',
+    schema: byteAmount(Number.MAX_SAFE_INTEGER).default(OUTPUT_BYTES_DEFAULT),
   }),
   uploadKeepDays: variable({
     name: 'REPRISE_UPLOAD_KEEP_DAYS',

@@ -14,6 +14,7 @@ interface Key {
 /** Whether somebody uses the blob `b`. Each user also notes the use (`useBlob`) when it names the blob. */
 const USERS = [
   'SELECT FROM code_archives u WHERE u.project_id = b.project_id AND u.sha256 = b.sha256',
+  'SELECT FROM output_files u WHERE u.project_id = b.project_id AND u.sha256 = b.sha256',
   'SELECT FROM checkpoints u WHERE u.project_id = b.project_id AND u.relay_sha256 = b.sha256',
 ]
 const NOT_USED = USERS.map((users) => `NOT EXISTS (${users})`).join(' AND ')

@@ -168,6 +168,9 @@ describe('queries', () => {
   })
 })
 
+/** Mutations that only make a link with which a reader reads. */
+const FOR_READERS = ['createDownload']
+
 describe('mutations', () => {
   const fields = Object.values(Mutation.getFields())
 
@@ -219,7 +222,9 @@ describe('mutations', () => {
     },
   )
 
-  test.each(fields.map((field) => [field.name, field] as const))('%s: a viewer is refused', async (_name, field) => {
+  const changing = fields.filter(({ name }) => !FOR_READERS.includes(name))
+
+  test.each(changing.map((field) => [field.name, field] as const))('%s: a viewer is refused', async (_name, field) => {
     const before = await rowsOf(ours)
     const { text, variables } = operation(field, ours.values)
     const answer = await server.query(text, variables, ours.viewer)

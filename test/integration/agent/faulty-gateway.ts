@@ -117,6 +117,8 @@ export function faultyGateway(server: Gateway): FaultyGateway {
     offerCheckpoint: (request, signal) => server.offerCheckpoint(request, signal),
     sendCheckpoint: (request, chunks, signal) => server.sendCheckpoint(request, chunks, signal),
     fetchCheckpoint: (request, signal) => server.fetchCheckpoint(request, signal),
+    reportOutputs: (request, signal) => server.reportOutputs(request, signal),
+    listInputs: (request, signal) => server.listInputs(request, signal),
     haveBlobs: (request, signal) => server.haveBlobs(request, signal),
     sendParts: (request, body, signal) => server.sendParts(request, body, signal),
     fetchBlob: (request, signal) => server.fetchBlob(request, signal),

@@ -24,7 +24,7 @@ import { createFactories } from '../sessions/factories.ts'
 import { TEST_SECRETS } from './test-secrets.ts'
 import type { CheckpointStore } from '../../../src/services/agent/relay-checkpoint.ts'
 import type { CodeStore } from '../../../src/services/code/code-store.ts'
-import { TEST_CODE, TEST_RELAY } from './test-code.ts'
+import { TEST_BLOBS, TEST_CODE, TEST_OUTPUTS, TEST_RELAY } from './test-code.ts'
 
 export interface Answer {
   status: number
@@ -76,6 +76,7 @@ export async function startGraphQLServer(
       metrics,
       code: options.code ?? TEST_CODE,
       relay: options.relay ?? TEST_RELAY,
+      outputs: TEST_OUTPUTS,
       onAgent: wake.onAgent,
       logged: () => {},
     }),
@@ -95,6 +96,7 @@ export async function startGraphQLServer(
     admission: createAdmission(options.admission),
     secrets: TEST_SECRETS,
     code: options.code ?? TEST_CODE,
+    blobs: TEST_BLOBS,
     authenticate,
     prisma,
     bus,

@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { UPLOAD_BYTES_DEFAULT, UPLOAD_PROJECT_BYTES_DEFAULT } from '../../../src/domain/limits.ts'
+import { OUTPUT_BYTES_DEFAULT, UPLOAD_BYTES_DEFAULT, UPLOAD_PROJECT_BYTES_DEFAULT } from '../../../src/domain/limits.ts'
+import type { OutputLimits } from '../../../src/services/agent/receive-outputs.ts'
 import type { CheckpointStore } from '../../../src/services/agent/relay-checkpoint.ts'
 import { createDirectoryBlobStore } from '../../../src/services/blob/directory-blob-store.ts'
 import type { CodeStore } from '../../../src/services/code/code-store.ts'
@@ -22,6 +23,8 @@ export const TEST_RELAY: CheckpointStore = {
   oldDirectory: TEST_CHECKPOINT_DIR,
   bytesMax: 64 * 1024 ** 2,
 }
+
+export const TEST_OUTPUTS: OutputLimits = { bytesMax: OUTPUT_BYTES_DEFAULT, keepDays: 30 }
 
 /** The file of a blob of these servers. */
 export function testBlobPath(projectId: string, sha256: string): string {

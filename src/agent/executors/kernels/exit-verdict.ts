@@ -65,15 +65,13 @@ export function outOfMemoryError({
   return { name: 'oom-killed', message: `${message}${still}` }
 }
 
-/** The path of the verdict file. It lies in the working directory, which every isolation lets the program write. */
-export function verdictPath(kernelPath: string): string {
-  return join(kernelPath, 'work', '.reprise-verdict.json')
-}
+/** The verdict file's name in the working directory, which every isolation lets the program write. */
+export const VERDICT_FILE = '.reprise-verdict.json'
 
 /** Never rejects. @returns null if the program wrote no verdict */
 export async function readVerdict(kernelPath: string): Promise<ProgramVerdict | null> {
   try {
-    await using file = await openRegularFile(verdictPath(kernelPath))
+    await using file = await openRegularFile(join(kernelPath, 'work', VERDICT_FILE))
     const buffer = Buffer.alloc(VERDICT_BYTES_MAX + 1)
     const { bytesRead } = await file.read(buffer, 0, buffer.length, 0)
     if (bytesRead > VERDICT_BYTES_MAX) return faulty(`it is larger than ${VERDICT_BYTES_MAX} bytes`)

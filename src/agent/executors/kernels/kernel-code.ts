@@ -13,6 +13,7 @@ import type { Logger } from '../../../observability/log.ts'
 import { reconnectPauseMs, wait } from '../../../waiting/wait.ts'
 import { removeTree } from '../../remove-tree.ts'
 import type { ExecutorHooks } from '../executor.ts'
+import { makeOwn, OUTPUT_DIR } from './kernel-directory.ts'
 import type { KernelRegistry } from './kernel-steps.ts'
 import type { KernelEntry } from './kernel-entry.ts'
 import { describeBytes } from '../../../domain/amounts.ts'
@@ -21,7 +22,7 @@ import { describeBytes } from '../../../domain/amounts.ts'
 const WANTED_CHECK_MS = 100
 
 /** The file of the uploaded code that the program reads as its standard input, if it exists. */
-const INPUT_FILE = '.reprise-stdin'
+export const INPUT_FILE = '.reprise-stdin'
 
 /** Returns the path of that file, relative to the working directory; null if there is none. */
 export function inputOf({ spec, path }: Pick<KernelEntry, 'spec' | 'path'>): string | null {
@@ -57,6 +58,8 @@ async function placeCode(placing: CodePlacing): Promise<FailureError | null> {
       await removeTree(part)
       await download(placing, part)
       if (!isWanted()) return null
+      await makeOutputDirectory(part, placing.owner)
+      await rmdir(join(path, 'work', OUTPUT_DIR)).catch(ifMissing)
       await rmdir(join(path, 'work'))
       await rename(part, join(path, 'work'))
       return null
@@ -69,6 +72,17 @@ async function placeCode(placing: CodePlacing): Promise<FailureError | null> {
     }
   }
   return null
+}
+
+/** The uploaded files may have an entry of this name, which then stays. */
+async function makeOutputDirectory(work: string, owner: Owner | null): Promise<void> {
+  await makeOwn(join(work, OUTPUT_DIR), owner).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+}
+
+function ifMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
 }
 
 /**
@@ -133,12 +147,14 @@ async function waitWhile(isWanted: () => boolean, ms: number): Promise<void> {
   while (isWanted() && performance.now() < until) await wait(Math.min(WANTED_CHECK_MS, ms))
 }
 
-/** The parts of an executor that fetch the code of its kernels. */
+/** The parts of an executor that fetch the code and the inputs of its kernels. */
 export interface CodeHost<K extends KernelEntry> {
   readonly registry: KernelRegistry<K>
   /** Largest archive of uploaded code. */
   readonly codeBytesMax: number
   readonly fetchCode: ExecutorHooks['fetchCode']
+  readonly listInputs: ExecutorHooks['listInputs']
+  readonly blobs: ExecutorHooks['blobs']
   readonly log: Logger
 }
 

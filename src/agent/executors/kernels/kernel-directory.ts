@@ -15,7 +15,7 @@ import { systemProgram } from '../../../machine/system-programs.ts'
  * The files of one kernel, in `<agentDir>/kernels/<kernelId>/`:
  *
  *   spec.json    written first, and complete before anything runs
- *   work/        HOME, working directory and TMPDIR
+ *   work/        HOME, working directory and TMPDIR; OUTPUT_DIR in it is REPRISE_OUTPUT_DIR
  *   tmp/         mounted as /tmp, if the kernel has a mount namespace
  *   run.<token>  the shim's script; its presence means that a start was ordered
  *   status       written by the shim (claim, begin, exit) and by the isolation's first process; status.claim is its draft
@@ -85,6 +85,9 @@ export interface Marks {
 /** A few more entries than the agent itself creates. */
 const FEW_ENTRIES_MAX = 16
 
+/** The directory, below the working directory, whose whole content is an output. */
+export const OUTPUT_DIR = '.reprise-output'
+
 const ID = /^[A-Za-z0-9_-]{1,64}$/
 
 /** Whether an id is safe as a directory name and as a word in a shell script. Others are refused. */
@@ -118,9 +121,10 @@ export async function createKernelDirectory(
   }
   await writeFile(join(path, 'spec.json'), JSON.stringify(record), { mode: 0o600 })
   for (const name of ['work', ...more]) await makeOwn(join(path, name), owner)
+  await makeOwn(join(path, 'work', OUTPUT_DIR), owner)
 }
 
-async function makeOwn(path: string, owner: Owner | null): Promise<void> {
+export async function makeOwn(path: string, owner: Owner | null): Promise<void> {
   await mkdir(path, 0o700)
   if (owner !== null) await chown(path, owner.uid, owner.gid)
 }
@@ -161,6 +165,7 @@ export async function removeKernelDirectory(path: string, removals: Removals): P
 async function removeFew(path: string): Promise<boolean> {
   const entries = await readdir(path, { withFileTypes: true }).catch(() => null)
   if (entries === null || entries.length > FEW_ENTRIES_MAX) return false
+  await removeEmpty(join(path, 'work', OUTPUT_DIR))
   for (const entry of entries) {
     const each = join(path, entry.name)
     if (!entry.isDirectory()) await unlinkFile(each)

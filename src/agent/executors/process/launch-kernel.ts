@@ -8,11 +8,11 @@ import { devicesFor, type Launch } from './isolation/isolation.ts'
 import { claimStatus, createKernelDirectory, ownerOf, writeRunScript } from '../kernels/kernel-directory.ts'
 import { cpus, type ProcessHost, type ProcessKernel } from './process-host.ts'
 import { shimScript } from './shim.ts'
-import { verdictPath } from '../kernels/exit-verdict.ts'
 import { choosePort } from '../kernels/choose-port.ts'
 import { pullCheckpoint } from '../chain/pull-checkpoint.ts'
 import { inputOf, pullCode } from '../kernels/kernel-code.ts'
 import { GpuShortageError, gpuNodes, gpuVariables, takeGpus } from '../../gpus/kernel-gpus.ts'
+import { pullInputs } from '../../outputs/place-inputs.ts'
 
 /** How long a shim may take to begin before the agent claims the start itself. */
 export const LAUNCH_TIMEOUT_MS = 30_000
@@ -48,7 +48,7 @@ export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Pr
 export function environmentOf(host: ProcessHost, kernel: ProcessKernel): Map<string, string> {
   const { spec, path } = kernel
   const [work, chain] = [join(path, 'work'), chainDirectory(host, spec)]
-  const places = { work, chain, verdict: verdictPath(path), path: host.path }
+  const places = { work, chain, path: host.path }
   const environ = kernelEnvironment(spec, kernel.image ?? NO_IMAGE, places, kernel)
   return new Map([...environ, ...gpuVariables(host.gpus, kernel)])
 }
@@ -145,6 +145,9 @@ export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): P
   if (typeof image === 'string') return host.registry.fail(kernel, 'image-pull-failed', image)
   kernel.image = image
   const owner = ownerOf(kernel.uid)
-  if ((await pullCode(host, kernel, owner)) && (await pullCheckpoint(host, kernel, owner)))
-    await host.registry.prepared(kernel)
+  const isPlaced =
+    (await pullCode(host, kernel, owner)) &&
+    (await pullInputs(host, kernel, owner)) &&
+    (await pullCheckpoint(host, kernel, owner))
+  if (isPlaced) await host.registry.prepared(kernel)
 }

@@ -197,6 +197,8 @@ function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     codeBytesMax: options.codeBytesMax ?? UPLOAD_BYTES_DEFAULT,
     fetchCode: hooks.fetchCode,
+    listInputs: hooks.listInputs,
+    blobs: hooks.blobs,
     relay: hooks.relay,
     gpus: options.gpus ?? null,
     forkServer: createForkServer(kernelsDir, () => forkServerEntry(isolation, agentDir), log, {

@@ -41,6 +41,8 @@ export interface ProcessHost {
   /** Largest archive of a kernel's uploaded code. */
   readonly codeBytesMax: number
   readonly fetchCode: ExecutorHooks['fetchCode']
+  readonly listInputs: ExecutorHooks['listInputs']
+  readonly blobs: ExecutorHooks['blobs']
   readonly relay: ExecutorHooks['relay']
   /** Null if the agent assigns no GPUs. */
   readonly gpus: Gpus | null

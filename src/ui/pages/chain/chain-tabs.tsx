@@ -9,6 +9,7 @@ import { decisionWords, DelayParts, useAttempt } from './attempt-panel.tsx'
 import { CHAIN_TABS, type ChainTab } from './chain-search.ts'
 import { type UiAttemptQuery, type UiDecisionFragment, UiHistoryDocument } from './chain.generated.ts'
 import { LogsTab } from './logs-tab.tsx'
+import { OutputsTab } from './outputs-tab.tsx'
 import { SpecTab } from './spec-tab.tsx'
 import '../../design/controls.css'
 import '../../design/table.css'
@@ -30,6 +31,7 @@ interface Props {
 
 const NAMES: Readonly<Record<ChainTab, string>> = {
   logs: 'Logs',
+  outputs: 'Outputs',
   decision: 'Decision',
   history: 'History',
   spec: 'Spec',
@@ -73,6 +75,9 @@ export function ChainTabs(props: Props) {
       <div id="tab-body" className={`tab-body tab-${tab}`} role="tabpanel" aria-labelledby={`tab-${tab}`}>
         {tab === 'logs' && (
           <LogsTab {...{ chainId, bar, bars, kernels, isRead, timeline, now, line, onLine, isAll, onAll }} />
+        )}
+        {tab === 'outputs' && (
+          <OutputsTab key={bar.session.sessionId} sessionId={bar.session.sessionId} moments={moments} />
         )}
         {tab === 'decision' && <DecisionTab decision={session?.retryDecision ?? null} bar={bar} moments={moments} />}
         {tab === 'history' && (

@@ -26,7 +26,8 @@ export function QuotasSection() {
   const [removed, setRemoved] = useState<UiQuotaFragment | null>(null)
   const remove = async ({ scope, name }: UiQuotaFragment) => {
     setRemoved(null)
-    const input = { scope, name, maxRunning: null, maxPending: null, maxCheckpointBytes: null, slots: null }
+    const none = { maxRunning: null, maxPending: null, maxCheckpointBytes: null, maxOutputBytes: null, slots: null }
+    const input = { scope, name, ...none }
     const words = { about: `Quota of ${name}`, done: `${name} has no limits any more.` }
     if (await act(UiSetQuotaDocument, { input }, words)) read.again()
   }
@@ -135,6 +136,11 @@ const COLUMNS: readonly Column<UiQuotaFragment>[] = [
     cell: ({ usage, maxCheckpointBytes }) => (
       <Used used={usage.checkpointBytes} most={maxCheckpointBytes} words={byteWords} />
     ),
+  },
+  {
+    title: 'Outputs',
+    isNamed: true,
+    cell: ({ usage, maxOutputBytes }) => <Used used={usage.outputBytes} most={maxOutputBytes} words={byteWords} />,
   },
   {
     title: 'Slots',
