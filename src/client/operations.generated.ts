@@ -682,7 +682,7 @@ export type FailureFragment =
   | Failure_ValidationError_Fragment
 ;
 
-export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
+export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, timedOut: boolean, batchTimeout: number | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
 
 export type UsageFragment = { peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null, source: Types.UsageSource };
 
@@ -1085,7 +1085,7 @@ export type RunScheduleNowMutation = { runScheduleNow:
       { __typename: 'QuotaExceededError' }
       & Failure_QuotaExceededError_Fragment
     )
-    | { __typename: 'RunScheduleNowPayload', run: ScheduleRunSummaryFragment }
+    | { __typename: 'RunScheduleNowPayload', created: boolean, run: ScheduleRunSummaryFragment }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
@@ -1118,10 +1118,11 @@ export type SessionStatisticsQueryVariables = Exact<{
   user?: string | null | undefined;
   name?: string | null | undefined;
   label?: Types.LabelInput | null | undefined;
+  sessionType?: Array<Types.SessionType> | Types.SessionType | null | undefined;
 }>;
 
 
-export type SessionStatisticsQuery = { sessionStatistics: { from: string, to: string, bucketSeconds: number, total: FiguresFragment, byCause: Array<{ cause: Types.FailureCause, failed: number, retries: number, retriesSucceeded: number }>, byStatus: Array<{ status: Types.SessionStatus, count: number }>, usage: Array<{ result: Types.SessionResult, sessions: number, peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null }>, buckets: Array<{ from: string, to: string, figures: FiguresFragment }> } };
+export type SessionStatisticsQuery = { sessionStatistics: { from: string, to: string, bucketSeconds: number, total: FiguresFragment, byCause: Array<{ cause: Types.FailureCause, failed: number, timedOut: number, retries: number, retriesSucceeded: number }>, byStatus: Array<{ status: Types.SessionStatus, count: number }>, usage: Array<{ result: Types.SessionResult, sessions: number, peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null }>, buckets: Array<{ from: string, to: string, figures: FiguresFragment }> } };
 
 export type FiguresFragment = { ended: number, succeeded: number, failed: number, cancelled: number, retries: number, retriesSucceeded: number, retryRate: number | null, retrySuccessRate: number | null, held: number | null, waiting: number | null };
 
@@ -1393,12 +1394,14 @@ export type FailureGroupsQueryVariables = Exact<{
   user?: string | null | undefined;
   name?: string | null | undefined;
   label?: Types.LabelInput | null | undefined;
+  sessionType?: Array<Types.SessionType> | Types.SessionType | null | undefined;
   cause?: Array<Types.FailureCause> | Types.FailureCause | null | undefined;
+  timedOut?: boolean | null | undefined;
   first?: number | null | undefined;
 }>;
 
 
-export type FailureGroupsQuery = { failureGroups: Array<{ cause: Types.FailureCause | null, exitCode: number | null, name: string | null, agentId: string | null, agentName: string | null, failed: number, chains: number, lost: number, latestAt: string, label: { key: string, value: string } | null }> };
+export type FailureGroupsQuery = { failureGroups: Array<{ cause: Types.FailureCause | null, timedOut: boolean | null, exitCode: number | null, name: string | null, agentId: string | null, agentName: string | null, failed: number, chains: number, lost: number, latestAt: string, label: { key: string, value: string } | null }> };
 
 export type WebhookSummaryFragment = { webhookId: string, url: string, description: string, eventTypes: Array<string>, chainId: string | null, enabled: boolean, disabledAt: string | null, disabledReason: string | null, failingSince: string | null, restingUntil: string | null, lastDeliveredAt: string | null, previousSecretExpiresAt: string | null, createdAt: string, project: { name: string } | null, labels: Array<{ key: string, value: string }> };
 
@@ -1840,6 +1843,8 @@ export const SessionSummaryFragmentDoc = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -1977,6 +1982,8 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -2188,6 +2195,8 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -3397,6 +3406,8 @@ export const ChainDocument = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -3580,6 +3591,8 @@ export const ChainEndsDocument = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4190,6 +4203,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4416,6 +4431,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4519,6 +4536,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4622,6 +4641,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -5547,6 +5568,7 @@ export const RunScheduleNowDocument = new TypedDocumentString(`
   runScheduleNow(input: $input) {
     __typename
     ... on RunScheduleNowPayload {
+      created
       run {
         ...ScheduleRunSummary
       }
@@ -5599,7 +5621,7 @@ export const DeleteScheduleDocument = new TypedDocumentString(`
   }
 }`) as unknown as TypedDocumentString<DeleteScheduleMutation, DeleteScheduleMutationVariables>;
 export const SessionStatisticsDocument = new TypedDocumentString(`
-    query SessionStatistics($from: DateTime, $to: DateTime, $bucketSeconds: Int, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput) {
+    query SessionStatistics($from: DateTime, $to: DateTime, $bucketSeconds: Int, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput, $sessionType: [SessionType!]) {
   sessionStatistics(
     from: $from
     to: $to
@@ -5609,6 +5631,7 @@ export const SessionStatisticsDocument = new TypedDocumentString(`
     user: $user
     name: $name
     label: $label
+    sessionType: $sessionType
   ) {
     from
     to
@@ -5619,6 +5642,7 @@ export const SessionStatisticsDocument = new TypedDocumentString(`
     byCause {
       cause
       failed
+      timedOut
       retries
       retriesSucceeded
     }
@@ -5673,6 +5697,8 @@ export const SessionDocument = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -5907,6 +5933,8 @@ export const SessionsDocument = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6009,6 +6037,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6085,6 +6115,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6154,6 +6186,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6223,6 +6257,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6292,6 +6328,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6361,6 +6399,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6467,7 +6507,7 @@ export const SessionKernelsDocument = new TypedDocumentString(`
 }
     `) as unknown as TypedDocumentString<SessionKernelsQuery, SessionKernelsQueryVariables>;
 export const FailureGroupsDocument = new TypedDocumentString(`
-    query FailureGroups($by: FailureGrouping!, $from: DateTime, $to: DateTime, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput, $cause: [FailureCause!], $first: Int) {
+    query FailureGroups($by: FailureGrouping!, $from: DateTime, $to: DateTime, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput, $sessionType: [SessionType!], $cause: [FailureCause!], $timedOut: Boolean, $first: Int) {
   failureGroups(
     by: $by
     from: $from
@@ -6477,10 +6517,13 @@ export const FailureGroupsDocument = new TypedDocumentString(`
     user: $user
     name: $name
     label: $label
+    sessionType: $sessionType
     cause: $cause
+    timedOut: $timedOut
     first: $first
   ) {
     cause
+    timedOut
     exitCode
     name
     label {

@@ -182,10 +182,11 @@ interface ScheduleTarget {
 }
 
 /**
- * Changes a schedule that the viewer may change, with an entry in the audit log, in one transaction.
+ * Changes a schedule that the viewer may change, with an entry in the audit log, in one transaction. A change that
+ * returns null has changed nothing.
  * @throws RepriseError FORBIDDEN, SCHEDULE_NOT_FOUND
  */
-export async function changeSchedule<T extends object>(
+export async function changeSchedule<T extends object | null>(
   { db, viewer }: ServiceContext,
   scheduleId: string,
   action: string,
@@ -196,6 +197,7 @@ export async function changeSchedule<T extends object>(
     const schedule = validate(scheduleId) ? await lockSchedule(tx, scheduleId, viewer.projectId) : undefined
     if (!schedule) throw new RepriseError('SCHEDULE_NOT_FOUND', `no schedule ${scheduleId.slice(0, 100)}`)
     const details = await change(tx, schedule)
+    if (details === null) return details
     const { projectId, name } = schedule
     await recordAudit(tx, { actor: actorOf(viewer), action, projectId, details: { scheduleId, name, ...details } })
     return details
