@@ -76,7 +76,10 @@ export function reasonInWords(code: string): string {
 }
 
 const STATES: Readonly<Record<string, string>> = {
-  LIVE: 'running',
+  QUEUED: 'queued',
+  IMPOSSIBLE: 'impossible',
+  RUNNING: 'running',
+  LIVE: 'queued or running',
   WAITING_RETRY: 'waiting for a retry',
   HELD: 'held',
   SUCCEEDED: 'succeeded',

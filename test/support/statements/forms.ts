@@ -155,7 +155,13 @@ function* audit(): Generator<Run> {
   }
 }
 
-const COUNTED = { name: 'train', label: { key: 'team', value: 'vision' }, resourceGroup: 'default', user: 'ann' }
+const COUNTED = {
+  name: 'train',
+  label: { key: 'team', value: 'vision' },
+  resourceGroup: 'default',
+  user: 'ann',
+  sessionTypes: ['BATCH'] as const,
+}
 
 function* events(): Generator<Run> {
   const stretch = { after: { xid: 0n, id: 0n }, before: { xid: 1n, id: 0n } }
@@ -174,7 +180,7 @@ function* statistics(): Generator<Run> {
     FailureGrouping,
     0
   >)) {
-    for (const which of choices({ ...COUNTED, causes: ['OOM_KILLED'] as const })) {
+    for (const which of choices({ ...COUNTED, causes: ['OOM_KILLED'] as const, timedOut: true })) {
       yield (db) => countFailures(db, { ...span, ...which, by, limit: 1 }, 10_000)
     }
   }

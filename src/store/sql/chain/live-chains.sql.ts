@@ -43,7 +43,8 @@ export function liveCondition({ live, pending }: LiveSelection, add: Add): strin
       ? [`s.status = 'PENDING' AND ${live.has('QUEUED') ? 'NOT ' : ''}${isImpossible(pending, add)}`]
       : []),
   ]
-  return `EXISTS (SELECT FROM sessions s WHERE s.id = c.tail_id AND (${parts.join(' OR ')}))`
+  // A scalar subquery is executed chain by chain; for EXISTS the planner may read all pending sessions first.
+  return `(SELECT ${parts.join(' OR ')} FROM sessions s WHERE s.id = c.tail_id) IS TRUE`
 }
 
 function isImpossible(pending: PendingDemands | undefined, add: Add): string {
@@ -70,7 +71,7 @@ const PLACED = `s.status IN ('SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'C
 export function liveCandidates({ live, pending }: LiveSelection, projects: string, limit: number, add: Add) {
   const ofProjects = (condition: string) => `SELECT of_project.chain_id FROM ${projects} AS p CROSS JOIN LATERAL (
     SELECT s.chain_id FROM sessions s WHERE s.project_id = p.project_id AND ${condition} LIMIT ${limit}) AS of_project`
-  const parts = live.has('RUNNING') ? [ofProjects(PLACED), UNDECIDED(limit)] : []
+  const parts = live.has('RUNNING') ? [ofProjects(PLACED), UNDECIDED] : []
   if (live.has('QUEUED') && live.has('IMPOSSIBLE')) parts.push(ofProjects(`s.status = 'PENDING'`))
   if (splitsPending(live)) {
     const { impossible, possible } = known(pending)
@@ -82,8 +83,8 @@ export function liveCandidates({ live, pending }: LiveSelection, projects: strin
 }
 
 /** Chains whose newest attempt has just ended; there are only a few at any time. */
-const UNDECIDED = (limit: number) => `SELECT s.chain_id FROM sessions s
-    WHERE NOT s.retry_decided AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED') LIMIT ${limit}`
+const UNDECIDED = `SELECT s.chain_id FROM sessions s
+    WHERE NOT s.retry_decided AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED') ORDER BY s.terminated_at`
 
 function ofDemands(demands: readonly DemandKey[], limit: number, add: Add): string {
   const columns = [

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { AttemptLink } from '../../app/list/row-link.tsx'
 import { Ago } from '../../app/moments.tsx'
-import { causeInWords, lookOfCause } from '../../design/causes.ts'
+import { causeInWords, kindOf, lookOfCause } from '../../design/causes.ts'
 import { Button } from '../../design/controls.tsx'
 import { CauseMark } from '../../design/panel.tsx'
 import { type Column, TableCard } from '../../design/table.tsx'
@@ -35,10 +35,10 @@ const FAILURE_COLUMNS: readonly Column<UiAgentQuery['failed']['edges'][number]['
   {
     title: 'Failed by',
     className: 'with-mark',
-    cell: ({ failureCause, exitCode }) => (
+    cell: (session) => (
       <>
-        <CauseMark {...lookOfCause(failureCause, exitCode)} />
-        <span className="cut">{causeInWords(failureCause, exitCode)}</span>
+        <CauseMark {...lookOfCause(kindOf(session), session.exitCode)} />
+        <span className="cut">{causeInWords(kindOf(session), session.exitCode, session.batchTimeout)}</span>
       </>
     ),
   },

@@ -1,7 +1,7 @@
 import { useQuery } from 'urql'
 import { useReread, useRereadWhen } from '../../api/poll.ts'
 import { startNote } from '../../app/chain-parts.tsx'
-import { causeInWords, letterOf, toneOf } from '../../design/causes.ts'
+import { causeInWords, kindOf, letterOf, toneOf } from '../../design/causes.ts'
 import type { Bar, Ghost, PartKind, SegmentSession } from '../../timeline/bars.ts'
 import { checkpointWords, endOf, lengthOf } from '../../timeline/words.ts'
 import { amountWords, bytes, roughAmount } from '../../words/numbers.ts'
@@ -194,11 +194,12 @@ function Changes({
 }
 
 /** The reasons of a decision: `no rule matched`, `out of memory is retried`, `uses up a retry`. */
-export function decisionWords({ matchedRule, cause, counted, phase }: UiDecisionFragment): string[] {
+export function decisionWords({ matchedRule, cause, counted, phase, session }: UiDecisionFragment): string[] {
+  const kind = kindOf({ failureCause: cause, ...session })
   const goesOn = phase === 'DISPATCHED' || phase === 'SCHEDULED' || phase === 'HELD'
   return [
     matchedRule === null ? 'no rule matched' : `rule ${matchedRule + 1} matched`,
-    ...(cause === null ? [] : [causeInWords(cause, null)]),
+    ...(kind === null ? [] : [causeInWords(kind, null)]),
     ...(goesOn ? [counted ? 'uses up a retry' : 'uses up no retry'] : []),
   ]
 }

@@ -4,7 +4,7 @@ import { retryFiltersOf } from '../../app/list/filters.ts'
 import { type List, type Steady, useList, useSteadyRows } from '../../app/list/list-page.tsx'
 import type { SearchOf } from '../../app/list/search.ts'
 import { useMoments } from '../../app/moments.tsx'
-import { causeInWords, HOLDS, lookOfCause } from '../../design/causes.ts'
+import { causeInWords, HOLDS, lookOfCause, TIMED_OUT } from '../../design/causes.ts'
 import { Button } from '../../design/controls.tsx'
 import { CrossIcon, HeldIcon, RetryIcon, WaitingIcon } from '../../design/icons.tsx'
 import { CauseMark } from '../../design/panel.tsx'
@@ -52,10 +52,10 @@ export function columnsOf({ showsProject, busy, onRetryNow, onCancel }: Options)
       title: 'Failed by',
       className: 'retry-cause',
       hint: ({ explanation }) => explanation,
-      cell: ({ cause, session: { exitCode } }) => (
+      cell: ({ cause, session: { exitCode, timedOut, batchTimeout } }) => (
         <>
-          <CauseMark {...lookOfCause(cause)} />
-          <span className="retry-why">{causeInWords(cause, exitCode)}</span>
+          <CauseMark {...lookOfCause(timedOut ? TIMED_OUT : cause)} />
+          <span className="retry-why">{causeInWords(timedOut ? TIMED_OUT : cause, exitCode, batchTimeout)}</span>
         </>
       ),
     },
