@@ -28,7 +28,7 @@ describeOwnUi('an action on many chains', 'bulk-page', (ui) => {
       ...[...failed, foreign, own].map((id) => ui.reached(id, ['FAILED'])),
       ...succeeded.map((id) => ui.reached(id, ['SUCCEEDED'])),
       ...waiting.map((id) => ui.reached(id, ['WAITING_RETRY'])),
-      ui.reached(running, ['LIVE']),
+      ui.reached(running, ['RUNNING']),
     ])
   })
 

@@ -266,6 +266,25 @@ describe('a person', () => {
     expect((await row(id)).paused_at).not.toBeNull()
   })
 
+  test('asks for a run once, however often the request with its key is repeated, also at the same time', async () => {
+    const id = await server.schedule({ overlap: 'QUEUE' })
+    const again = () => runScheduleNow(server.context, { scheduleId: id, clientKey: 'one' })
+    const made = await Promise.all([again(), again(), again()])
+    expect(made.map(({ created }) => created).toSorted()).toEqual([false, false, true])
+    expect(new Set(made.map(({ run }) => run.id)).size).toBe(1)
+    await database.db.query('UPDATE chains SET schedule_id = NULL')
+    expect(await again()).toMatchObject({ created: false, run: { outcome: 'STARTED', askedBy: 'ada' } })
+    const other = await runScheduleNow(server.context, { scheduleId: id, clientKey: 'two' })
+    expect(other.created).toBe(true)
+    expect(await readLastRuns(database.db, [id], 10)).toHaveLength(2)
+    const { rows } = await database.db.query<{ n: number }>(
+      `SELECT count(*) AS n FROM audit_log WHERE action = 'schedule.run' AND details ->> 'scheduleId' = $1`,
+      [id],
+    )
+    expect(rows[0]!.n).toBe(2)
+    await expect(runScheduleNow(server.context, { scheduleId: id, clientKey: '' })).rejects.toThrow('clientKey')
+  })
+
   test('deletes it: its chains stay', async () => {
     const id = await server.schedule()
     await makeDue(database.db, id)
