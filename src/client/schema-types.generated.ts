@@ -953,6 +953,8 @@ export type RetryDecisionFilter = {
   project?: string | null | undefined;
   /** About this session. */
   sessionId?: string | null | undefined;
+  /** Whether the session was ended by its batch timeout. */
+  timedOut?: boolean | null | undefined;
 };
 
 /** All given conditions must match. */

@@ -13,7 +13,10 @@ import type { RestApp } from './rest-app.ts'
 export const CHAIN_FILTER = {
   id: ids('With one of these ids.'),
   state: several(FILTERED_CHAIN_STATES, 'In one of these states. LIVE is deprecated: QUEUED, IMPOSSIBLE or RUNNING.'),
-  session_type: several(['BATCH', 'INTERACTIVE', 'INFERENCE'], 'Of one of these types. INFERENCE: replicas of deployments.'),
+  session_type: several(
+    ['BATCH', 'INTERACTIVE', 'INFERENCE'],
+    'Of one of these types. INFERENCE: replicas of deployments.',
+  ),
   cause: several(FAILURE_CAUSES, 'Latest failure has one of these causes.'),
   attempts: range('Number of attempts:'),
   project: z.string().optional().openapi({ description: 'In the project of this name.' }),

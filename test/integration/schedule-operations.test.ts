@@ -219,9 +219,9 @@ describe('schedules over REST', () => {
     expect(paused.body).toMatchObject({ paused: true, pause_reason: 'holidays', next_run_at: null })
     expect((await ask('GET', '/v2/schedules?paused=true&name=nightly')).body.items).toHaveLength(1)
     const keyed = `${path}/run?client_key=once`
-    const made = await ask('POST', keyed)
-    expect(made).toMatchObject({ status: 201, body: { outcome: 'STARTED', count: 1 } })
-    expect(await ask('POST', keyed)).toEqual({ ...made, status: 200 })
+    const once = await ask('POST', keyed)
+    expect(once).toMatchObject({ status: 201, body: { outcome: 'STARTED', count: 1 } })
+    expect(await ask('POST', keyed)).toMatchObject({ status: 200, body: once.body })
     expect(await ask('POST', `${path}/run`)).toMatchObject({ status: 201, body: { outcome: 'QUEUED', chain_id: null } })
     expect((await ask('POST', `${path}/resume`)).body).toMatchObject({ paused: false, queued: 1 })
     const runs = await ask('GET', `${path}/runs?outcome=started`)

@@ -48,7 +48,11 @@ export function addFilterOptions(
     .option('--timed-out', 'that were ended by their batch timeout')
     .option('--exit-code <codes>', 'that ended with one of these', wholeNumbers)
     .addOption(
-      choices('--of-type <types>', 'of one of these types; `inference`: replicas of deployments', API_ENUMS.SessionType),
+      choices(
+        '--of-type <types>',
+        'of one of these types; `inference`: replicas of deployments',
+        API_ENUMS.SessionType,
+      ),
     )
     .option('--with-reason <text>', 'with this text in the reason of their status')
     .addOption(choices('--phase <phases>', 'with a retry in one of these phases', API_ENUMS.RetryPhase))

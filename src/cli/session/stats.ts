@@ -239,7 +239,15 @@ function columnsOf(kind: FailureGrouping, statistics: Statistics): readonly Colu
   ]
 }
 
-function commonOf({ cause, timedOut, exitCode, name, label, agentName, agentId }: FailureGroup): string | number | null {
+function commonOf({
+  cause,
+  timedOut,
+  exitCode,
+  name,
+  label,
+  agentName,
+  agentId,
+}: FailureGroup): string | number | null {
   if (timedOut) return 'timed out'
   return cause ?? exitCode ?? name ?? (label ? `${label.key}=${label.value}` : null) ?? agentName ?? agentId
 }

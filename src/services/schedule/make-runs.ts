@@ -161,7 +161,11 @@ function rowsOf({ turn, made, state, admitted }: Decided, started: string | Repr
 
 type Outcome = Pick<WrittenRun, 'outcome'> & Partial<Pick<WrittenRun, 'chainId' | 'code' | 'reason'>>
 
-function row({ schedule, askedBy, clientKey }: DueRuns, { plannedAt, queuedId }: Candidate, outcome: Outcome): WrittenRun {
+function row(
+  { schedule, askedBy, clientKey }: DueRuns,
+  { plannedAt, queuedId }: Candidate,
+  outcome: Outcome,
+): WrittenRun {
   return {
     id: queuedId ?? uuidv7(),
     row: queuedId === null ? 'NEW' : 'WAITED',

@@ -334,10 +334,9 @@ describe('chains that go on, replicas and timeouts', () => {
     await db.query(`UPDATE sessions SET resource_slots = '{"cpu": "5000"}' WHERE name LIKE 'too large%'`)
     await db.query(`UPDATE sessions SET next_try_at = now() + interval '1 h' WHERE name = 'too large and resting'`)
     const projectId = await factory.project('small')
-    await db.query(
-      `INSERT INTO resource_policies (scope, scope_id, slots) VALUES ('PROJECT', $1, '{"cpu": "0.5"}')`,
-      [projectId],
-    )
+    await db.query(`INSERT INTO resource_policies (scope, scope_id, slots) VALUES ('PROJECT', $1, '{"cpu": "0.5"}')`, [
+      projectId,
+    ])
     await factory.session({ name: 'over quota', projectId })
     await factory.session({ name: 'placed', status: 'SCHEDULED' })
     await factory.session({ name: 'running', status: 'RUNNING' })
@@ -373,7 +372,11 @@ describe('chains that go on, replicas and timeouts', () => {
     ['timed out', { timedOut: true }, ['slow']],
     ['not timed out', { timedOut: false, state: ['FAILED'], sessionType: ['BATCH'] }, ['failed']],
     ['with an attempt that timed out', { failed: { timedOut: true } }, ['once slow', 'slow']],
-    ['an attempt that failed otherwise', { failed: { timedOut: false }, sessionType: ['BATCH'] }, ['failed', 'to be judged']],
+    [
+      'an attempt that failed otherwise',
+      { failed: { timedOut: false }, sessionType: ['BATCH'] },
+      ['failed', 'to be judged'],
+    ],
   ])('%s', async (_name, filter, names) => {
     for (const orderBy of ORDERS) {
       const page = await chains({ filter, orderBy, first: 100 })

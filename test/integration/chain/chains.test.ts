@@ -129,7 +129,13 @@ const SOME_ID = '00000000-0000-7000-8000-00000000abcd'
 
 describe('whether it will still retry', () => {
   test.each([
-    ['a budget', { status: 'RUNNING', retryPolicy: { maxRetries: 2 } }, 'RUNNING', true, 'attempt 1 is RUNNING; 2 of 2'],
+    [
+      'a budget',
+      { status: 'RUNNING', retryPolicy: { maxRetries: 2 } },
+      'RUNNING',
+      true,
+      'attempt 1 is RUNNING; 2 of 2',
+    ],
     ['no budget', { status: 'RUNNING' }, 'RUNNING', false, 'attempt 1 is RUNNING; maxRetries is 0'],
     ['a plan', { status: 'ERROR', retryPolicy: { maxRetries: 1 } }, 'WAITING_RETRY', true, 'as made for a test: SCHED'],
     [

@@ -79,7 +79,13 @@ const CHAINS: Required<ChainConditions> = {
   holdReasons: ['RATE_LIMITED'],
   dueAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
   agentId: ID,
-  failed: { at: { gt: NOON, gte: NOON, lt: NOON, lte: NOON }, causes: ['OOM_KILLED'], exitCodes: [3], timedOut: true, agentId: ID },
+  failed: {
+    at: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
+    causes: ['OOM_KILLED'],
+    exitCodes: [3],
+    timedOut: true,
+    agentId: ID,
+  },
   createdAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
   activityAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
 }

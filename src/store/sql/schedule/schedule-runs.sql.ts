@@ -161,7 +161,11 @@ const RUN_COLUMNS = `r.id, r.schedule_id AS "scheduleId", r.planned_at AS "plann
 const BY_KEY_SQL = `SELECT ${RUN_COLUMNS} FROM schedule_runs r WHERE r.schedule_id = $1 AND r.client_key = $2`
 
 /** Reads the run that a request with this key made; undefined if there is none. */
-export async function readRunByKey(tx: Queryable, scheduleId: string, key: string): Promise<ScheduleRunRow | undefined> {
+export async function readRunByKey(
+  tx: Queryable,
+  scheduleId: string,
+  key: string,
+): Promise<ScheduleRunRow | undefined> {
   return (await tx.query<ScheduleRunRow>(BY_KEY_SQL, [scheduleId, key])).rows[0]
 }
 

@@ -18,7 +18,15 @@ import type { SearchOf } from '../../app/list/search.ts'
 import { Ago } from '../../app/moments.tsx'
 import { causeInWords, kindOf, lookOfCause } from '../../design/causes.ts'
 import { Button, Choice } from '../../design/controls.tsx'
-import { CancelledIcon, CrossIcon, HeldIcon, QueuedIcon, RunningIcon, SucceededIcon, WaitingIcon } from '../../design/icons.tsx'
+import {
+  CancelledIcon,
+  CrossIcon,
+  HeldIcon,
+  QueuedIcon,
+  RunningIcon,
+  SucceededIcon,
+  WaitingIcon,
+} from '../../design/icons.tsx'
 import { CauseMark } from '../../design/panel.tsx'
 import type { Column } from '../../design/table.tsx'
 import { type UiSessionRowFragment, UiSessionsDocument } from './sessions.generated.ts'
@@ -173,11 +181,7 @@ function columnsOf(showsProject: boolean): readonly Column<Session>[] {
 }
 
 /** The status as an icon and words, with its reason if there is one. */
-function Status({
-  session,
-}: {
-  session: Session
-}) {
+function Status({ session }: { session: Session }) {
   const { status, result, exitCode, batchTimeout, pendingReason, impossible, statusReason } = session
   if (status === 'ERROR') {
     return (
