@@ -85,8 +85,21 @@ BEGIN
 END $$;
 
 -- Whether the batch timeout ended it: a failure of its own kind, although its cause is KERNEL_NONZERO_EXIT.
-ALTER TABLE "sessions" ADD COLUMN "timed_out" BOOLEAN NOT NULL GENERATED ALWAYS AS (
-  coalesce("status_data" #>> '{error,name}' = 'task-timeout' AND "terminated_by" IS NULL, false)) STORED;
+ALTER TABLE "sessions" ADD COLUMN "timed_out" BOOLEAN NOT NULL DEFAULT false;
+
+CREATE FUNCTION session_times_out() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.timed_out := coalesce(NEW.status_data #>> '{error,name}' = 'task-timeout' AND NEW.terminated_by IS NULL, false);
+  RETURN NEW;
+END $$;
+-- Sessions that end without an error cost only the condition.
+CREATE TRIGGER sessions_inserted_time_out BEFORE INSERT ON "sessions" FOR EACH ROW
+  WHEN (NEW.status_data IS NOT NULL) EXECUTE FUNCTION session_times_out();
+CREATE TRIGGER sessions_time_out BEFORE UPDATE ON "sessions" FOR EACH ROW
+  WHEN (NEW.status_data IS NOT NULL OR OLD.timed_out) EXECUTE FUNCTION session_times_out();
+
+UPDATE "sessions" SET "timed_out" = true
+WHERE "status_data" #>> '{error,name}' = 'task-timeout' AND "terminated_by" IS NULL;
 
 -- The few that timed out, newest first.
 CREATE INDEX "sessions_timed_out" ON "sessions" ("project_id", "created_at" DESC, "id" DESC) WHERE "timed_out";

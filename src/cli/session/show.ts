@@ -96,7 +96,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['attempt', `${attemptWords(session).replace('attempt ', '')}${epochOf(session)}`],
       ['status', `${style ? terminal.style(style, status) : status}  ${outcomeOf(session)}`.trimEnd()],
       ['signal', session.exitSignal && `${session.exitSignal.name} (${session.exitSignal.number})`],
-      ['reason', isOver(session) ? session.statusReason : session.pendingReason],
+      ['reason', reasonOf(session)],
       ['retry', retryOf(session)],
       ['why', whyRetried(session)],
       ['parent', session.parentSession?.sessionId],
@@ -146,6 +146,12 @@ function digestOf({ imageDigest, requiredImageDigest, parentSession }: Session):
 
 function keyOf({ concurrencyKey: key, concurrencyLimit: limit }: Session): string | null {
   return key === null ? null : `${key}, ${limit} at a time`
+}
+
+/** The status has the reason of a timeout already. */
+function reasonOf(session: Session): string | null {
+  if (session.timedOut) return null
+  return isOver(session) ? session.statusReason : session.pendingReason
 }
 
 function epochOf({ epoch }: Session): string {

@@ -225,7 +225,8 @@ function columnsOf(kind: FailureGrouping, statistics: Statistics): readonly Colu
     title: 'RETRIES SUCCEEDED',
     value: (group) => {
       const { retries, retriesSucceeded } = retriedOf(statistics, group)
-      return retries === 0 ? '–' : `${retriesSucceeded} of ${retries}`
+      const isMixed = statistics.byCause.some(({ cause, timedOut }) => cause === group.cause && timedOut > 0)
+      return retries === 0 ? '–' : `${retriesSucceeded} of ${retries}${isMixed ? ' with timeouts' : ''}`
     },
     align: 'right',
   }

@@ -9,6 +9,7 @@ import { readHeldKeys } from '../../store/sql/scheduling/concurrency-keys.sql.ts
 import { readQuotaLimits, readQuotaUse } from '../../store/sql/scheduling/quota-use.sql.ts'
 import {
   type PendingDemand,
+  type PendingDemands,
   readAbsentAgents,
   readDemands,
   readDistinctDemands,
@@ -16,7 +17,6 @@ import {
   readPending,
 } from '../../store/sql/scheduling/read-pending.sql.ts'
 import { PENDING_DEMANDS_MAX } from '../../domain/limits.ts'
-import type { PendingDemands } from '../../store/sql/chain/live-chains.sql.ts'
 import { readCheckpointShortages } from '../../store/sql/quota.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
 import type { Queryable } from '../../store/database.ts'

@@ -11,7 +11,7 @@ import {
   WaitingIcon,
 } from '../design/icons.tsx'
 import type { ChainState } from '../../client/schema-types.generated.ts'
-import { countdown, shortDuration } from '../words/time.ts'
+import { countdown, limitInWords, shortDuration } from '../words/time.ts'
 import type { UiChainRowFragment as ChainRow } from './app.generated.ts'
 import { useMoments } from './moments.tsx'
 import './app.css'
@@ -71,7 +71,7 @@ export function Latest({ at }: { at: string }) {
 function outlookOf(chain: ChainRow, now: number): { words: string; why: string | null; ticks: boolean } {
   const { newestAttempt: newest, attempts } = chain
   const kind = newest.timedOut ? TIMED_OUT : chain.cause
-  const cause = kind === null ? null : causeInWords(kind, newest.exitCode, newest.batchTimeout)
+  const cause = kind === null ? null : causeInWords(kind, newest.exitCode, limitInWords(newest.batchTimeout))
   const state = chain.state as ShownState
   switch (state) {
     case 'IMPOSSIBLE':

@@ -1,5 +1,3 @@
-import { duration } from '../words/time.ts'
-
 /** The kind of a failure whose cause is KERNEL_NONZERO_EXIT, but which the batch timeout ended. */
 export const TIMED_OUT = 'TIMED_OUT'
 
@@ -43,10 +41,10 @@ export function lookOfCause(cause: string | null, exitCode: number | null = null
   return LOOKS[known] ?? LOOKS['UNKNOWN']!
 }
 
-/** `exit code 3`, `timed out after 2 s`, `out of memory`. @param timeout the batch timeout in seconds */
-export function causeInWords(cause: string | null, exitCode: number | null, timeout: number | null = null): string {
+/** `exit code 3`, `timed out after 2 s`, `out of memory`. @param timeout the batch timeout in words */
+export function causeInWords(cause: string | null, exitCode: number | null, timeout: string | null = null): string {
   const { tone, words } = lookOfCause(cause, exitCode)
-  if (tone === 'timeout' && timeout !== null) return `timed out after ${duration(timeout)}`
+  if (tone === 'timeout' && timeout !== null) return `timed out after ${timeout}`
   return tone === 'exit' && exitCode !== null ? `exit code ${exitCode}` : words
 }
 
@@ -61,8 +59,8 @@ interface Ending {
   outcome: 'LIVE' | 'SUCCEEDED' | 'FAILED' | 'TERMINATED'
   cause: string | null
   exitCode: number | null
-  /** The batch timeout in seconds. */
-  timeout?: number | null
+  /** The batch timeout in words. */
+  timeout?: string | null
 }
 
 export function toneOf({ outcome, cause, exitCode }: Ending): Tone {

@@ -1,4 +1,5 @@
 import { kindOf } from '../design/causes.ts'
+import { limitInWords } from '../words/time.ts'
 
 /** A segment of a chain's timeline as in the API, with its times in milliseconds since 1970. */
 export interface Segment {
@@ -63,8 +64,8 @@ export interface Bar {
   /** The kind of the failure. */
   cause: string | null
   exitCode: number | null
-  /** The batch timeout in seconds. */
-  timeout: number | null
+  /** The batch timeout in words. */
+  timeout: string | null
   session: SegmentSession
   /** The reason why it ended or waits. */
   reason: string | null
@@ -176,7 +177,7 @@ function barOf(segment: Segment, kind: PartKind, span: Span): Bar {
     outcome: outcomeOf(session, cause),
     cause: cause === null ? null : kindOf({ failureCause: cause, ...session }),
     exitCode: session.exitCode,
-    timeout: session.batchTimeout ?? null,
+    timeout: limitInWords(session.batchTimeout ?? null),
     session,
     reason,
   }

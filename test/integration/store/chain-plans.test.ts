@@ -1,11 +1,6 @@
 /** Plans of the statements on chains: by index, whatever the number of chains. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Queryable } from '../../../src/store/database.ts'
-import type { FilteredChainState } from '../../../src/domain/chain/outlook.ts'
-import { countChainStates as countAllStates } from '../../../src/services/chain.ts'
-import { divideDemands } from '../../../src/services/session/explain-pending.ts'
-import type { PendingDemands } from '../../../src/store/sql/chain/live-chains.sql.ts'
-import { readDistinctDemands } from '../../../src/store/sql/scheduling/read-pending.sql.ts'
 import type { ChainConditions } from '../../../src/store/sql/chain/chain-conditions.sql.ts'
 import { activeStatement, overStatement } from '../../../src/store/sql/session/count-sessions.sql.ts'
 import {
@@ -370,77 +365,5 @@ describe('statistics', () => {
     expect(plan.sequential).toEqual([])
     expect(plan.rows).toBeGreaterThan(0)
     expect(plan.rows).toBeLessThanOrEqual(SESSIONS / 400)
-  })
-})
-
-describe('of a long queue', () => {
-  const QUEUE = 30_000
-  /** Of the queue, a few ask for more than there is. */
-  const IMPOSSIBLE = 30
-
-  let pending: PendingDemands
-  let running: number
-
-  beforeAll(async () => {
-    await createFactories(database.db).agent('of the queue')
-    await database.db.query(
-      `INSERT INTO sessions (id, project_id, resource_group, creation_id, name, session_type, command, resource_slots,
-         cluster_mode, cluster_size, priority, labels, chain_id, attempt, origin, max_retries, retry_policy)
-       SELECT id, $1, 'default', 'queued-' || n, 'queued', 'BATCH', '{true}',
-         CASE WHEN n % ($2 / $3) = 0 THEN '{"cpu": "5000"}' ELSE '{"cpu": "1"}' END::jsonb,
-         'SINGLE_NODE', 1, 10, '{}', id, 1, 'INITIAL', 0, '{}'
-       FROM (SELECT n, ('00000000-0000-7000-a000-' || lpad(to_hex(n), 12, '0'))::uuid AS id FROM generate_series(1, $2::int) AS n) AS s`,
-      [projects[1]!, QUEUE, IMPOSSIBLE],
-    )
-    await database.db.query('VACUUM ANALYZE sessions, chains')
-    pending = await divideDemands(context())
-    const { rows } = await database.db.query<{ running: number }>(
-      `SELECT count(*) AS running FROM sessions WHERE project_id = $1 AND status = 'RUNNING'`,
-      [projects[1]!],
-    )
-    running = rows[0]!.running
-    expect(running).toBeGreaterThan(10)
-  })
-
-  const context = () =>
-    ({ db: database.db, viewer: { projectId: projects[1]! } }) as Parameters<typeof divideDemands>[0]
-
-  test('the demands are found by an index, however many sessions have them', async () => {
-    expect(pending).toMatchObject({ impossible: [{ group: 'default' }], possible: [{ group: 'default' }] })
-    const uses = await usesOf((tx) => readDistinctDemands(tx, projects[1]!, 100))
-    expect(uses.sequential).toBe(0)
-  })
-
-  test.each<[FilteredChainState[], (() => number) | null, number]>([
-    [['RUNNING'], () => running, 400],
-    [['IMPOSSIBLE'], () => IMPOSSIBLE, 400],
-    [['IMPOSSIBLE', 'RUNNING'], () => IMPOSSIBLE + running, 700],
-    [['QUEUED'], () => 1_001, 3_000],
-    [['QUEUED', 'IMPOSSIBLE'], () => 1_001, 3_000],
-    [['RUNNING', 'HELD'], null, 1_500],
-  ])('%j are counted and listed by indexes', async (states, count, rowsMax) => {
-    const conditions = { states, pending }
-    const counted = countStatement({ conditions, visibleProjectId: projects[1]!, countMax: 1_001 })
-    const plan = await explain(counted.text, counted.values)
-    expect(plan.sequential).toEqual([])
-    // Candidates are looked up in `sessions`, and then in `chains` with their newest attempts.
-    expect(plan.rows).toBeLessThanOrEqual(rowsMax + (states.includes('QUEUED') ? 5_001 : 0))
-    expect(await countChains(database.db, { conditions, visibleProjectId: projects[1]!, countMax: 1_001 })).toBe(
-      count?.() ?? (await listChains(database.db, query({ conditions, limit: 1_001 }))).length,
-    )
-    for (const order of ['ACTIVITY', 'NAME', 'TOTAL_TIME'] as const) {
-      const list = await explainList({ conditions, order })
-      expect(list.sequential).toEqual([])
-      expect(list.rows).toBeLessThanOrEqual(rowsMax + (states.includes('QUEUED') ? 5_001 : 0))
-    }
-  })
-
-  test('all states are counted with few statements', async () => {
-    const counts = await countAllStates(context(), {})
-    expect(Object.fromEntries(counts.map(({ state, count }) => [state, count]))).toMatchObject({
-      QUEUED: 10_000,
-      IMPOSSIBLE,
-      RUNNING: running,
-    })
   })
 })

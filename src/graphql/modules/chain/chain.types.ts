@@ -28,7 +28,7 @@ export const ChainStateEnum = builder.enumType('ChainState', {
     CANCELLED: { description: 'A person terminated its newest attempt before it produced a result.' },
     LIVE: {
       description: 'In filters: QUEUED, IMPOSSIBLE and RUNNING together. No chain has this state.',
-      deprecationReason: 'Name QUEUED, IMPOSSIBLE and RUNNING.',
+      deprecationReason: 'Use `QUEUED`, `IMPOSSIBLE` and `RUNNING`.',
     },
   } as const,
 })

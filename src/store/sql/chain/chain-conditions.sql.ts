@@ -1,7 +1,7 @@
 import type { FilteredChainState } from '../../../domain/chain/outlook.ts'
 import type { FailureCause, HoldReason } from '../../../domain/session/failure.ts'
 import type { SessionType } from '../../../domain/session/lifecycle.ts'
-import type { PendingDemands } from './live-chains.sql.ts'
+import type { PendingDemands } from '../scheduling/read-pending.sql.ts'
 
 export interface TextCondition {
   equals?: string

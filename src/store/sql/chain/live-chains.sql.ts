@@ -1,21 +1,7 @@
 import { LIVE_STATES, type LiveState } from '../../../domain/chain/outlook.ts'
 import { CLASS } from '../scheduling/claim-pending.sql.ts'
+import type { DemandKey, PendingDemands } from '../scheduling/read-pending.sql.ts'
 import type { Add } from './chain-conditions.sql.ts'
-
-/** All pending sessions of a project with the same demand in the same resource group. */
-export interface DemandKey {
-  projectId: string
-  group: string
-  /** The value of CLASS, in decimal. */
-  demand: string
-}
-
-/** The demands of pending sessions, by whether they can ever be met. */
-export interface PendingDemands {
-  impossible: readonly DemandKey[]
-  /** Null if there are too many to list. */
-  possible: readonly DemandKey[] | null
-}
 
 /** Which chains in LIVE are wanted. */
 export interface LiveSelection {

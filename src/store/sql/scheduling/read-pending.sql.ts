@@ -3,7 +3,6 @@ import type { Sequencer } from '../../../domain/scheduling/sequence.ts'
 import type { ClusterMode } from '../../../domain/session/lifecycle.ts'
 import type { VolumeNeed } from '../../../domain/scheduling/resource-request.ts'
 import type { Queryable } from '../../database.ts'
-import type { DemandKey } from '../chain/live-chains.sql.ts'
 import { CLASS } from './claim-pending.sql.ts'
 import { DEPENDENCIES } from '../session/creation-scope.sql.ts'
 import { NEEDS_PORTS, VOLUME_NEED } from '../session/session-columns.sql.ts'
@@ -85,6 +84,21 @@ const DEMANDS_SQL = `SELECT ${DEMAND_COLUMNS} FROM sessions s WHERE s.id = ANY($
 /** Reads where those of these sessions that are pending may be placed, and nothing else. */
 export async function readDemands(db: Queryable, sessionIds: readonly string[]): Promise<PendingDemand[]> {
   return (await db.query<PendingDemand>(DEMANDS_SQL, [sessionIds])).rows
+}
+
+/** All pending sessions of a project with the same demand in the same resource group. */
+export interface DemandKey {
+  projectId: string
+  group: string
+  /** The value of CLASS, in decimal. */
+  demand: string
+}
+
+/** The demands of pending sessions, by whether they can ever be met. */
+export interface PendingDemands {
+  impossible: readonly DemandKey[]
+  /** Null if there are too many to list. */
+  possible: readonly DemandKey[] | null
 }
 
 const demandsOf = (more: string) => `SELECT s.project_id, s.resource_group, ${CLASS} AS demand FROM sessions s

@@ -6,6 +6,7 @@ import { Button } from '../../design/controls.tsx'
 import { CauseMark } from '../../design/panel.tsx'
 import { type Column, TableCard } from '../../design/table.tsx'
 import { amountWords, counted } from '../../words/numbers.ts'
+import { limitInWords } from '../../words/time.ts'
 import type { UiAgentQuery } from './agents.generated.ts'
 
 /** Failed sessions of the agent, the newest first. They show whether the agent is at fault. */
@@ -38,7 +39,7 @@ const FAILURE_COLUMNS: readonly Column<UiAgentQuery['failed']['edges'][number]['
     cell: (session) => (
       <>
         <CauseMark {...lookOfCause(kindOf(session), session.exitCode)} />
-        <span className="cut">{causeInWords(kindOf(session), session.exitCode, session.batchTimeout)}</span>
+        <span className="cut">{causeInWords(kindOf(session), session.exitCode, limitInWords(session.batchTimeout))}</span>
       </>
     ),
   },

@@ -136,10 +136,14 @@ function retriedColumn({ byCause }: UiFailuresQuery['statistics']): Column<Group
     title: 'Retries succeeded',
     className: 'group-saved',
     cell: ({ cause }) => {
-      const { retries, retriesSucceeded } = byCause.find((each) => each.cause === cause) ?? { retries: 0 }
+      const found = byCause.find((each) => each.cause === cause)
+      const { retries, retriesSucceeded } = found ?? { retries: 0 }
       return retries > 0 ? (
         <>
-          {percentage(retriesSucceeded!, retries)} <span className="group-of">of {count(retries)}</span>
+          {percentage(retriesSucceeded!, retries)} <span className="group-of">
+            of {count(retries)}
+            {found!.timedOut > 0 && ', with timeouts'}
+          </span>
         </>
       ) : (
         '–'

@@ -6,7 +6,7 @@ import { causeInWords, lookOfCause, TIMED_OUT } from '../../design/causes.ts'
 import { CauseMark, Panel } from '../../design/panel.tsx'
 import { useWidth } from '../../design/use-width.ts'
 import { count } from '../../words/numbers.ts'
-import { countdown } from '../../words/time.ts'
+import { countdown, limitInWords } from '../../words/time.ts'
 import {
   UiOverviewDueDocument,
   type UiOverviewDueQueryVariables,
@@ -63,7 +63,7 @@ function Retry({ retry: { chainId, cause, dueAt, session } }: { retry: UiOvervie
       </span>
       <span className="next-why">
         <CauseMark {...lookOfCause(kind)} />
-        <span className="line-cut">{causeInWords(kind, session.exitCode, session.batchTimeout)}</span>
+        <span className="line-cut">{causeInWords(kind, session.exitCode, limitInWords(session.batchTimeout))}</span>
       </span>
     </Link>
   )

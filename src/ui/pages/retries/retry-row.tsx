@@ -9,7 +9,7 @@ import { Button } from '../../design/controls.tsx'
 import { CrossIcon, HeldIcon, RetryIcon, WaitingIcon } from '../../design/icons.tsx'
 import { CauseMark } from '../../design/panel.tsx'
 import type { Column } from '../../design/table.tsx'
-import { countdown, duration, shortDuration } from '../../words/time.ts'
+import { countdown, duration, limitInWords, shortDuration } from '../../words/time.ts'
 import { UiRetriesDocument, type UiRetriesQuery, type UiRetryRowFragment } from './retries.generated.ts'
 
 interface Options {
@@ -55,7 +55,7 @@ export function columnsOf({ showsProject, busy, onRetryNow, onCancel }: Options)
       cell: ({ cause, session: { exitCode, timedOut, batchTimeout } }) => (
         <>
           <CauseMark {...lookOfCause(timedOut ? TIMED_OUT : cause)} />
-          <span className="retry-why">{causeInWords(timedOut ? TIMED_OUT : cause, exitCode, batchTimeout)}</span>
+          <span className="retry-why">{causeInWords(timedOut ? TIMED_OUT : cause, exitCode, limitInWords(batchTimeout))}</span>
         </>
       ),
     },

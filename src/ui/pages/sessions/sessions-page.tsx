@@ -29,6 +29,7 @@ import {
 } from '../../design/icons.tsx'
 import { CauseMark } from '../../design/panel.tsx'
 import type { Column } from '../../design/table.tsx'
+import { limitInWords } from '../../words/time.ts'
 import { type UiSessionRowFragment, UiSessionsDocument } from './sessions.generated.ts'
 import './sessions.css'
 
@@ -188,7 +189,7 @@ function Status({ session }: { session: Session }) {
       <>
         <CauseMark {...lookOfCause(kindOf(session), exitCode)} />
         <span className="cut" title={statusReason ?? undefined}>
-          {causeInWords(kindOf(session), exitCode, batchTimeout)}
+          {causeInWords(kindOf(session), exitCode, limitInWords(batchTimeout))}
         </span>
       </>
     )
