@@ -23,7 +23,7 @@ async function chains(variables: object) {
 /** All pages one after the other. */
 async function walk(variables: object): Promise<string[]> {
   const names: string[] = []
-  for (let after: string | null = null; ; ) {
+  for (let after: string | null = null; ;) {
     const page = await chains({ ...variables, after })
     names.push(...page.names)
     if (!page.pageInfo.hasNextPage) return names

@@ -72,8 +72,7 @@ beforeAll(async () => {
   expect(running).toBeGreaterThan(10)
 })
 
-const context = () =>
-  ({ db: database.db, viewer: { projectId: projects[1]! } }) as Parameters<typeof divideDemands>[0]
+const context = () => ({ db: database.db, viewer: { projectId: projects[1]! } }) as Parameters<typeof divideDemands>[0]
 
 test('the demands are found by an index, however many sessions have them', async () => {
   expect(pending).toMatchObject({ impossible: [{ group: 'default' }], possible: [{ group: 'default' }] })

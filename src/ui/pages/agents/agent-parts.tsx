@@ -39,7 +39,9 @@ const FAILURE_COLUMNS: readonly Column<UiAgentQuery['failed']['edges'][number]['
     cell: (session) => (
       <>
         <CauseMark {...lookOfCause(kindOf(session), session.exitCode)} />
-        <span className="cut">{causeInWords(kindOf(session), session.exitCode, limitInWords(session.batchTimeout))}</span>
+        <span className="cut">
+          {causeInWords(kindOf(session), session.exitCode, limitInWords(session.batchTimeout))}
+        </span>
       </>
     ),
   },

@@ -1,7 +1,7 @@
 import { useQuery } from 'urql'
 import { useReread, useRereadWhen } from '../../api/poll.ts'
 import { startNote } from '../../app/chain-parts.tsx'
-import { causeInWords, kindOf, letterOf, toneOf } from '../../design/causes.ts'
+import { causeInWords, kindOf, letterOf, TIMED_OUT, toneOf } from '../../design/causes.ts'
 import type { Bar, Ghost, PartKind, SegmentSession } from '../../timeline/bars.ts'
 import { checkpointWords, endOf, lengthOf } from '../../timeline/words.ts'
 import { amountWords, bytes, roughAmount } from '../../words/numbers.ts'
@@ -47,7 +47,9 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
   const agent = data?.kernels.find((kernel) => kernel.agent)?.agent
   const tone = toneOf(bar)
   const isImpossible = data?.impossible === true
-  const reason = data?.pendingReason ?? bar.reason ?? (data ? startNote(data) : null)
+  // The words for a timeout have its reason already.
+  const known = bar.cause === TIMED_OUT ? null : bar.reason
+  const reason = data?.pendingReason ?? known ?? (data ? startNote(data) : null)
   return (
     <section className="chain-panel attempt" aria-labelledby="attempt-title">
       <h2 id="attempt-title">

@@ -140,7 +140,8 @@ function retriedColumn({ byCause }: UiFailuresQuery['statistics']): Column<Group
       const { retries, retriesSucceeded } = found ?? { retries: 0 }
       return retries > 0 ? (
         <>
-          {percentage(retriesSucceeded!, retries)} <span className="group-of">
+          {percentage(retriesSucceeded!, retries)}{' '}
+          <span className="group-of">
             of {count(retries)}
             {found!.timedOut > 0 && ', with timeouts'}
           </span>

@@ -55,7 +55,9 @@ export function columnsOf({ showsProject, busy, onRetryNow, onCancel }: Options)
       cell: ({ cause, session: { exitCode, timedOut, batchTimeout } }) => (
         <>
           <CauseMark {...lookOfCause(timedOut ? TIMED_OUT : cause)} />
-          <span className="retry-why">{causeInWords(timedOut ? TIMED_OUT : cause, exitCode, limitInWords(batchTimeout))}</span>
+          <span className="retry-why">
+            {causeInWords(timedOut ? TIMED_OUT : cause, exitCode, limitInWords(batchTimeout))}
+          </span>
         </>
       ),
     },
