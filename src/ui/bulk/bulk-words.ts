@@ -100,6 +100,10 @@ function conditionInWords(name: string, value: unknown): string {
   switch (name) {
     case 'state':
       return (value as string[]).map((state) => STATES[state] ?? state).join(' or ')
+    case 'sessionType':
+      return (value as string[]).map((type) => type.toLowerCase()).join(' or ')
+    case 'timedOut':
+      return value === true ? 'timed out' : 'not timed out'
     case 'cause':
     case 'failureCause':
       return (value as string[]).map((cause) => causeInWords(cause, null)).join(' or ')
