@@ -110,9 +110,11 @@ function resume(): Command {
 function run(): Command {
   const command = describedCommand('run', 'make one additional run at once; prints the id of its session', [
     'reprise schedules run nightly',
-  ]).argument('<schedule>', SCHEDULE_ARGUMENT)
-  return act(command, async ({ client, out }, _options, [text]) => {
-    const made = await client.runScheduleNow(await findSchedule(client, text!))
+  ])
+    .argument('<schedule>', SCHEDULE_ARGUMENT)
+    .option('--client-key <key>', 'idempotency key: repeating the command with it makes no second run')
+  return act<{ clientKey?: string }>(command, async ({ client, out }, { clientKey }, [text]) => {
+    const made = await client.runScheduleNow(await findSchedule(client, text!), { clientKey })
     if (made.chainId === null)
       out.note(`${made.outcome.toLowerCase()}: ${made.reason ?? 'an earlier run is still running'}`)
     out.show(made, () => made.chainId ?? '')

@@ -710,7 +710,7 @@ export type FailureFragment =
   | Failure_ValidationError_Fragment
 ;
 
-export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
+export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, timedOut: boolean, batchTimeout: number | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
 
 export type UsageFragment = { peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null, source: Types.UsageSource };
 
@@ -1153,7 +1153,7 @@ export type RunScheduleNowMutation = { runScheduleNow:
       { __typename: 'QuotaExceededError' }
       & Failure_QuotaExceededError_Fragment
     )
-    | { __typename: 'RunScheduleNowPayload', run: ScheduleRunSummaryFragment }
+    | { __typename: 'RunScheduleNowPayload', created: boolean, run: ScheduleRunSummaryFragment }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
@@ -1190,10 +1190,11 @@ export type SessionStatisticsQueryVariables = Exact<{
   user?: string | null | undefined;
   name?: string | null | undefined;
   label?: Types.LabelInput | null | undefined;
+  sessionType?: Array<Types.SessionType> | Types.SessionType | null | undefined;
 }>;
 
 
-export type SessionStatisticsQuery = { sessionStatistics: { from: string, to: string, bucketSeconds: number, total: FiguresFragment, byCause: Array<{ cause: Types.FailureCause, failed: number, retries: number, retriesSucceeded: number }>, byStatus: Array<{ status: Types.SessionStatus, count: number }>, usage: Array<{ result: Types.SessionResult, sessions: number, peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null }>, buckets: Array<{ from: string, to: string, figures: FiguresFragment }> } };
+export type SessionStatisticsQuery = { sessionStatistics: { from: string, to: string, bucketSeconds: number, total: FiguresFragment, byCause: Array<{ cause: Types.FailureCause, failed: number, timedOut: number, retries: number, retriesSucceeded: number }>, byStatus: Array<{ status: Types.SessionStatus, count: number }>, usage: Array<{ result: Types.SessionResult, sessions: number, peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null }>, buckets: Array<{ from: string, to: string, figures: FiguresFragment }> } };
 
 export type FiguresFragment = { ended: number, succeeded: number, failed: number, cancelled: number, retries: number, retriesSucceeded: number, retryRate: number | null, retrySuccessRate: number | null, held: number | null, waiting: number | null };
 
@@ -1505,12 +1506,14 @@ export type FailureGroupsQueryVariables = Exact<{
   user?: string | null | undefined;
   name?: string | null | undefined;
   label?: Types.LabelInput | null | undefined;
+  sessionType?: Array<Types.SessionType> | Types.SessionType | null | undefined;
   cause?: Array<Types.FailureCause> | Types.FailureCause | null | undefined;
+  timedOut?: boolean | null | undefined;
   first?: number | null | undefined;
 }>;
 
 
-export type FailureGroupsQuery = { failureGroups: Array<{ cause: Types.FailureCause | null, exitCode: number | null, name: string | null, agentId: string | null, agentName: string | null, failed: number, chains: number, lost: number, latestAt: string, label: { key: string, value: string } | null }> };
+export type FailureGroupsQuery = { failureGroups: Array<{ cause: Types.FailureCause | null, timedOut: boolean | null, exitCode: number | null, name: string | null, agentId: string | null, agentName: string | null, failed: number, chains: number, lost: number, latestAt: string, label: { key: string, value: string } | null }> };
 
 export type WebhookSummaryFragment = { webhookId: string, url: string, description: string, eventTypes: Array<string>, chainId: string | null, enabled: boolean, disabledAt: string | null, disabledReason: string | null, failingSince: string | null, restingUntil: string | null, lastDeliveredAt: string | null, previousSecretExpiresAt: string | null, createdAt: string, project: { name: string } | null, labels: Array<{ key: string, value: string }> };
 
@@ -1982,6 +1985,8 @@ export const SessionSummaryFragmentDoc = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -2119,6 +2124,8 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -2353,6 +2360,8 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -3662,6 +3671,8 @@ export const ChainDocument = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -3845,6 +3856,8 @@ export const ChainEndsDocument = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4512,6 +4525,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4738,6 +4753,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4841,6 +4858,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4944,6 +4963,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6224,6 +6245,7 @@ export const RunScheduleNowDocument = new TypedDocumentString(`
   runScheduleNow(input: $input) {
     __typename
     ... on RunScheduleNowPayload {
+      created
       run {
         ...ScheduleRunSummary
       }
@@ -6276,7 +6298,7 @@ export const DeleteScheduleDocument = new TypedDocumentString(`
   }
 }`) as unknown as TypedDocumentString<DeleteScheduleMutation, DeleteScheduleMutationVariables>;
 export const SessionStatisticsDocument = new TypedDocumentString(`
-    query SessionStatistics($from: DateTime, $to: DateTime, $bucketSeconds: Int, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput) {
+    query SessionStatistics($from: DateTime, $to: DateTime, $bucketSeconds: Int, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput, $sessionType: [SessionType!]) {
   sessionStatistics(
     from: $from
     to: $to
@@ -6286,6 +6308,7 @@ export const SessionStatisticsDocument = new TypedDocumentString(`
     user: $user
     name: $name
     label: $label
+    sessionType: $sessionType
   ) {
     from
     to
@@ -6296,6 +6319,7 @@ export const SessionStatisticsDocument = new TypedDocumentString(`
     byCause {
       cause
       failed
+      timedOut
       retries
       retriesSucceeded
     }
@@ -6350,6 +6374,8 @@ export const SessionDocument = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6605,6 +6631,8 @@ export const SessionsDocument = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6711,6 +6739,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6787,6 +6817,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6856,6 +6888,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6925,6 +6959,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6994,6 +7030,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -7063,6 +7101,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -7169,7 +7209,7 @@ export const SessionKernelsDocument = new TypedDocumentString(`
 }
     `) as unknown as TypedDocumentString<SessionKernelsQuery, SessionKernelsQueryVariables>;
 export const FailureGroupsDocument = new TypedDocumentString(`
-    query FailureGroups($by: FailureGrouping!, $from: DateTime, $to: DateTime, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput, $cause: [FailureCause!], $first: Int) {
+    query FailureGroups($by: FailureGrouping!, $from: DateTime, $to: DateTime, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput, $sessionType: [SessionType!], $cause: [FailureCause!], $timedOut: Boolean, $first: Int) {
   failureGroups(
     by: $by
     from: $from
@@ -7179,10 +7219,13 @@ export const FailureGroupsDocument = new TypedDocumentString(`
     user: $user
     name: $name
     label: $label
+    sessionType: $sessionType
     cause: $cause
+    timedOut: $timedOut
     first: $first
   ) {
     cause
+    timedOut
     exitCode
     name
     label {

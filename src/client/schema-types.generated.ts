@@ -170,8 +170,12 @@ export type ChainFilter = {
   resourceGroup?: string | null | undefined;
   /** Beginnings of words in the name and the labels. All must occur, in any order. Case is ignored. A word is a sequence of letters and digits. */
   search?: string | null | undefined;
+  /** Of one of these types. `[BATCH, INTERACTIVE]` leaves out the replicas of deployments. */
+  sessionType?: Array<SessionType> | null | undefined;
   /** In one of these states. */
   state?: Array<ChainState> | null | undefined;
+  /** Whether the newest attempt was ended by its batch timeout. */
+  timedOut?: boolean | null | undefined;
   /** Newest attempt belongs to the user of this name. */
   user?: string | null | undefined;
 };
@@ -218,7 +222,7 @@ export type ChainSegmentKind =
   /** Its program ran. */
   | 'RUNNING';
 
-/** State of a chain. The last three are final unless it is resubmitted. */
+/** State of a chain. SUCCEEDED, FAILED and CANCELLED are final unless it is resubmitted. */
 export type ChainState =
   /** A person terminated its newest attempt before it produced a result. */
   | 'CANCELLED'
@@ -226,8 +230,14 @@ export type ChainState =
   | 'FAILED'
   /** Its newest attempt failed; a retry is due but held. */
   | 'HELD'
-  /** Its newest attempt is in progress, or has ended and awaits the decision whether to retry. */
+  /** Its newest attempt waits in vain: no agent that is known, and no quota as it is set, could ever take it. */
+  | 'IMPOSSIBLE'
+  /** In filters: QUEUED, IMPOSSIBLE and RUNNING together. No chain has this state. */
   | 'LIVE'
+  /** Its newest attempt waits to be placed on an agent. */
+  | 'QUEUED'
+  /** Its newest attempt is on an agent (being prepared, running or ending), or has ended and awaits the decision whether to retry. */
+  | 'RUNNING'
   /** Its newest attempt succeeded. */
   | 'SUCCEEDED'
   /** Its newest attempt failed; a retry is waiting for its delay to pass. */
@@ -700,6 +710,8 @@ export type FailureFilter = {
   cause?: Array<FailureCause> | null | undefined;
   /** With one of these exit codes. */
   exitCode?: Array<number> | null | undefined;
+  /** Whether it was ended by its batch timeout. */
+  timedOut?: boolean | null | undefined;
 };
 
 /** Property that failures are grouped by. */
@@ -1108,6 +1120,8 @@ export type RetryDecisionFilter = {
   project?: string | null | undefined;
   /** About this session. */
   sessionId?: string | null | undefined;
+  /** Whether the session was ended by its batch timeout. */
+  timedOut?: boolean | null | undefined;
 };
 
 /** All given conditions must match. */
@@ -1381,6 +1395,9 @@ export type RunScheduleNowInput = {
   /** The reason, for people; recorded in the audit log. */
   reason?: string | null | undefined;
   /** Id of the schedule. */
+  /** Idempotency key chosen by the client, unique for the schedule: a request with the same key makes no second run, and returns the first one. */
+  clientKey?: string | null | undefined;
+  /** Its id. */
   scheduleId: string;
 };
 
@@ -1596,6 +1613,8 @@ export type SessionFilter = {
   statusReason?: StringFilter | null | undefined;
   /** Filter by the time of the end. */
   terminatedAt?: DateTimeFilter | null | undefined;
+  /** Whether it was ended by its batch timeout. */
+  timedOut?: boolean | null | undefined;
   /** Of the user of this name. */
   user?: string | null | undefined;
 };

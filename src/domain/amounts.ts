@@ -110,3 +110,8 @@ function parseText(slot: string, text: string): Decimal | undefined {
   const factor = BINARY_SUFFIXES[prefix!.toLowerCase() as keyof typeof BINARY_SUFFIXES]
   return number && multiplyDecimals(number, { units: factor, scale: 0 })
 }
+
+/** `1 retry`, `3 retries`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
+}

@@ -1,11 +1,21 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { CHAIN_STATES, outlook } from '../domain/chain/outlook.ts'
+import { CHAIN_STATES, FILTERED_CHAIN_STATES, outlook } from '../domain/chain/outlook.ts'
 import { SEARCH_LENGTH_MAX } from '../domain/limits.ts'
 import { FAILURE_CAUSES, HOLD_REASONS } from '../domain/session/failure.ts'
 import { type ChainConditions, type ChainRecord, readChain, readChainRecords } from '../services/chain.ts'
 import { labelConditions } from '../services/input/label-filter.ts'
 import { withoutNulls } from '../services/input/parse-input.ts'
-import { ChainIdParameter, ids, integers, labelFilters, moment, range, several, toLabelFilters } from './parameters.ts'
+import {
+  ChainIdParameter,
+  flag,
+  ids,
+  integers,
+  labelFilters,
+  moment,
+  range,
+  several,
+  toLabelFilters,
+} from './parameters.ts'
 import { labels, time, toLabels, toTime } from './fields.ts'
 import { COMMON_PROBLEMS, json, nextLink, PAGE_PARAMETERS, pageOf, problems, toPage } from './route-parts.ts'
 import type { RestApp } from './rest-app.ts'
@@ -13,7 +23,11 @@ import type { RestApp } from './rest-app.ts'
 /** Query parameters that filter chains. */
 export const CHAIN_FILTER = {
   id: ids('With one of these ids.'),
-  state: several(CHAIN_STATES, 'In one of these states.'),
+  state: several(FILTERED_CHAIN_STATES, 'In one of these states. LIVE is deprecated: QUEUED, IMPOSSIBLE or RUNNING.'),
+  session_type: several(
+    ['BATCH', 'INTERACTIVE', 'INFERENCE'],
+    'Of one of these types. INFERENCE: replicas of deployments.',
+  ),
   cause: several(FAILURE_CAUSES, 'Latest failure has one of these causes.'),
   attempts: range('Number of attempts:'),
   project: z.string().optional().openapi({ description: 'In the project of this name.' }),
@@ -31,6 +45,7 @@ export const CHAIN_FILTER = {
     .openapi({ description: 'Newest attempt is in the resource group of this name.' }),
   user: z.string().optional().openapi({ description: 'Newest attempt belongs to the user of this name.' }),
   exit_code: integers('Newest attempt ended with one of these exit codes.'),
+  timed_out: flag('Whether the newest attempt was ended by its batch timeout.'),
   hold_reason: several(HOLD_REASONS, 'Retry is held for one of these reasons.'),
   agent_id: z
     .uuid()
@@ -130,6 +145,8 @@ export function chainConditions(given: z.output<typeof Conditions>): ChainCondit
     ...withoutNulls({
       chainIds: given.id,
       states: given.state && [...new Set(given.state)],
+      sessionTypes: given.session_type && [...new Set(given.session_type)],
+      timedOut: given.timed_out,
       causes: given.cause && [...new Set(given.cause)],
       project: given.project,
       labels: given.label && labelConditions(toLabelFilters(given.label), 'label'),

@@ -7,7 +7,6 @@ import type { RestApp } from './rest-app.ts'
 import { KernelIdParameter, SessionIdParameter } from './parameters.ts'
 import { assertKernelVisible, behindLogCursor, type LogChunkRow, logCursor } from '../services/agent/kernel-logs.ts'
 import { followKernelLogs } from '../events/kernel-logs.ts'
-import { byteRange, streamedBody } from './file-answer.ts'
 import { afterOf, eventStream, LastEventId, sendEvents, type StreamServices } from './event-stream.ts'
 import { component } from './openapi.ts'
 

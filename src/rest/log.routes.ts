@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { createLogTextIndex, measureLogText, readLogText } from '../services/agent/kernel-logs.ts'
 import { logFileName, readChainLog } from '../services/agent/log-files.ts'
-import { readFor } from '../services/consistent-reads.ts'
+import { byteRange, streamedBody } from './file-answer.ts'
 import { ChainIdParameter, KernelIdParameter } from './parameters.ts'
 import type { RestApp } from './rest-app.ts'
 import { COMMON_PROBLEMS, problems } from './route-parts.ts'
@@ -97,8 +97,7 @@ export function serveLogs(app: RestApp): void {
   app.openapi(getChainLogRoute, async (c) => {
     const context = c.get('context')
     const { file, text } = await readChainLog(context, index, c.req.valid('param').id)
-    c.set('streams', true)
-    const body = streamed(text, { party: context.viewer.tokenId, signal: c.get('gone') })
+    const body = streamedBody(c, text)
     const headers = { 'Cache-Control': 'private, no-cache', Vary: 'Authorization', ...FILE_HEADERS }
     // Its declared type is a text, which this stream becomes.
     return c.body(body, 200, { ...headers, 'Content-Disposition': attachment(file) }) as never
@@ -111,49 +110,4 @@ const FILE_HEADERS = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-T
 function attachment(file: string): string {
   const ascii = file.replaceAll(/[^\x20-\x7e]/g, '_')
   return `attachment; filename="${ascii}"${ascii === file ? '' : `; filename*=UTF-8''${encodeURIComponent(file)}`}`
-}
-
-function streamed(
-  text: AsyncGenerator<Uint8Array, void, void>,
-  reader: { party: string; signal: AbortSignal },
-): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await readFor(reader, () => text.next())
-        if (done) controller.close()
-        else controller.enqueue(value)
-      },
-      cancel: () =>
-        text.return().then(
-          () => undefined,
-          () => undefined,
-        ),
-    },
-    // Nothing is read before the client asks.
-    { highWaterMark: 0 },
-  )
-}
-
-interface ByteRange {
-  first: number
-  last: number
-}
-
-/**
- * Reads the header `Range` (RFC 9110, 14) for a text of `size` bytes. Null means: ignore the header, as for several
- * ranges.
- */
-function byteRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | null {
-  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '')
-  if (!match || (match[1] === '' && match[2] === '')) return null
-  const [from, to] = [match[1]!, match[2]!]
-  if (from === '') {
-    const length = Math.min(Number(to), size)
-    return length === 0 ? 'unsatisfiable' : { first: size - length, last: size - 1 }
-  }
-  const first = Number(from)
-  const last = to === '' ? size - 1 : Math.min(Number(to), size - 1)
-  if (to !== '' && Number(to) < first) return null
-  return first >= size ? 'unsatisfiable' : { first, last }
 }

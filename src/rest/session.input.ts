@@ -6,7 +6,7 @@ import { FAILURE_CAUSES, HOLD_REASONS, RETRY_PHASES } from '../domain/session/fa
 import { STATUSES } from '../domain/session/lifecycle.ts'
 import { ID_PREFIX_WORDS } from '../services/input/input-fields.ts'
 import type { SessionFilterInput } from '../services/session/session-where.ts'
-import { integers, labelFilters, moment, range, several, toLabelFilters } from './parameters.ts'
+import { flag, integers, labelFilters, moment, range, several, toLabelFilters } from './parameters.ts'
 
 export const SESSION_INPUT = component('SessionInput', sessionInputSchema())
 
@@ -41,6 +41,7 @@ export const SESSION_FILTER = {
     .transform((names) => names.split(','))
     .optional()
     .openapi({ type: 'string', description: 'With one of these `failure_reason`s, separated by commas.' }),
+  timed_out: flag('Whether it was ended by its batch timeout.'),
   exit_code: integers('Ended with one of these exit codes.'),
   reason_contains: z.string().optional().openapi({ description: 'With this text in `status_reason`.' }),
   retry_phase: several(RETRY_PHASES, 'With `retry_state.phase` in one of these.'),
@@ -91,6 +92,7 @@ export function sessionFilter(given: z.output<typeof Conditions>): SessionFilter
     origin: given.origin ?? null,
     failureCause: given.failure_cause ?? null,
     failureReason: given.failure_reason ?? null,
+    timedOut: given.timed_out ?? null,
     exitCode: given.exit_code ?? null,
     statusReason: { contains: given.reason_contains ?? null },
     retryPhase: given.retry_phase ?? null,

@@ -17,7 +17,7 @@ const RetryStateResource = z
   .object({
     phase: z.enum(RETRY_PHASES),
     attempt: z.int().openapi({ description: '1-based within the present budget: `retry_count` + 1.' }),
-    max_attempts: z.int().openapi({ description: '`max_retries` + 1.' }),
+    max_attempts: z.int().openapi({ description: '`max_retries` + 1, or 1 for a session that is not BATCH.' }),
     label: z.string().openapi({ example: 'attempt 2 of 4' }),
     reason: z.string().nullable(),
     scheduled_at: time().nullable(),
@@ -108,6 +108,7 @@ export const SessionResource = z
       .string()
       .nullable()
       .openapi({ description: 'A more exact name of its failure.', example: 'task-timeout' }),
+    timed_out: z.boolean().openapi({ description: 'Whether its batch timeout ended it.' }),
     created_by: z.string().nullable().openapi({ description: 'Name of the token that created it.' }),
     user: z.string().nullable().openapi({ description: 'Its user.' }),
     terminated_by: z.string().nullable().openapi({ description: 'Name of the token that terminated it.' }),
@@ -176,7 +177,9 @@ export const SessionResource = z
       .array(z.uuid())
       .openapi({ description: 'Ids of the first attempts of the chains that must succeed before it starts.' }),
     retry_policy: RetryPolicyResource,
-    retry_cause: cause().openapi({ description: "The cause of its parent's failure, if it is a retry." }),
+    retry_cause: cause().openapi({
+      description: "The cause of its parent's failure, for a retry and for a resubmission; else null.",
+    }),
     retry_chain: z.array(z.uuid()).openapi({ description: 'Ids of all attempts, oldest to newest.' }),
     retry_state: RetryStateResource,
   })
@@ -212,6 +215,7 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     checkpoint: toCheckpoint(record.checkpoint),
     failure_cause: record.failureCause,
     failure_reason: failureReason(record),
+    timed_out: record.timedOut,
     created_by: record.createdBy,
     user: record.user?.name ?? null,
     terminated_by: record.terminatedBy,

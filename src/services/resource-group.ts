@@ -7,6 +7,7 @@ import {
   GROUP_TRIES_MAX,
   REASON_LENGTH_MAX,
 } from '../domain/limits.ts'
+import { counted } from '../domain/amounts.ts'
 import { RepriseError, type ValidationIssue } from '../domain/errors.ts'
 import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
 import { executorOptionKey, executorOptions } from './session/session-fields.ts'
@@ -155,7 +156,8 @@ export async function deleteResourceGroup(
       throw new RepriseError('RESOURCE_GROUP_IN_USE', 'it is the default group, used where none is named')
     const { agents, sessions, deployments, retries } = await countGroupUsers(tx, name)
     if (agents + sessions + deployments + retries > 0) {
-      const counts = `${agents} agents, ${sessions} sessions that are not finished, ${deployments} deployments and ${retries} retries that wait`
+      const open = `${counted(sessions, 'unfinished session')}, ${counted(deployments, 'deployment')}`
+      const counts = `${counted(agents, 'agent')}, ${open} and ${counted(retries, 'waiting retry', 'waiting retries')}`
       throw new RepriseError('RESOURCE_GROUP_IN_USE', `resource group ${name} has ${counts}`)
     }
     await deleteGroup(tx, name)

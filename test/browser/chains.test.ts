@@ -28,7 +28,7 @@ describePages('the list of chains', (server) => {
     await rowOf(page, 'steady').waitFor()
     expect(await rowOf(page, 'steady').innerText()).toContain('queued')
     expect(await rowOf(page, 'steady').getByRole('img').getAttribute('aria-label')).toBe('queued')
-    expect(await page.getByRole('button', { name: /^Running/ }).innerText()).toMatch(/3/)
+    expect(await page.getByRole('button', { name: /^Queued/ }).innerText()).toMatch(/3/)
     expect(opened.faults).toEqual([])
   })
 

@@ -148,7 +148,7 @@ describe('output', () => {
     [6, 0, 2, 'attempt 6 · up to 2 retries'],
     [7, 1, 2, 'attempt 7 · retry 1 of 2'],
   ])('attempt %i with %i of %i retries used: %s', (attempt, retryCount, maxRetries, words) => {
-    expect(attemptWords({ attempt, retryCount, maxRetries })).toBe(words)
+    expect(attemptWords({ attempt, retryCount, retryState: { maxAttempts: maxRetries + 1 } })).toBe(words)
   })
 
   describe('how long an attempt ran', () => {

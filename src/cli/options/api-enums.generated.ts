@@ -5,7 +5,7 @@ export const API_ENUMS = {
   AirflowRelease: ['AIRFLOW_2_5', 'AIRFLOW_2_6', 'AIRFLOW_2_10', 'AIRFLOW_3_2'],
   ChainOrderField: ['ACTIVITY', 'ATTEMPTS', 'TOTAL_TIME', 'NAME', 'CREATED_AT', 'DUE_AT'],
   ChainSegmentKind: ['QUEUED', 'PREPARING', 'RUNNING', 'ENDING', 'BACKOFF', 'HELD', 'RESUBMISSION_GAP', 'PLANNED'],
-  ChainState: ['LIVE', 'WAITING_RETRY', 'HELD', 'SUCCEEDED', 'FAILED', 'CANCELLED'],
+  ChainState: ['QUEUED', 'IMPOSSIBLE', 'RUNNING', 'WAITING_RETRY', 'HELD', 'SUCCEEDED', 'FAILED', 'CANCELLED', 'LIVE'],
   CheckpointState: ['NONE', 'HERE', 'FETCHED', 'MISSING'],
   CheckpointWish: ['PREFER', 'REQUIRE', 'IGNORE'],
   ClusterMode: ['SINGLE_NODE', 'MULTI_NODE'],

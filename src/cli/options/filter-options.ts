@@ -7,6 +7,8 @@ export interface FilterOptions {
   status?: SessionFilter['status']
   result?: SessionFilter['result']
   cause?: SessionFilter['failureCause']
+  timedOut?: boolean
+  ofType?: SessionFilter['sessionType']
   exitCode?: number[]
   withReason?: string
   phase?: SessionFilter['retryPhase']
@@ -52,7 +54,15 @@ export function addFilterOptions(
     .addOption(choices('--status <statuses>', 'with one of these statuses', API_ENUMS.SessionStatus))
     .addOption(choices('--result <results>', 'with one of these results', API_ENUMS.SessionResult))
     .addOption(choices('--cause <causes>', 'that failed for one of these causes', API_ENUMS.FailureCause))
+    .option('--timed-out', 'that were ended by their batch timeout')
     .option('--exit-code <codes>', 'that ended with one of these', wholeNumbers)
+    .addOption(
+      choices(
+        '--of-type <types>',
+        'of one of these types; `inference`: replicas of deployments',
+        API_ENUMS.SessionType,
+      ),
+    )
     .option('--with-reason <text>', 'with this text in the reason of their status')
     .addOption(choices('--phase <phases>', 'with a retry in one of these phases', API_ENUMS.RetryPhase))
     .addOption(choices('--origin <origins>', 'created in one of these ways', API_ENUMS.SessionOrigin))
@@ -96,6 +106,8 @@ export function readFilter(options: FilterOptions): SessionFilter | undefined {
     status: options.status,
     result: options.result,
     failureCause: options.cause,
+    timedOut: options.timedOut,
+    sessionType: options.ofType,
     exitCode: options.exitCode,
     statusReason: withReason === undefined ? undefined : { contains: withReason },
     retryPhase: options.phase,

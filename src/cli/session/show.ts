@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import type { Session, SessionSummary } from '../../client/node/index.ts'
+import type { Session, SessionFilter, SessionSummary } from '../../client/node/index.ts'
 import { act, describedCommand, showFirst, takeAll } from '../client-command.ts'
 import { findFilter } from '../options/find-in-options.ts'
 import { addFilterOptions, type FilterOptions } from '../options/filter-options.ts'
 import { wholeNumber } from '../options/values.ts'
 import { statusStyle, type Terminal } from '../output/terminal.ts'
 import { type Column, formatFields } from '../output/table.ts'
-import { binaryBytes, duration, instant, mountText, relative, slotList } from '../output/format.ts'
+import { binaryBytes, counted, duration, instant, mountText, relative, slotList } from '../output/format.ts'
 import {
   attemptWords,
   isOver,
@@ -47,6 +47,7 @@ const SESSION_COLUMNS: readonly Column<ListedSession>[] = [
 export function listCommand(): Command {
   const command = describedCommand('list', 'list sessions, newest first', [
     'reprise list --status running,pending',
+    'reprise list --timed-out --since 1d',
     'reprise list --mine --cause oom-killed --since 2h',
     'reprise list --exit-code 1,137 --reason "No space left"',
     "reprise list --with-name 'nightly*' --limit 500 --json > nightly.json",
@@ -57,11 +58,18 @@ export function listCommand(): Command {
   return act<FilterOptions & { limit?: number; reason?: string }>(
     addFilterOptions(command).option('--reason <text>', 'the same as --with-reason'),
     async ({ client, out, signal }, { withReason, reason = withReason, ...options }) => {
-      const filter = await findFilter(client, { ...options, withReason: reason })
+      const filter = withoutReplicas(await findFilter(client, { ...options, withReason: reason }))
       const sessions = client.sessions({ filter }, { signal })
       await showFirst(out, { limit: options.limit ?? LIMIT, of: sessions }, SESSION_COLUMNS, 'no sessions')
     },
   )
+}
+
+/** Leaves out the replicas of deployments, unless the filter asks for them, or for what any session may be part of. */
+function withoutReplicas(filter: SessionFilter | undefined): SessionFilter {
+  const text = JSON.stringify(filter ?? {})
+  if (/"(sessionType|chainId|parentSessionId|agent|idPrefix)":/.test(text)) return filter!
+  return { ...filter, sessionType: ['BATCH', 'INTERACTIVE'] }
 }
 
 export function infoCommand(): Command {
@@ -89,7 +97,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['attempt', `${attemptWords(session).replace('attempt ', '')}${epochOf(session)}`],
       ['status', `${style ? terminal.style(style, status) : status}  ${outcomeOf(session)}`.trimEnd()],
       ['signal', session.exitSignal && `${session.exitSignal.name} (${session.exitSignal.number})`],
-      ['reason', isOver(session) ? session.statusReason : session.pendingReason],
+      ['reason', reasonOf(session)],
       ['retry', retryOf(session)],
       ['why', whyRetried(session)],
       ['parent', session.parentSession?.sessionId],
@@ -148,6 +156,12 @@ function keyOf({ concurrencyKey: key, concurrencyLimit: limit }: Session): strin
   return key === null ? null : `${key}, ${limit} at a time`
 }
 
+/** The status has the reason of a timeout already. */
+function reasonOf(session: Session): string | null {
+  if (session.timedOut) return null
+  return isOver(session) ? session.statusReason : session.pendingReason
+}
+
 function epochOf({ epoch }: Session): string {
   return epoch === 0 ? '' : `, resubmitted ${epoch === 1 ? 'once' : `${epoch} times`}`
 }
@@ -164,11 +178,12 @@ function kernelOf({ role, index, status, agent, host, slurmJobId }: Session['ker
   return `${role}${index} ${status}${where.length > 0 ? ` on ${where.join(', ')}` : ''}`
 }
 
-function policyOf({ retryPolicy: policy }: Session): string {
+function policyOf({ retryPolicy: policy, sessionType }: Session): string {
+  if (sessionType !== 'BATCH') return `no retries: ${sessionType} sessions are never retried`
   if (policy.maxRetries === 0) return 'no retries'
   const growth = policy.backoff === 'FIXED' ? '' : ` × ${policy.backoffMultiplier} each time`
-  const rules = policy.rules.length === 0 ? '' : `, ${policy.rules.length} rules`
-  return `${policy.maxRetries} retries after ${policy.retryDelay} s${growth}${rules}`
+  const rules = policy.rules.length === 0 ? '' : `, ${counted(policy.rules.length, 'rule')}`
+  return `${counted(policy.maxRetries, 'retry', 'retries')} after ${policy.retryDelay} s${growth}${rules}`
 }
 
 function quoted(word: string): string {

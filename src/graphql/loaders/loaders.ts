@@ -49,6 +49,7 @@ import type { Role, ServiceContext } from '../../services/service-context.ts'
 import {
   countSchedulingHistory,
   explainPendingSessions,
+  findImpossible,
   type PendingReason,
   type HistoryRow,
   readSchedulingHistory,
@@ -67,6 +68,8 @@ export interface Loaders extends DeploymentLoaders, AgentLoaders {
   sessions: SessionLoader
   /** Reasons why sessions wait; null for a session that does not wait. */
   pendingReasons: DataLoader<string, PendingReason | null>
+  /** Whether a pending session waits in vain, without the words of `pendingReasons`. */
+  impossible: DataLoader<string, boolean>
   startNotes: DataLoader<string, string | null>
   /** Keyed by session; null if it has no outputs. */
   outputs: DataLoader<string, OutputsRow | null>
@@ -115,6 +118,11 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
     new DataLoader(async (ids) => {
       const reasons = await explainPendingSessions(source, ids)
       return ids.map((id) => reasons.get(id) ?? null)
+    }),
+  impossible: (source) =>
+    new DataLoader(async (ids) => {
+      const found = await findImpossible(source, ids)
+      return ids.map((id) => found.has(id))
     }),
   startNotes: (source) =>
     new DataLoader(async (ids) => {

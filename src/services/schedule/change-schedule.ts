@@ -218,10 +218,11 @@ interface ScheduleTarget {
 }
 
 /**
- * Changes a schedule that the viewer may change, with an entry in the audit log, in one transaction.
+ * Changes a schedule that the viewer may change, with an entry in the audit log, in one transaction. A change that
+ * returns null has changed nothing.
  * @throws RepriseError FORBIDDEN, SCHEDULE_NOT_FOUND
  */
-export async function changeSchedule<T extends object>(
+export async function changeSchedule<T extends object | null>(
   { db, viewer }: ServiceContext,
   scheduleId: string,
   action: string,
@@ -231,6 +232,7 @@ export async function changeSchedule<T extends object>(
   return db.transaction(async (tx) => {
     const schedule = await findSchedule(tx, { viewer }, scheduleId)
     const details = await change(tx, schedule)
+    if (details === null) return details
     const { projectId, name } = schedule
     await recordAudit(tx, { actor: actorOf(viewer), action, projectId, details: { scheduleId, name, ...details } })
     return details

@@ -22,6 +22,8 @@ export interface SessionFilterInput {
   failureCause?: FailureCause[] | null
   /** Names of failures, such as `task-timeout`. */
   failureReason?: string[] | null
+  /** Whether its batch timeout ended it. */
+  timedOut?: boolean | null
   exitCode?: number[] | null
   statusReason?: TextFilterInput | null
   retryPhase?: RetryPhase[] | null
@@ -114,6 +116,7 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
     ...oneOf('sessionType', sessionType),
     ...oneOf('origin', origin),
     ...oneOf('failureCause', failureCause),
+    ...(filter.timedOut != null && { timedOut: filter.timedOut }),
     ...oneOf('exitCode', filter.exitCode),
     ...given('statusReason', textConditions(filter.statusReason, 'filter.statusReason')),
     ...(project != null && { project: { name: project } }),

@@ -76,7 +76,10 @@ export function reasonInWords(code: string): string {
 }
 
 const STATES: Readonly<Record<string, string>> = {
-  LIVE: 'running',
+  QUEUED: 'queued',
+  IMPOSSIBLE: 'impossible',
+  RUNNING: 'running',
+  LIVE: 'queued or running',
   WAITING_RETRY: 'waiting for a retry',
   HELD: 'held',
   SUCCEEDED: 'succeeded',
@@ -97,6 +100,10 @@ function conditionInWords(name: string, value: unknown): string {
   switch (name) {
     case 'state':
       return (value as string[]).map((state) => STATES[state] ?? state).join(' or ')
+    case 'sessionType':
+      return (value as string[]).map((type) => type.toLowerCase()).join(' or ')
+    case 'timedOut':
+      return value === true ? 'timed out' : 'not timed out'
     case 'cause':
     case 'failureCause':
       return (value as string[]).map((cause) => causeInWords(cause, null)).join(' or ')

@@ -55,7 +55,7 @@ describe('resubmitSessions', () => {
     }
     const { resubmission } = await resubmit({ sessionIds: [id], overrides })
     expect((await server.query(text, { id }, member)).data.chain).toEqual({
-      state: 'LIVE',
+      state: 'QUEUED',
       attempts: 2,
       epochs: [
         { epoch: 0, by: null, resubmissionId: null, overrides: [] },

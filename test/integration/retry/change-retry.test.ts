@@ -155,7 +155,7 @@ describe('changes of a retry', () => {
       await update(child!.id, { maxRetries: 1 })
       expect(await row(child!.id)).toMatchObject({
         phase: 'EXHAUSTED',
-        explanation: 'retries exhausted: 1 of 1 retries used; exit code 3; policy changed by ada',
+        explanation: 'retries exhausted: 1 of 1 retry used; exit code 3; policy changed by ada',
         due: null,
       })
       expect((await events(db, child!.id)).at(-1)).toBe('session.retry_exhausted')

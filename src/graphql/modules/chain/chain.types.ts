@@ -1,4 +1,4 @@
-import { outlook, type Outlook } from '../../../domain/chain/outlook.ts'
+import { chainState, outlook, type Outlook } from '../../../domain/chain/outlook.ts'
 import { COUNTED_ROWS_MAX, DEPENDENTS_LISTED_MAX } from '../../../domain/limits.ts'
 import type { ChainRow, ChainStateCount } from '../../../services/chain.ts'
 import { builder } from '../../builder.ts'
@@ -10,14 +10,26 @@ import { SessionNode } from '../session/session.types.ts'
 import { Label, labelsOf } from '../session/values.types.ts'
 
 export const ChainStateEnum = builder.enumType('ChainState', {
-  description: 'State of a chain. The last three are final unless it is resubmitted.',
+  description: 'State of a chain. SUCCEEDED, FAILED and CANCELLED are final unless it is resubmitted.',
   values: {
-    LIVE: { description: 'Its newest attempt is in progress, or has ended and awaits the decision whether to retry.' },
+    QUEUED: { description: 'Its newest attempt waits to be placed on an agent.' },
+    IMPOSSIBLE: {
+      description:
+        'Its newest attempt waits in vain: no agent that is known, and no quota as it is set, could ever take it.',
+    },
+    RUNNING: {
+      description:
+        'Its newest attempt is on an agent (being prepared, running or ending), or has ended and awaits the decision whether to retry.',
+    },
     WAITING_RETRY: { description: 'Its newest attempt failed; a retry is waiting for its delay to pass.' },
     HELD: { description: 'Its newest attempt failed; a retry is due but held.' },
     SUCCEEDED: { description: 'Its newest attempt succeeded.' },
     FAILED: { description: 'Its newest attempt failed, and no retry follows.' },
     CANCELLED: { description: 'A person terminated its newest attempt before it produced a result.' },
+    LIVE: {
+      description: 'In filters: QUEUED, IMPOSSIBLE and RUNNING together. No chain has this state.',
+      deprecationReason: 'Use `QUEUED`, `IMPOSSIBLE` and `RUNNING`.',
+    },
   } as const,
 })
 
@@ -89,7 +101,12 @@ export const ChainNode = builder.node(ref, {
       resolve: (query, { projectId }, _args, { services }) =>
         services.prisma.project.findUniqueOrThrow({ ...query, where: { id: projectId } }),
     }),
-    state: t.expose('state', { type: ChainStateEnum, description: 'Its state.' }),
+    state: t.field({
+      type: ChainStateEnum,
+      description: 'Its state.',
+      resolve: async ({ state, status, tailId }, _args, { loaders }) =>
+        chainState(state, status, status === 'PENDING' && (await loaders.impossible.load(tailId))),
+    }),
     cause: t.expose('cause', {
       type: FailureCauseEnum,
       nullable: true,

@@ -27,6 +27,7 @@ const RetryDecisionFilter = builder.inputType('RetryDecisionFilter', {
   fields: (t) => ({
     phase: t.field({ type: [RetryPhaseEnum], description: 'In one of these phases.' }),
     cause: t.field({ type: [FailureCauseEnum], description: 'Failed for one of these causes.' }),
+    timedOut: t.boolean({ description: 'Whether the session was ended by its batch timeout.' }),
     holdReason: t.field({ type: [HoldReasonEnum], description: 'Held for one of these reasons.' }),
     project: t.string({ description: 'In the project of this name.' }),
     chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
@@ -59,12 +60,13 @@ const RetryDecisionOrder = builder.enumType('RetryDecisionOrder', {
 const QUEUED: Prisma.RetryDecisionWhereInput = { phase: { in: ['SCHEDULED', 'HELD'] }, dueAt: { not: null } }
 
 function decisionWhere(filter: typeof RetryDecisionFilter.$inferInput): Prisma.RetryDecisionWhereInput {
-  const { phase, cause, holdReason, project, chainId, sessionId, decidedAt, dueAt } = filter
+  const { phase, cause, timedOut, holdReason, project, chainId, sessionId, decidedAt, dueAt } = filter
+  const session = { ...(project != null && { project: { name: project } }), ...(timedOut != null && { timedOut }) }
   return {
     ...(phase && { phase: { in: phase } }),
     ...(cause && { cause: { in: cause } }),
     ...(holdReason && { holdReason: { in: holdReason } }),
-    ...(project != null && { session: { project: { name: project } } }),
+    ...((project != null || timedOut != null) && { session }),
     ...(chainId != null && { chainId }),
     ...(sessionId != null && { sessionId }),
     ...(decidedAt && { decidedAt: withoutNulls(decidedAt) }),

@@ -183,7 +183,8 @@ const RetryStateType = builder.objectRef<StateSource>('RetryState').implement({
       resolve: (source) => stateOf(source).attempt,
     }),
     maxAttempts: t.int({
-      description: 'Number of attempts that the budget allows: `maxRetries` + 1.',
+      description:
+        'Number of attempts that the budget allows: `maxRetries` + 1, or 1 for INTERACTIVE and INFERENCE sessions, which are never retried.',
       resolve: (source) => stateOf(source).maxAttempts,
     }),
     label: t.string({

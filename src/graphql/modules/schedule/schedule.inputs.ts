@@ -77,5 +77,15 @@ const only = (name: string, description: string, more: typeof reasonField = reas
   })
 
 export const ResumeScheduleInput = only('ResumeScheduleInput', 'The schedule to resume.', repeatableFields)
-export const RunScheduleNowInput = only('RunScheduleNowInput', 'The schedule to run.')
+export const RunScheduleNowInput = builder.inputType('RunScheduleNowInput', {
+  description: 'The schedule to run.',
+  fields: (t) => ({
+    scheduleId: t.field({ type: 'UUID', required: true, description: 'Its id.' }),
+    clientKey: t.string({
+      description:
+        'Idempotency key chosen by the client, unique for the schedule: a request with the same key makes no second run, and returns the first one.',
+    }),
+    ...reasonField(t),
+  }),
+})
 export const DeleteScheduleInput = only('DeleteScheduleInput', 'The schedule to delete.')

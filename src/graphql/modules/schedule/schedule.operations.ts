@@ -162,16 +162,19 @@ mutation({
   run: resumeSchedule,
 })
 
-const RunScheduleNowPayload = schedulePayload<{ run: ScheduleRunRow }>(
+const RunScheduleNowPayload = schedulePayload<{ run: ScheduleRunRow; created: boolean }>(
   'RunScheduleNowPayload',
   'A run that was requested.',
 )
-builder.objectField(RunScheduleNowPayload, 'run', (t) =>
-  t.expose('run', {
+builder.objectFields(RunScheduleNowPayload, (t) => ({
+  run: t.expose('run', {
     type: ScheduleRun,
     description: 'The run: it started, waits, or was skipped because an earlier one is still active.',
   }),
-)
+  created: t.exposeBoolean('created', {
+    description: 'False if the `clientKey` was known: `run` is the run that the first request made.',
+  }),
+}))
 
 mutation({
   name: 'runScheduleNow',

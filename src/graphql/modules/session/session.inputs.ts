@@ -51,6 +51,7 @@ export const SessionFilter = ref.implement({
     epoch: t.field({ type: IntRange, description: 'Filter by `epoch`.' }),
     failureCause: t.field({ type: [FailureCauseEnum], description: 'Failed for one of these causes.' }),
     failureReason: t.stringList({ description: 'With one of these `failureReason`s.' }),
+    timedOut: t.boolean({ description: 'Whether it was ended by its batch timeout.' }),
     exitCode: t.intList({ description: 'Ended with one of these exit codes.' }),
     statusReason: t.field({
       type: StringFilter,

@@ -158,6 +158,10 @@ export const SessionNode = builder.prismaNode('Session', {
       select: { failureCause: true, terminatedBy: true, statusData: true },
       resolve: failureReason,
     }),
+    timedOut: t.exposeBoolean('timedOut', {
+      description:
+        'Whether it was ended by its `batchTimeout`. It then has no exit code, and its cause is KERNEL_NONZERO_EXIT.',
+    }),
     project: t.relation('project', { description: 'The project that it belongs to.' }),
     resourceGroup: t.relation('group', { description: 'The resource group that it runs in.' }),
     kernels: t.relation('kernels', {
@@ -225,7 +229,8 @@ export const SessionNode = builder.prismaNode('Session', {
     retryCause: t.expose('retryCause', {
       type: FailureCauseEnum,
       nullable: true,
-      description: "The cause of its parent's failure, if it is a retry.",
+      description:
+        "The cause of its parent's failure, for a retry and for a resubmission. Null for a first attempt, and for the resubmission of a parent that did not fail.",
     }),
     schedulingHistory: t.field(historyField(t, 'Actions of the scheduler on it, oldest first.')),
   }),

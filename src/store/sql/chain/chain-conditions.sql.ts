@@ -1,6 +1,8 @@
-import type { ChainState } from '../../../domain/chain/outlook.ts'
+import type { FilteredChainState } from '../../../domain/chain/outlook.ts'
 import type { FailureCause, HoldReason } from '../../../domain/session/failure.ts'
 import type { LabelCondition } from '../label-conditions.sql.ts'
+import type { SessionType } from '../../../domain/session/lifecycle.ts'
+import type { PendingDemands } from '../scheduling/read-pending.sql.ts'
 
 export interface TextCondition {
   equals?: string
@@ -32,13 +34,17 @@ export interface FailureCondition {
   at?: TimeCondition
   causes?: readonly FailureCause[]
   exitCodes?: readonly number[]
+  timedOut?: boolean
   /** One of the attempt's kernels was last assigned to this agent. */
   agentId?: string
 }
 
 /** Conditions on chains; all given conditions must match. */
 export interface ChainConditions {
-  states?: readonly ChainState[]
+  states?: readonly FilteredChainState[]
+  /** Set if `states` tell QUEUED from IMPOSSIBLE. */
+  pending?: PendingDemands
+  sessionTypes?: readonly SessionType[]
   causes?: readonly FailureCause[]
   attempts?: RangeCondition
   /** The project's name. */
@@ -49,10 +55,11 @@ export interface ChainConditions {
   /** Prefixes of words in the name and the labels; all must occur, in any order. */
   search?: string
   chainIds?: readonly string[]
-  /** Conditions on the newest attempt: its resource group and its user, by name, and its exit code. */
+  /** Conditions on the newest attempt: its resource group and its user, by name, its exit code, whether it timed out. */
   resourceGroup?: string
   user?: string
   exitCodes?: readonly number[]
+  timedOut?: boolean
   /** The present hold reason of its retry. */
   holdReasons?: readonly HoldReason[]
   /** When the retry that it waits for is due. */
@@ -79,7 +86,10 @@ const WORDS = 'chain_words(c.project_id, c.name, c.labels)'
 
 const OPERATORS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 
-/** Builds conditions on chains `c`, except project and state, which define the ranges; each begins with AND. */
+/**
+ * Builds conditions on chains `c`, except project, state and whether they are replicas, which define the ranges; each
+ * begins with AND.
+ */
 export function chainConditions(conditions: ChainConditions, add: Add): string {
   const { causes, attempts = {}, name = {}, label, search, createdAt = {}, activityAt = {} } = conditions
   const { chainIds, dueAt, agentId, failed } = conditions
@@ -121,11 +131,15 @@ export function wordsOf({ name = {}, label, labels, search }: ChainConditions, a
 
 /** Builds conditions on the newest attempt and its decision, which are looked up chain by chain. */
 function newestAttemptConditions(conditions: ChainConditions, add: Add): string[] {
-  const { resourceGroup, user, exitCodes, holdReasons } = conditions
+  const { resourceGroup, user, exitCodes, timedOut, holdReasons, sessionTypes } = conditions
   const ofAttempt = [
     ...(resourceGroup === undefined ? [] : [`t.resource_group = ${add(resourceGroup, 'text')}`]),
     ...(user === undefined ? [] : [`t.user_id = (SELECT u.id FROM users u WHERE u.name = ${add(user, 'text')})`]),
     ...(exitCodes ? [`t.exit_code = ANY(${add(exitCodes, 'int[]')})`] : []),
+    ...(timedOut === undefined ? [] : [`t.timed_out = ${add(timedOut, 'boolean')}`]),
+    ...(sessionTypes && sessionTypes.includes('BATCH') !== sessionTypes.includes('INTERACTIVE')
+      ? [`t.session_type = ANY(${add(sessionTypes, 'session_type[]')})`]
+      : []),
   ]
   return [
     ...(ofAttempt.length === 0
@@ -149,7 +163,8 @@ function onAgent(agentId: string): string {
  * Builds the condition on a failed attempt. The attempts of a chain are looked up only if the chain existed, and had
  * not ended, in that time.
  */
-function failureConditions({ at = {}, causes, exitCodes, agentId }: FailureCondition, add: Add): string[] {
+function failureConditions(failed: FailureCondition, add: Add): string[] {
+  const { at = {}, causes, exitCodes, timedOut, agentId } = failed
   const since = at.gte ?? at.gt
   const until = at.lte ?? at.lt
   const all = [
@@ -157,6 +172,7 @@ function failureConditions({ at = {}, causes, exitCodes, agentId }: FailureCondi
     ...timeConditions('f.terminated_at', at, add),
     ...(causes ? [`f.failure_cause = ANY(${add(causes, 'failure_cause[]')})`] : []),
     ...(exitCodes ? [`f.exit_code = ANY(${add(exitCodes, 'int[]')})`] : []),
+    ...(timedOut === undefined ? [] : [`f.timed_out = ${add(timedOut, 'boolean')}`]),
     ...(agentId === undefined
       ? []
       : [`EXISTS (SELECT FROM kernels k WHERE k.session_id = f.id AND k.agent_id = ${add(agentId, 'uuid')})`]),

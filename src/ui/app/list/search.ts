@@ -21,7 +21,9 @@ export const AGENT_STATUSES = {
 
 /** The tabs in their order, each with the state of the chains that it shows. */
 export const STATE_TABS = {
-  running: 'LIVE',
+  queued: 'QUEUED',
+  impossible: 'IMPOSSIBLE',
+  running: 'RUNNING',
   waiting: 'WAITING_RETRY',
   held: 'HELD',
   failed: 'FAILED',
@@ -160,6 +162,8 @@ const PARAMETERS = {
   overview: { range: oneOf(RANGES), project: text },
   chains: {
     state: oneOf(STATE_TABS),
+    /** The type of its sessions; by default all but replicas of deployments. */
+    type: oneOf(SESSION_TYPES),
     cause: oneOf(CAUSES),
     label,
     q: text,

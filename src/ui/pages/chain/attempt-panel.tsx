@@ -2,7 +2,7 @@ import { useQuery } from 'urql'
 import { useReread, useRereadWhen } from '../../api/poll.ts'
 import { startNote } from '../../app/chain-parts.tsx'
 import { useSwitchedOff, whoSwitched } from '../../app/retry/switches.tsx'
-import { causeInWords, letterOf, toneOf } from '../../design/causes.ts'
+import { causeInWords, kindOf, letterOf, TIMED_OUT, toneOf } from '../../design/causes.ts'
 import type { Bar, Ghost, PartKind, SegmentSession } from '../../timeline/bars.ts'
 import { checkpointWords, endOf, lengthOf } from '../../timeline/words.ts'
 import { amountWords, bytes, roughAmount } from '../../words/numbers.ts'
@@ -49,7 +49,9 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost, proj
   const agent = data?.kernels.find((kernel) => kernel.agent)?.agent
   const tone = toneOf(bar)
   const isImpossible = data?.impossible === true
-  const reason = data?.pendingReason ?? bar.reason ?? (data ? startNote(data) : null)
+  // The words for a timeout have its reason already.
+  const known = bar.cause === TIMED_OUT ? null : bar.reason
+  const reason = data?.pendingReason ?? known ?? (data ? startNote(data) : null)
   return (
     <section className="chain-panel attempt" aria-labelledby="attempt-title">
       <h2 id="attempt-title">
@@ -206,11 +208,12 @@ function Changes({
 }
 
 /** The reasons of a decision: `no rule matched`, `out of memory is retried`, `uses up a retry`. */
-export function decisionWords({ matchedRule, cause, counted, phase }: UiDecisionFragment): string[] {
+export function decisionWords({ matchedRule, cause, counted, phase, session }: UiDecisionFragment): string[] {
+  const kind = kindOf({ failureCause: cause, ...session })
   const goesOn = phase === 'DISPATCHED' || phase === 'SCHEDULED' || phase === 'HELD'
   return [
     matchedRule === null ? 'no rule matched' : `rule ${matchedRule + 1} matched`,
-    ...(cause === null ? [] : [causeInWords(cause, null)]),
+    ...(kind === null ? [] : [causeInWords(kind, null)]),
     ...(goesOn ? [counted ? 'uses up a retry' : 'uses up no retry'] : []),
   ]
 }

@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { UiCancelRetryDocument, UiRetryNowDocument, UiTerminateDocument } from '../../api/act.generated.ts'
 import { useAct } from '../../app/act.ts'
+import type { ShownState } from '../../app/chain-parts.tsx'
 import { useKeys } from '../../app/keys.ts'
 import { lazyDialog } from '../../app/lazy-part.tsx'
 import { BackLink } from '../../app/places.tsx'
@@ -20,8 +21,10 @@ interface Props {
   onDone: () => void
 }
 
-const TONES: Readonly<Record<Chain['state'], string>> = {
-  LIVE: 'running',
+const TONES: Readonly<Record<ShownState, string>> = {
+  QUEUED: 'queued',
+  IMPOSSIBLE: 'held',
+  RUNNING: 'running',
   WAITING_RETRY: 'running',
   HELD: 'held',
   SUCCEEDED: 'succeeded',
@@ -42,7 +45,7 @@ export function ChainHeader({ chain, now, moments, onDone }: Props) {
           Chains
         </BackLink>
         <h1 tabIndex={-1}>{chain.name}</h1>
-        <p className={`state tint-${TONES[chain.state]}`}>
+        <p className={`state tint-${TONES[chain.state as ShownState]}`}>
           <span className="state-dot" data-state={chain.state} aria-hidden="true" />
           {stateWords(chain)}
           {off && chain.state === 'WAITING_RETRY' && `, but ${SWITCHED_OFF}`}
@@ -86,8 +89,12 @@ export function ChainHeader({ chain, now, moments, onDone }: Props) {
 /** `waiting for retry 2 of 6`, `held: retries are switched off` */
 function stateWords({ state, outlook, newestAttempt: { retryState, attempt } }: Chain): string {
   const retries = `${retryState.attempt} of ${retryState.maxAttempts - 1}`
-  switch (state) {
-    case 'LIVE':
+  switch (state as ShownState) {
+    case 'QUEUED':
+      return `attempt ${attempt} is queued`
+    case 'IMPOSSIBLE':
+      return `attempt ${attempt} cannot start: no agent or quota could take it`
+    case 'RUNNING':
       return `attempt ${attempt} in progress`
     case 'WAITING_RETRY':
       return `waiting for retry ${retries}`
@@ -200,9 +207,11 @@ function ChainActions({ chain, onDone }: { chain: Chain; onDone: () => void }) {
               )
             }
           >
-            {chain.state === 'LIVE'
+            {chain.state === 'RUNNING'
               ? `Attempt ${newestAttempt.attempt} of ${name} is stopped, and no retry follows.`
-              : `The retry that ${name} waits for is given up.`}
+              : chain.state === 'QUEUED' || chain.state === 'IMPOSSIBLE'
+                ? `Attempt ${newestAttempt.attempt} of ${name} does not start, and no retry follows.`
+                : `The retry that ${name} waits for is given up.`}
           </Confirm>
         )}
         {asked === 'RESUBMIT' && (

@@ -5,7 +5,7 @@ import { serverNow } from '../../api/clock.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
 import { useKeys } from '../../app/keys.ts'
 import { lazyDialog } from '../../app/lazy-part.tsx'
-import { chainFilterOf } from '../../app/list/filters.ts'
+import { chainFilterOf, WORK } from '../../app/list/filters.ts'
 import type { SearchOf } from '../../app/list/search.ts'
 import { useViewer } from '../../app/viewer.ts'
 import { ACTION_WORDS, ACTIONS } from '../../bulk/bulk-words.ts'
@@ -49,7 +49,7 @@ export function SelectionBar({ rows, all, total, onDone }: Props) {
   const navigate = useNavigate()
   const [asked, setAsked] = useState<{ action: SessionAction; selection: Selection } | null>(null)
   const opener = useRef<HTMLElement | null>(null)
-  const hasFilter = Object.keys(filter).length > 0
+  const hasFilter = Object.entries(filter).some(([name, value]) => name !== 'sessionType' || value !== WORK)
   const many = total === null ? null : `${count(total.count)}${total.isExact ? '' : '+'}`
   const selectAll = () => {
     if (!hasFilter || total === null || total.count === 0) return

@@ -4,13 +4,15 @@ import { Tabs } from '../../app/list/list-filters.tsx'
 import { GROUPINGS, type GroupingWord, type SearchOf } from '../../app/list/search.ts'
 import { RANGE_NAMES } from '../../app/list/time-range.ts'
 import { Ago } from '../../app/moments.tsx'
-import { lookOfCause } from '../../design/causes.ts'
+import { lookOfCause, TIMED_OUT } from '../../design/causes.ts'
 import { CauseMark, Panel } from '../../design/panel.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { count, counted, percentage } from '../../words/numbers.ts'
 import type { UiFailuresQuery } from './failures.generated.ts'
 
-type Group = UiFailuresQuery['groups'][number]
+type Given = UiFailuresQuery['groups'][number]
+/** Timeouts are a kind of their own. */
+type Group = Omit<Given, 'cause'> & { cause: Given['cause'] | typeof TIMED_OUT }
 
 const GROUPING_NAMES = {
   cause: 'Cause',
@@ -27,7 +29,8 @@ interface Props {
 }
 
 /** Groups of failed attempts, the largest first, each with its chains. */
-export function Groups({ data: { groups, statistics }, search, onBy }: Props) {
+export function Groups({ data: { groups: given, statistics }, search, onBy }: Props) {
+  const groups: Group[] = given.map((group) => (group.timedOut ? { ...group, cause: TIMED_OUT } : group))
   const { by = 'cause', cause, range = '24h' } = search
   const tabs = Object.keys(GROUPINGS).map((word) => ({
     tab: word === 'cause' ? undefined : (word as GroupingWord),
@@ -153,10 +156,15 @@ function retriedColumn({ byCause }: UiFailuresQuery['statistics']): Column<Group
     },
     isDown: true,
     cell: (group) => {
+      const found = byCause.find((each) => each.cause === group.cause)
       const { retries, retriesSucceeded } = retriesOf(group)
       return retries > 0 ? (
         <>
-          {percentage(retriesSucceeded!, retries)} <span className="group-of">of {count(retries)}</span>
+          {percentage(retriesSucceeded!, retries)}{' '}
+          <span className="group-of">
+            of {count(retries)}
+            {found!.timedOut > 0 && ', with timeouts'}
+          </span>
         </>
       ) : (
         '–'

@@ -6,12 +6,12 @@ import type { SearchOf } from '../../app/list/search.ts'
 import { useMoments } from '../../app/moments.tsx'
 import { SWITCHED_OFF, switchedOff, whoSwitched } from '../../app/retry/switches.tsx'
 import type { UiSwitchFragment } from '../../app/retry/switches.generated.ts'
-import { causeInWords, HOLDS, lookOfCause } from '../../design/causes.ts'
+import { causeInWords, HOLDS, lookOfCause, TIMED_OUT } from '../../design/causes.ts'
 import { Button } from '../../design/controls.tsx'
 import { CrossIcon, HeldIcon, RetryIcon, WaitingIcon } from '../../design/icons.tsx'
 import { CauseMark } from '../../design/panel.tsx'
 import type { Column } from '../../design/table.tsx'
-import { countdown, duration, shortDuration } from '../../words/time.ts'
+import { countdown, duration, limitInWords, shortDuration } from '../../words/time.ts'
 import { UiRetriesDocument, type UiRetriesQuery, type UiRetryRowFragment } from './retries.generated.ts'
 
 interface Options {
@@ -60,10 +60,12 @@ export function columnsOf({ showsProject, busy, onRetryNow, onCancel, switches }
       title: 'Failed by',
       className: 'retry-cause',
       hint: ({ explanation }) => explanation,
-      cell: ({ cause, session: { exitCode } }) => (
+      cell: ({ cause, session: { exitCode, timedOut, batchTimeout } }) => (
         <>
-          <CauseMark {...lookOfCause(cause)} />
-          <span className="retry-why">{causeInWords(cause, exitCode)}</span>
+          <CauseMark {...lookOfCause(timedOut ? TIMED_OUT : cause)} />
+          <span className="retry-why">
+            {causeInWords(timedOut ? TIMED_OUT : cause, exitCode, limitInWords(batchTimeout))}
+          </span>
         </>
       ),
     },

@@ -16,11 +16,20 @@ import {
 import { AttemptLink } from '../../app/list/row-link.tsx'
 import { NEWEST_FIRST, type SearchOf, SESSION_ORDERS } from '../../app/list/search.ts'
 import { Ago } from '../../app/moments.tsx'
-import { causeInWords, lookOfCause } from '../../design/causes.ts'
+import { causeInWords, kindOf, lookOfCause } from '../../design/causes.ts'
 import { Button, Choice } from '../../design/controls.tsx'
-import { CancelledIcon, CrossIcon, HeldIcon, RunningIcon, SucceededIcon, WaitingIcon } from '../../design/icons.tsx'
+import {
+  CancelledIcon,
+  CrossIcon,
+  HeldIcon,
+  QueuedIcon,
+  RunningIcon,
+  SucceededIcon,
+  WaitingIcon,
+} from '../../design/icons.tsx'
 import { CauseMark } from '../../design/panel.tsx'
 import type { Column } from '../../design/table.tsx'
+import { limitInWords } from '../../words/time.ts'
 import { type UiSessionRowFragment, UiSessionsDocument } from './sessions.generated.ts'
 import './sessions.css'
 
@@ -60,10 +69,10 @@ export function SessionsPage() {
       <Tabs
         label="By type"
         tabs={[
-          { tab: undefined, name: 'All' },
+          { tab: undefined, name: agent === undefined ? 'All but replicas' : 'All' },
           { tab: 'batch', name: 'Batch' },
           { tab: 'interactive', name: 'Interactive' },
-          { tab: 'inference', name: 'Inference' },
+          { tab: 'inference', name: 'Replicas' },
         ]}
         chosen={type}
         onChoose={(chosen) => change({ type: chosen })}
@@ -88,7 +97,7 @@ function useSessions(search: SearchOf<'sessions'>) {
 }
 
 const STATUS_NAMES = {
-  waiting: 'waiting',
+  waiting: 'queued',
   starting: 'starting',
   running: 'running',
   ending: 'ending',
@@ -187,17 +196,14 @@ function columnsOf(showsProject: boolean): readonly Column<Session>[] {
 }
 
 /** The status as an icon and words, with its reason if there is one. */
-function Status({
-  session: { status, result, failureCause, exitCode, pendingReason, impossible, statusReason },
-}: {
-  session: Session
-}) {
+function Status({ session }: { session: Session }) {
+  const { status, result, exitCode, batchTimeout, pendingReason, impossible, statusReason } = session
   if (status === 'ERROR') {
     return (
       <>
-        <CauseMark {...lookOfCause(failureCause, exitCode)} />
+        <CauseMark {...lookOfCause(kindOf(session), exitCode)} />
         <span className="cut" title={statusReason ?? undefined}>
-          {causeInWords(failureCause, exitCode)}
+          {causeInWords(kindOf(session), exitCode, limitInWords(batchTimeout))}
         </span>
       </>
     )
@@ -219,7 +225,7 @@ function Status({
 }
 
 function lookOfStatus(status: UiSessionRowFragment['status'], result: UiSessionRowFragment['result']) {
-  if (status === 'PENDING') return [WaitingIcon, 'queued', 'waiting'] as const
+  if (status === 'PENDING') return [QueuedIcon, 'queued', 'queued'] as const
   if (status === 'RUNNING') return [RunningIcon, 'running', 'running'] as const
   if (status === 'TERMINATING') return [RunningIcon, 'queued', 'ending'] as const
   if (status === 'CANCELLED') return [CancelledIcon, 'unknown', 'terminated'] as const
