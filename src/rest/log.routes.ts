@@ -89,10 +89,8 @@ export function serveLogs(app: RestApp): void {
     headers['Content-Length'] = String(last - first + 1)
     if (range) headers['Content-Range'] = `bytes ${first}-${last}/${bytes}`
     if (bytes === 0) return c.body(null, 200, headers)
-    c.set('streams', true)
     const text = readLogText(context, { kernelId, stream }, measured, { first, last })
-    const body = streamed(text, { party: context.viewer.tokenId, signal: c.get('gone') })
-    return c.body(body, range ? 206 : 200, headers)
+    return c.body(streamedBody(c, text), range ? 206 : 200, headers)
   })
   app.openapi(getChainLogRoute, async (c) => {
     const context = c.get('context')
