@@ -200,7 +200,10 @@ export function serveResubmissions(app: RestApp): void {
     const answer = await resubmitSessions(context, input)
     if ('dryRun' in answer) throw new Error('nobody asked for a dry run')
     const { sessionIds, refused } = await showResubmission(context, answer.resubmissionId)
-    if (refused[0]) throw new RepriseError(refused[0].code as ErrorCode, refused[0].message)
+    if (refused[0]) {
+      const { code, message, childSessionId: id } = refused[0]
+      throw new RepriseError(code, message, [], id === null ? null : { type: 'Session', id })
+    }
     const session = toSession(await readSession(context, sessionIds[0]!))
     return c.json(session, 201, { Location: `/v2/sessions/${session.id}` })
   })

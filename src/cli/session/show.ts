@@ -145,9 +145,9 @@ function epochOf({ epoch }: Session): string {
 }
 
 function retryOf(session: Session): string | null {
-  const { phase, scheduledAt } = session.retryState
-  return phase === 'SCHEDULED' && scheduledAt
-    ? `SCHEDULED ${relative(scheduledAt)}, ${instant(scheduledAt)}`
+  const { phase, dueAt } = session.retryState
+  return phase === 'SCHEDULED' && dueAt
+    ? `SCHEDULED ${relative(dueAt)}, ${instant(dueAt)}`
     : phaseWord(session)
 }
 
@@ -179,7 +179,7 @@ export function historyCommand(): Command {
       [
         { title: 'LAST AT', value: ({ lastAt }) => instant(lastAt) },
         { title: 'TIMES', value: ({ attempts }) => attempts, align: 'right' },
-        { title: 'PHASE', value: ({ phase }) => phase, flexible: true },
+        { title: 'HANDLER', value: ({ handler }) => handler.toLowerCase().replaceAll('_', '-'), flexible: true },
         { title: 'RESULT', value: ({ result }) => result },
         {
           title: 'TO',

@@ -22,7 +22,7 @@ const QuotaUsageType = builder.objectRef<UsedQuota['usage']>('QuotaUsage').imple
     }),
     running: t.exposeInt('running', { description: 'Sessions that have been placed: SCHEDULED to TERMINATING.' }),
     pending: t.exposeInt('pending', { description: 'Sessions in PENDING.' }),
-    checkpointBytes: t.exposeFloat('checkpointBytes', { description: 'Bytes of all checkpoints, as last measured.' }),
+    checkpointBytes: t.expose('checkpointBytes', { type: 'Bytes', description: 'Bytes of all checkpoints, as last measured.' }),
   }),
 })
 
@@ -46,7 +46,8 @@ export const QuotaType = builder.objectRef<UsedQuota>('Quota').implement({
       nullable: true,
       description: 'Limit on the number of PENDING sessions. Null means no limit.',
     }),
-    maxCheckpointBytes: t.exposeFloat('maxCheckpointBytes', {
+    maxCheckpointBytes: t.expose('maxCheckpointBytes', {
+      type: 'Bytes',
       nullable: true,
       description:
         'Limit on the bytes of all checkpoints. No new chain starts while it is reached. Null means no limit.',

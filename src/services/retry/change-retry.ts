@@ -7,6 +7,7 @@ import {
   type RetryChange,
   updateRetryRow,
 } from '../../store/sql/retry/change-retry.sql.ts'
+import { readChildIds } from '../../store/sql/session/read-sessions.sql.ts'
 import { requireSessionId } from '../session/read-sessions.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf, assertMayChange, assertMayEnd } from '../access/authorize.ts'
@@ -50,13 +51,8 @@ export async function cancelRetry(context: ServiceContext, input: PendingRetryIn
   assertMayChange(context.viewer)
   const target = retryTarget(context, input)
   await assertMayEnd(context, 'session', input.sessionId)
-  requireChanged(
-    input,
-    await cancelPendingRetry(context.db, {
-      ...target,
-      reason: retryCancelledBy(context.viewer.name),
-    }),
-  )
+  const reason = retryCancelledBy(context.viewer.name)
+  await requireChanged(context.db, input, await cancelPendingRetry(context.db, { ...target, reason }))
   context.metrics.retries.cancelled.inc()
   // Other sessions may depend on this chain, which may now have ended without success.
   context.wake.wake('events', 'schedule-sessions')
@@ -69,13 +65,8 @@ export async function cancelRetry(context: ServiceContext, input: PendingRetryIn
  */
 export async function retryNow(context: ServiceContext, input: PendingRetryInput): Promise<{ sessionId: string }> {
   assertMayChange(context.viewer)
-  requireChanged(
-    input,
-    await makeRetryDue(context.db, {
-      ...retryTarget(context, input),
-      reason: retryDueBy(context.viewer.name),
-    }),
-  )
+  const order = { ...retryTarget(context, input), reason: retryDueBy(context.viewer.name) }
+  await requireChanged(context.db, input, await makeRetryDue(context.db, order))
   context.wake.wake('events', 'dispatch-retries')
   return { sessionId: input.sessionId }
 }
@@ -102,7 +93,7 @@ export async function updateRetry(context: ServiceContext, input: UpdateRetryInp
   const decision = await db.transaction(async (tx) => {
     const phase = await lockDecision(tx, target)
     const pending = phase === 'SCHEDULED' || phase === 'HELD'
-    requireChanged(input, phase === undefined ? undefined : { sessionId, phase, changed: pending })
+    await requireChanged(tx, input, phase === undefined ? undefined : { sessionId, phase, changed: pending })
     const made = await decideAnew(context, tx, sessionId, given)
     if (made.phase !== 'SCHEDULED') {
       await assertMayEnd({ db: tx, viewer }, 'session', sessionId)
@@ -123,12 +114,20 @@ function retryTarget({ viewer }: ServiceContext, { sessionId }: PendingRetryInpu
 }
 
 /** @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY */
-function requireChanged({ sessionId }: PendingRetryInput, change: RetryChange | undefined): void {
+async function requireChanged(
+  db: Queryable,
+  { sessionId }: PendingRetryInput,
+  change: RetryChange | undefined,
+): Promise<void> {
   if (!change) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
   if (change.changed) return
   // If it was pending when the statement started, a concurrent call was first.
   const message = `session ${sessionId} has a retry that was dispatched or cancelled just now`
-  throw refusePendingRetry(sessionId, change.phase) ?? new RepriseError('NO_PENDING_RETRY', message)
+  const error = refusePendingRetry(sessionId, change.phase) ?? new RepriseError('NO_PENDING_RETRY', message)
+  const childId = (await readChildIds(db, [sessionId])).get(sessionId)
+  throw childId === undefined
+    ? error
+    : new RepriseError(error.code, error.message, [], { type: 'Session', id: childId })
 }
 
 async function decideAnew(

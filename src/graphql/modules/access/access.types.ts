@@ -212,9 +212,15 @@ export const AuditEntry = builder.objectRef<AuditRow>('AuditEntry').implement({
     }),
     projectId: t.expose('projectId', { type: 'UUID', nullable: true, description: 'The project that it is about.' }),
     sessionId: t.expose('sessionId', { type: 'UUID', nullable: true, description: 'The session that it is about.' }),
-    details: t.string({
+    data: t.field({
+      type: 'JSON',
       description:
-        'Further details, as JSON. For a refusal: `operation`, `code`, `message`, and in `before` the number of equal refusals before it.',
+        'Further details. For a refusal: `operation`, `code`, `message`, and in `before` the number of equal refusals before it.',
+      resolve: ({ details }) => details,
+    }),
+    details: t.string({
+      description: 'The further details, as JSON in a text.',
+      deprecationReason: 'Use `data`.',
       resolve: ({ details }) => JSON.stringify(details),
     }),
   }),

@@ -17,6 +17,7 @@ import { isUuid, NO_UUID, stableId } from '../../ids.ts'
 import { loadExistingSessions, loadSession, stillThere } from '../../loaders/load-session.ts'
 import { forwardArguments, serialPage } from '../../paging.ts'
 import { ChainNode } from '../chain/chain.types.ts'
+import { ErrorCodeEnum } from '../error-codes.ts'
 import { SessionActionEnum, SessionNode } from '../session/session.types.ts'
 
 const ResubmissionStateEnum = builder.enumType('ResubmissionState', {
@@ -40,7 +41,7 @@ const ResubmissionItemStatusEnum = builder.enumType('ResubmissionItemStatus', {
 const RefusalGroupType = builder.objectRef<RefusalGroup>('RefusalGroup').implement({
   description: 'Number of sessions for which an action was refused for one reason.',
   fields: (t) => ({
-    code: t.exposeString('code', { description: 'The reason, for programs.' }),
+    code: t.expose('code', { type: ErrorCodeEnum, description: 'The reason, for programs.' }),
     count: t.exposeInt('count', { description: 'Number of sessions.' }),
     message: t.exposeString('message', { description: 'The message for the first of these sessions.' }),
   }),
@@ -76,7 +77,7 @@ const ResubmissionItem = builder.objectRef<ResubmissionItemRow>('ResubmissionIte
       resolve: ({ childSessionId }, _args, context, info) =>
         childSessionId === null ? null : loadSession({ context, info, by: 'id', value: childSessionId }),
     }),
-    code: t.exposeString('code', { nullable: true, description: 'Error code, if it was refused.' }),
+    code: t.expose('code', { type: ErrorCodeEnum, nullable: true, description: 'Error code, if it was refused.' }),
     message: t.exposeString('message', { nullable: true, description: 'Reason, for people, if it was refused.' }),
   }),
 })
@@ -153,8 +154,15 @@ const RefusedSession = builder.objectRef<ShownResubmission['refused'][number]>('
   description: 'A session that was not resubmitted.',
   fields: (t) => ({
     sessionId: t.expose('sessionId', { type: 'UUID', description: 'The id as requested.' }),
-    code: t.exposeString('code', { description: 'Error code.' }),
+    code: t.expose('code', { type: ErrorCodeEnum, description: 'Error code.' }),
     message: t.exposeString('message', { description: 'Reason, for people.' }),
+    childSession: t.field({
+      type: SessionNode,
+      nullable: true,
+      description: 'The session in the way, with SESSION_HAS_CHILD: the next attempt of its chain.',
+      resolve: ({ childSessionId }, _args, context, info) =>
+        childSessionId === null ? null : loadSession({ context, info, by: 'id', value: childSessionId }),
+    }),
   }),
 })
 

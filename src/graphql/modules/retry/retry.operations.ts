@@ -13,6 +13,7 @@ import { cancelRetry, retryNow, updateRetry } from '../../../services/retry/chan
 import { builder } from '../../builder.ts'
 import { eventStream } from '../../execution/authorized-events.ts'
 import { edgeQuery, pageComplexity } from '../../paging.ts'
+import { RetryEventType } from '../event.types.ts'
 import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
 import { DateTimeFilter } from '../filters.inputs.ts'
 import { mutation } from '../mutation.ts'
@@ -20,7 +21,7 @@ import { sessionPayload } from '../session/session.operations.ts'
 import { ResourceSlotInput } from '../session/values.types.ts'
 import { RetryPolicyInput } from './retry-policy.types.ts'
 import { FailureCauseEnum, HoldReasonEnum, RetryEventTypeEnum, RetryPhaseEnum } from './retry.enums.ts'
-import { RetryDecisionNode, RetryEventType } from './retry.types.ts'
+import { RetryDecisionNode } from './retry.types.ts'
 
 const RetryDecisionFilter = builder.inputType('RetryDecisionFilter', {
   description: 'All given conditions must match.',

@@ -12,6 +12,7 @@ import { builder } from '../../builder.ts'
 import { isUuid } from '../../ids.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { ProjectNode } from '../access/access.types.ts'
+import { ErrorCodeEnum } from '../error-codes.ts'
 import { ClusterModeEnum, SessionNode, SessionTypeEnum } from '../session/session.types.ts'
 import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from '../session/values.types.ts'
 
@@ -97,7 +98,11 @@ export const ScheduleRun = builder.objectRef<ScheduleRunRow>('ScheduleRun').impl
     }),
     count: t.exposeInt('count', { description: 'Number of runs in this entry.' }),
     outcome: t.expose('outcome', { type: ScheduleRunOutcomeEnum, description: 'Its outcome.' }),
-    code: t.exposeString('code', { nullable: true, description: 'The code of the error, if it was refused.' }),
+    code: t.expose('code', {
+      type: ErrorCodeEnum,
+      nullable: true,
+      description: 'The code of the error, if it was refused.',
+    }),
     reason: t.exposeString('reason', { nullable: true, description: 'The reason, in words.' }),
     askedBy: t.exposeString('askedBy', {
       nullable: true,

@@ -6,17 +6,17 @@ const BETWEEN = '(e.xid, e.id) > ($1::xid8, $2::int8) AND (e.xid, e.id) < ($3::x
 
 const MATCHES = `($5::uuid IS NULL OR e.project_id = $5) AND ($6::uuid IS NULL OR e.chain_id = $6)
     AND ($7::uuid IS NULL OR e.session_id = $7) AND ($8::text[] IS NULL OR e.type = ANY($8))
-    AND ($9::uuid[] IS NULL OR e.chain_id = ANY($9))`
+    AND ($9::uuid[] IS NULL OR e.chain_id = ANY($9)) AND ($10::uuid IS NULL OR e.deployment_id = $10)`
 
 /**
- * Reads $10 events from one end of a range, and returns those that match, beginning at that end, with the position of
+ * Reads $11 events from one end of a range, and returns those that match, beginning at that end, with the position of
  * the last event read. Index: session_events(xid, id), in either direction.
  */
 function pageStatement(direction: 'ASC' | 'DESC'): string {
   const order = (table: string) => `ORDER BY ${table}.xid ${direction}, ${table}.id ${direction}`
   return `
 WITH seen AS MATERIALIZED (
-  SELECT e.* FROM session_events e WHERE ${BETWEEN} ${order('e')} LIMIT $10
+  SELECT e.* FROM session_events e WHERE ${BETWEEN} ${order('e')} LIMIT $12
 ), matching AS (
   SELECT e.xid AS place, e.id AS number, ${EVENT_COLUMNS} FROM seen e WHERE ${MATCHES} ${order('e')} LIMIT $11
 ), through AS (
@@ -72,8 +72,8 @@ export async function readEventWindow(db: Queryable, window: EventWindow): Promi
 
 const COUNT_SQL = `
 WITH seen AS (
-  SELECT e.project_id, e.chain_id, e.session_id, e.type FROM session_events e WHERE ${BETWEEN}
-  ORDER BY e.xid DESC, e.id DESC LIMIT $10
+  SELECT e.project_id, e.chain_id, e.session_id, e.deployment_id, e.type FROM session_events e WHERE ${BETWEEN}
+  ORDER BY e.xid DESC, e.id DESC LIMIT $11
 )
 SELECT count(*) AS seen, count(*) FILTER (WHERE ${MATCHES}) AS matching FROM seen e`
 
@@ -88,7 +88,8 @@ export async function countEvents(
 }
 
 function valuesOf({ after, before }: EventStretch, filter: EventFilter): unknown[] {
-  const { projectId = null, chainId = null, sessionId = null, types, chainIds } = filter
+  const { projectId = null, chainId = null, sessionId = null, deploymentId = null, types, chainIds } = filter
   const places = [after.xid, after.id, before.xid, before.id].map(String)
-  return [...places, projectId, chainId, sessionId, types ? [...types] : null, chainIds ? [...chainIds] : null]
+  const lists = [types ? [...types] : null, chainIds ? [...chainIds] : null]
+  return [...places, projectId, chainId, sessionId, ...lists, deploymentId]
 }
