@@ -74,7 +74,7 @@ export type AuditLogQueryVariables = Exact<{
 }>;
 
 
-export type AuditLogQuery = { auditLog: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { entryId: string, at: string, actor: string, tokenId: string | null, userId: string | null, requestId: string | null, address: string | null, action: string, projectId: string | null, sessionId: string | null, details: string } }> } | null };
+export type AuditLogQuery = { auditLog: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { entryId: string, at: string, actor: string, tokenId: string | null, userId: string | null, requestId: string | null, address: string | null, action: string, projectId: string | null, sessionId: string | null, data: unknown } }> } | null };
 
 export type ProjectsQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -467,7 +467,7 @@ export type ChainsQueryVariables = Exact<{
 }>;
 
 
-export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, state: Types.ChainState, cause: Types.FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, at: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
+export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, state: Types.ChainState, cause: Types.FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, dueAt: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
 
 export type ChainEndsQueryVariables = Exact<{
   ids: Array<string> | string;
@@ -621,13 +621,24 @@ export type DestroyDeploymentMutation = { destroyDeployment:
     )
    };
 
+export type DeploymentEventFieldsFragment = { cursor: string, type: Types.DeploymentEventType, occurredAt: string, deploymentId: string, routeId: string | null, sessionId: string | null, fromStatus: Types.EntityStatus | null, toStatus: Types.EntityStatus | null, fromReplicas: number | null, toReplicas: number | null, fromRevision: number | null, revision: number | null, host: string | null, port: number | null, reason: string | null, deployment: { name: string } };
+
 export type DeploymentEventsSubscriptionVariables = Exact<{
   filter?: Types.DeploymentEventFilter | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type DeploymentEventsSubscription = { deploymentEvents: { cursor: string, type: Types.DeploymentEventType, occurredAt: string, deploymentId: string, routeId: string | null, sessionId: string | null, fromStatus: string | null, toStatus: string | null, fromReplicas: number | null, toReplicas: number | null, fromRevision: number | null, revision: number | null, host: string | null, port: number | null, reason: string | null, deployment: { name: string } } };
+export type DeploymentEventsSubscription = { deploymentEvents: DeploymentEventFieldsFragment };
+
+export type PastDeploymentEventsQueryVariables = Exact<{
+  filter?: Types.DeploymentEventFilter | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type PastDeploymentEventsQuery = { deploymentEvents: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: DeploymentEventFieldsFragment }> } };
 
 export type EventCursorQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -640,9 +651,9 @@ export type RetryEventsSubscriptionVariables = Exact<{
 }>;
 
 
-export type RetryEventsSubscription = { retryEvents: { cursor: string, type: Types.RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: Types.FailureCause | null, delaySeconds: number | null, scheduledAt: string | null, childSessionId: string | null, reason: string | null, session: { attempt: number } } };
+export type RetryEventsSubscription = { retryEvents: { cursor: string, type: Types.RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: Types.FailureCause | null, delaySeconds: number | null, dueAt: string | null, childSessionId: string | null, reason: string | null, session: { attempt: number } } };
 
-export type EventFieldsFragment = { cursor: string, type: Types.SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: Types.SessionStatus | null, toStatus: Types.SessionStatus | null, reason: string | null, chainEnd: { epoch: number, attempts: number, cause: Types.FailureCause | null, runningSeconds: number, waitingSeconds: number } | null };
+export type EventFieldsFragment = { cursor: string, type: Types.SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: Types.SessionStatus | null, toStatus: Types.SessionStatus | null, attempt: number | null, maxAttempts: number | null, cause: Types.FailureCause | null, delaySeconds: number | null, dueAt: string | null, childSessionId: string | null, reason: string | null, chainEnd: { epoch: number, attempts: number, cause: Types.FailureCause | null, runningSeconds: number, waitingSeconds: number } | null };
 
 export type SessionEventsSubscriptionVariables = Exact<{
   filter?: Types.SessionEventFilter | null | undefined;
@@ -661,17 +672,35 @@ export type EventsQueryVariables = Exact<{
 
 export type EventsQuery = { events: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: EventFieldsFragment }> } };
 
-type Failure_ConflictError_Fragment = { __typename: 'ConflictError', code: string, message: string };
+type Failure_ConflictError_Fragment = { __typename: 'ConflictError', code: Types.ErrorCode, message: string, existing:
+    | { __typename: 'Agent', id: string }
+    | { __typename: 'BulkAction', id: string }
+    | { __typename: 'Chain', id: string }
+    | { __typename: 'Deployment', id: string }
+    | { __typename: 'Domain', id: string }
+    | { __typename: 'Kernel', id: string }
+    | { __typename: 'Project', id: string }
+    | { __typename: 'ResourceGroup', id: string }
+    | { __typename: 'Resubmission', id: string }
+    | { __typename: 'RetryDecision', id: string }
+    | { __typename: 'Route', id: string }
+    | { __typename: 'Schedule', id: string }
+    | { __typename: 'Session', id: string }
+    | { __typename: 'Token', id: string }
+    | { __typename: 'User', id: string }
+    | { __typename: 'Webhook', id: string }
+    | { __typename: 'WebhookDelivery', id: string }
+   | null };
 
-type Failure_ForbiddenError_Fragment = { __typename: 'ForbiddenError', code: string, message: string };
+type Failure_ForbiddenError_Fragment = { __typename: 'ForbiddenError', code: Types.ErrorCode, message: string };
 
-type Failure_InvalidStateError_Fragment = { __typename: 'InvalidStateError', code: string, message: string };
+type Failure_InvalidStateError_Fragment = { __typename: 'InvalidStateError', code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null };
 
-type Failure_NotFoundError_Fragment = { __typename: 'NotFoundError', code: string, message: string };
+type Failure_NotFoundError_Fragment = { __typename: 'NotFoundError', code: Types.ErrorCode, message: string };
 
-type Failure_QuotaExceededError_Fragment = { __typename: 'QuotaExceededError', code: string, message: string };
+type Failure_QuotaExceededError_Fragment = { __typename: 'QuotaExceededError', code: Types.ErrorCode, message: string };
 
-type Failure_ValidationError_Fragment = { __typename: 'ValidationError', code: string, message: string, issues: Array<{ path: string, message: string }> };
+type Failure_ValidationError_Fragment = { __typename: 'ValidationError', code: Types.ErrorCode, message: string, issues: Array<{ path: string, message: string }> };
 
 export type FailureFragment =
   | Failure_ConflictError_Fragment
@@ -682,11 +711,11 @@ export type FailureFragment =
   | Failure_ValidationError_Fragment
 ;
 
-export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
+export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, dueAt: string | null, delaySeconds: number | null } };
 
 export type UsageFragment = { peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null, source: Types.UsageSource };
 
-export type KernelSummaryFragment = { id: string, kernelId: string, role: string, index: number, host: string | null, slurmJobId: string | null, status: Types.KernelStatus, exitCode: number | null, oomKilled: boolean, reason: string | null, startedAt: string | null, terminatedAt: string | null, exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, agent: { agentId: string, name: string } | null };
+export type KernelSummaryFragment = { id: string, kernelId: string, role: Types.KernelRole, index: number, host: string | null, slurmJobId: string | null, status: Types.KernelStatus, exitCode: number | null, oomKilled: boolean, reason: string | null, startedAt: string | null, terminatedAt: string | null, exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, agent: { agentId: string, name: string } | null };
 
 export type DecisionFragment = { sessionId: string, chainId: string, phase: Types.RetryPhase, cause: Types.FailureCause | null, matchedRule: number | null, counted: boolean, explanation: string, baseDelaySeconds: number | null, jitterSeconds: number | null, delaySeconds: number | null, dueAt: string | null, holdReason: Types.HoldReason | null, decidedAt: string, dispatchedAt: string | null, childSession: { sessionId: string } | null };
 
@@ -695,9 +724,9 @@ export type AttemptFragment = (
   & SessionSummaryFragment
 );
 
-export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, checkpoint: Types.CheckpointWish, checkpointWait: number, pinImage: boolean, oomIsFailure: boolean, rules: Array<RuleFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> };
+export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, checkpoint: Types.CheckpointWish, checkpointWait: number, pinImage: boolean, oomIsFailure: boolean, rules: Array<RuleFragment>, sources: Array<{ field: Types.RetryPolicyField, source: Types.RetryPolicyLayer }> };
 
-export type PartialPolicyFragment = { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, oomIsFailure: boolean | null, rules: Array<RuleFragment> | null };
+export type PartialPolicyFragment = { given: Array<Types.RetryPolicyField>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, oomIsFailure: boolean | null, rules: Array<RuleFragment> | null };
 
 export type RuleFragment = { action: Types.RetryRuleAction, avoid: Types.RetryAvoidance | null, exclude: Types.RetryExclusion | null, delay: number | null, match: { causes: Array<Types.FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
@@ -706,7 +735,7 @@ export type SessionDetailFragment = (
   & AttemptFragment
 );
 
-export type ResubmissionSummaryFragment = { resubmissionId: string, clientKey: string, action: Types.SessionAction, actor: string, state: Types.ResubmissionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
+export type BulkActionSummaryFragment = { bulkActionId: string, clientKey: string, action: Types.SessionAction, actor: string, state: Types.BulkActionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
 
 export type ResubmitSessionsMutationVariables = Exact<{
   input: Types.ResubmitSessionsInput;
@@ -718,25 +747,25 @@ export type ResubmitSessionsMutation = { resubmitSessions:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, cancelledDependents: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, cancelledDependents: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
-    | { __typename: 'ResubmitSessionsPayload', cancelledDependents: number, resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'ResubmitSessionsPayload', cancelledDependents: number, bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
     )
    };
 
-export type AbortResubmissionMutationVariables = Exact<{
-  input: Types.AbortResubmissionInput;
+export type AbortBulkActionMutationVariables = Exact<{
+  input: Types.AbortBulkActionInput;
 }>;
 
 
-export type AbortResubmissionMutation = { abortResubmission:
-    | { __typename: 'AbortResubmissionPayload', resubmission: ResubmissionSummaryFragment }
+export type AbortBulkActionMutation = { abortBulkAction:
+    | { __typename: 'AbortBulkActionPayload', bulkAction: BulkActionSummaryFragment }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -751,38 +780,38 @@ export type AbortResubmissionMutation = { abortResubmission:
     )
    };
 
-export type ResubmissionQueryVariables = Exact<{
+export type BulkActionQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type ResubmissionQuery = { resubmission: ResubmissionSummaryFragment | null };
+export type BulkActionQuery = { bulkAction: BulkActionSummaryFragment | null };
 
-export type ResubmissionRefusalsQueryVariables = Exact<{
+export type BulkActionRefusalsQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type ResubmissionRefusalsQuery = { resubmission: { refusals: Array<{ code: string, count: number, message: string }> } | null };
+export type BulkActionRefusalsQuery = { bulkAction: { refusals: Array<{ code: Types.ErrorCode, count: number, message: string }> } | null };
 
-export type ResubmissionsQueryVariables = Exact<{
-  idPrefix?: string | null | undefined;
+export type BulkActionsQueryVariables = Exact<{
+  filter?: Types.BulkActionFilter | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type ResubmissionsQuery = { resubmissions: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: ResubmissionSummaryFragment }> } };
+export type BulkActionsQuery = { bulkActions: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: BulkActionSummaryFragment }> } };
 
-export type ResubmissionItemsQueryVariables = Exact<{
+export type BulkActionItemsQueryVariables = Exact<{
   id: string;
-  status?: Types.ResubmissionItemStatus | null | undefined;
+  status?: Types.BulkActionItemStatus | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type ResubmissionItemsQuery = { resubmission: { items: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { position: number, sessionId: string, status: Types.ResubmissionItemStatus, childSessionId: string | null, code: string | null, message: string | null, session: { chainId: string } | null } }> } } | null };
+export type BulkActionItemsQuery = { bulkAction: { items: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { position: number, sessionId: string, status: Types.BulkActionItemStatus, childSessionId: string | null, code: Types.ErrorCode | null, message: string | null, session: { chainId: string } | null } }> } } | null };
 
 export type TerminateSessionsMutationVariables = Exact<{
   input: Types.TerminateSessionsInput;
@@ -794,12 +823,12 @@ export type TerminateSessionsMutation = { terminateSessions:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
-    | { __typename: 'TerminateSessionsPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'TerminateSessionsPayload', bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
@@ -812,12 +841,12 @@ export type CancelRetriesMutationVariables = Exact<{
 
 
 export type CancelRetriesMutation = { cancelRetries:
-    | { __typename: 'CancelRetriesPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'CancelRetriesPayload', bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
     | (
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -838,12 +867,12 @@ export type RetryNowManyMutation = { retryNowMany:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
-    | { __typename: 'RetryNowManyPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'RetryNowManyPayload', bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
@@ -934,7 +963,7 @@ export type SetRetrySwitchMutation = { setRetrySwitch:
     )
    };
 
-export type ScheduleRunSummaryFragment = { runId: string, plannedAt: string, lastPlannedAt: string, count: number, outcome: Types.ScheduleRunOutcome, code: string | null, reason: string | null, askedBy: string | null, decidedAt: string, chainId: string | null };
+export type ScheduleRunSummaryFragment = { runId: string, plannedAt: string, lastPlannedAt: string, count: number, outcome: Types.ScheduleRunOutcome, code: Types.ErrorCode | null, reason: string | null, askedBy: string | null, decidedAt: string, chainId: string | null };
 
 export type ScheduleSummaryFragment = { scheduleId: string, name: string, cron: string | null, every: number | null, timeZone: string, overlap: Types.ScheduleOverlap, catchUp: number, jitter: number, paused: boolean, pausedAt: string | null, pausedBy: string | null, pauseReason: string | null, statusReason: string | null, nextRunAt: string | null, queued: number, owner: string, createdBy: string, createdAt: string, updatedAt: string, project: { name: string } };
 
@@ -1153,7 +1182,7 @@ export type SessionHistoryQueryVariables = Exact<{
 }>;
 
 
-export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { phase: string, fromStatus: string | null, toStatus: string | null, result: Types.SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string } }> } } | null };
+export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { handler: Types.SchedulingHandler, fromStatus: Types.EntityStatus | null, toStatus: Types.EntityStatus | null, result: Types.SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string } }> } } | null };
 
 export type CreateSessionMutationVariables = Exact<{
   input: Types.CreateSessionInput;
@@ -1325,6 +1354,7 @@ export type KernelLogTailQueryVariables = Exact<{
 
 export type KernelLogTailQuery = { node:
     | { __typename: 'Agent' }
+    | { __typename: 'BulkAction' }
     | { __typename: 'Chain' }
     | { __typename: 'Deployment' }
     | { __typename: 'Domain' }
@@ -1352,6 +1382,7 @@ export type KernelLogPageQueryVariables = Exact<{
 
 export type KernelLogPageQuery = { node:
     | { __typename: 'Agent' }
+    | { __typename: 'BulkAction' }
     | { __typename: 'Chain' }
     | { __typename: 'Deployment' }
     | { __typename: 'Domain' }
@@ -1382,7 +1413,7 @@ export type SessionKernelsQueryVariables = Exact<{
 }>;
 
 
-export type SessionKernelsQuery = { session: { sessionId: string, attempt: number, kernels: Array<{ id: string, kernelId: string, role: string, index: number }> } | null };
+export type SessionKernelsQuery = { session: { sessionId: string, attempt: number, kernels: Array<{ id: string, kernelId: string, role: Types.KernelRole, index: number }> } | null };
 
 export type FailureGroupsQueryVariables = Exact<{
   by: Types.FailureGrouping;
@@ -1794,6 +1825,28 @@ export const DeploymentDetailFragmentDoc = new TypedDocumentString(`
   createdAt
   destroyedAt
 }`, {"fragmentName":"DeploymentDetail"}) as unknown as TypedDocumentString<DeploymentDetailFragment, unknown>;
+export const DeploymentEventFieldsFragmentDoc = new TypedDocumentString(`
+    fragment DeploymentEventFields on DeploymentEvent {
+  cursor
+  type
+  occurredAt
+  deploymentId
+  deployment {
+    name
+  }
+  routeId
+  sessionId
+  fromStatus
+  toStatus
+  fromReplicas
+  toReplicas
+  fromRevision
+  revision
+  host
+  port
+  reason
+}
+    `, {"fragmentName":"DeploymentEventFields"}) as unknown as TypedDocumentString<DeploymentEventFieldsFragment, unknown>;
 export const EventFieldsFragmentDoc = new TypedDocumentString(`
     fragment EventFields on SessionEvent {
   cursor
@@ -1803,6 +1856,12 @@ export const EventFieldsFragmentDoc = new TypedDocumentString(`
   chainId
   fromStatus
   toStatus
+  attempt
+  maxAttempts
+  cause
+  delaySeconds
+  dueAt
+  childSessionId
   reason
   chainEnd {
     epoch
@@ -1822,6 +1881,17 @@ export const FailureFragmentDoc = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -1869,7 +1939,7 @@ export const SessionSummaryFragmentDoc = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -2006,7 +2076,7 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -2217,7 +2287,7 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -2346,9 +2416,9 @@ fragment Rule on RetryRule {
     max
   }
 }`, {"fragmentName":"SessionDetail"}) as unknown as TypedDocumentString<SessionDetailFragment, unknown>;
-export const ResubmissionSummaryFragmentDoc = new TypedDocumentString(`
-    fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+export const BulkActionSummaryFragmentDoc = new TypedDocumentString(`
+    fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -2361,7 +2431,7 @@ export const ResubmissionSummaryFragmentDoc = new TypedDocumentString(`
   finishedAt
   abortedBy
 }
-    `, {"fragmentName":"ResubmissionSummary"}) as unknown as TypedDocumentString<ResubmissionSummaryFragment, unknown>;
+    `, {"fragmentName":"BulkActionSummary"}) as unknown as TypedDocumentString<BulkActionSummaryFragment, unknown>;
 export const PlannedFragmentDoc = new TypedDocumentString(`
     fragment Planned on PlannedRetry {
   retry
@@ -2763,6 +2833,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateTokenMutation, CreateTokenMutationVariables>;
 export const RevokeTokenDocument = new TypedDocumentString(`
     mutation RevokeToken($input: RevokeTokenInput!) {
@@ -2803,6 +2884,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<RevokeTokenMutation, RevokeTokenMutationVariables>;
 export const AuditLogDocument = new TypedDocumentString(`
     query AuditLog($filter: AuditFilter, $first: Int, $after: String) {
@@ -2824,7 +2916,7 @@ export const AuditLogDocument = new TypedDocumentString(`
         action
         projectId
         sessionId
-        details
+        data
       }
     }
   }
@@ -2898,6 +2990,17 @@ export const CreateUserDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateUserMutation, CreateUserMutationVariables>;
 export const DomainsDocument = new TypedDocumentString(`
     query Domains($first: Int, $after: String) {
@@ -2941,6 +3044,17 @@ export const CreateDomainDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateDomainMutation, CreateDomainMutationVariables>;
 export const CreateProjectDocument = new TypedDocumentString(`
     mutation CreateProject($input: CreateProjectInput!) {
@@ -2965,6 +3079,17 @@ export const CreateProjectDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<CreateProjectMutation, CreateProjectMutationVariables>;
@@ -2992,6 +3117,17 @@ export const UpdateProjectDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<UpdateProjectMutation, UpdateProjectMutationVariables>;
 export const DeleteUserDocument = new TypedDocumentString(`
     mutation DeleteUser($input: DeleteUserInput!) {
@@ -3011,6 +3147,17 @@ export const DeleteUserDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<DeleteUserMutation, DeleteUserMutationVariables>;
@@ -3036,6 +3183,17 @@ export const SetProjectMemberDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<SetProjectMemberMutation, SetProjectMemberMutationVariables>;
 export const RemoveProjectMemberDocument = new TypedDocumentString(`
     mutation RemoveProjectMember($input: RemoveProjectMemberInput!) {
@@ -3055,6 +3213,17 @@ export const RemoveProjectMemberDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<RemoveProjectMemberMutation, RemoveProjectMemberMutationVariables>;
@@ -3124,6 +3293,17 @@ fragment Failure on Error {
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<SetQuotaMutation, SetQuotaMutationVariables>;
@@ -3237,6 +3417,17 @@ export const DrainAgentDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<DrainAgentMutation, DrainAgentMutationVariables>;
 export const ResumeAgentDocument = new TypedDocumentString(`
     mutation ResumeAgent($input: ResumeAgentInput!) {
@@ -3260,6 +3451,17 @@ export const ResumeAgentDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<ResumeAgentMutation, ResumeAgentMutationVariables>;
@@ -3286,6 +3488,17 @@ export const RemoveAgentDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<RemoveAgentMutation, RemoveAgentMutationVariables>;
 export const CreateResourceGroupDocument = new TypedDocumentString(`
     mutation CreateResourceGroup($input: CreateResourceGroupInput!) {
@@ -3308,6 +3521,17 @@ export const CreateResourceGroupDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<CreateResourceGroupMutation, CreateResourceGroupMutationVariables>;
@@ -3354,6 +3578,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<UpdateResourceGroupMutation, UpdateResourceGroupMutationVariables>;
 export const DeleteResourceGroupDocument = new TypedDocumentString(`
     mutation DeleteResourceGroup($input: DeleteResourceGroupInput!) {
@@ -3373,6 +3608,17 @@ export const DeleteResourceGroupDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<DeleteResourceGroupMutation, DeleteResourceGroupMutationVariables>;
@@ -3426,7 +3672,7 @@ export const ChainDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -3529,7 +3775,7 @@ export const ChainsDocument = new TypedDocumentString(`
         }
         outlook {
           willRetry
-          at
+          dueAt
           reason
         }
         newestAttempt {
@@ -3609,7 +3855,7 @@ export const ChainEndsDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<ChainEndsQuery, ChainEndsQueryVariables>;
@@ -3861,6 +4107,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateDeploymentMutation, CreateDeploymentMutationVariables>;
 export const ScaleDeploymentDocument = new TypedDocumentString(`
     mutation ScaleDeployment($input: ScaleDeploymentInput!) {
@@ -3914,6 +4171,17 @@ fragment Failure on Error {
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<ScaleDeploymentMutation, ScaleDeploymentMutationVariables>;
@@ -3971,6 +4239,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<UpdateDeploymentMutation, UpdateDeploymentMutationVariables>;
 export const DestroyDeploymentDocument = new TypedDocumentString(`
     mutation DestroyDeployment($input: DestroyDeploymentInput!) {
@@ -4026,31 +4305,79 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<DestroyDeploymentMutation, DestroyDeploymentMutationVariables>;
 export const DeploymentEventsDocument = new TypedDocumentString(`
     subscription DeploymentEvents($filter: DeploymentEventFilter, $after: String) {
   deploymentEvents(filter: $filter, after: $after) {
-    cursor
-    type
-    occurredAt
-    deploymentId
-    deployment {
-      name
-    }
-    routeId
-    sessionId
-    fromStatus
-    toStatus
-    fromReplicas
-    toReplicas
-    fromRevision
-    revision
-    host
-    port
-    reason
+    ...DeploymentEventFields
   }
 }
-    `) as unknown as TypedDocumentString<DeploymentEventsSubscription, DeploymentEventsSubscriptionVariables>;
+    fragment DeploymentEventFields on DeploymentEvent {
+  cursor
+  type
+  occurredAt
+  deploymentId
+  deployment {
+    name
+  }
+  routeId
+  sessionId
+  fromStatus
+  toStatus
+  fromReplicas
+  toReplicas
+  fromRevision
+  revision
+  host
+  port
+  reason
+}`) as unknown as TypedDocumentString<DeploymentEventsSubscription, DeploymentEventsSubscriptionVariables>;
+export const PastDeploymentEventsDocument = new TypedDocumentString(`
+    query PastDeploymentEvents($filter: DeploymentEventFilter, $last: Int, $before: String) {
+  deploymentEvents(filter: $filter, last: $last, before: $before) {
+    pageInfo {
+      hasPreviousPage
+      startCursor
+      endCursor
+    }
+    edges {
+      node {
+        ...DeploymentEventFields
+      }
+    }
+  }
+}
+    fragment DeploymentEventFields on DeploymentEvent {
+  cursor
+  type
+  occurredAt
+  deploymentId
+  deployment {
+    name
+  }
+  routeId
+  sessionId
+  fromStatus
+  toStatus
+  fromReplicas
+  toReplicas
+  fromRevision
+  revision
+  host
+  port
+  reason
+}`) as unknown as TypedDocumentString<PastDeploymentEventsQuery, PastDeploymentEventsQueryVariables>;
 export const EventCursorDocument = new TypedDocumentString(`
     query EventCursor {
   eventCursor
@@ -4071,7 +4398,7 @@ export const RetryEventsDocument = new TypedDocumentString(`
     maxAttempts
     cause
     delaySeconds
-    scheduledAt
+    dueAt
     childSessionId
     reason
   }
@@ -4091,6 +4418,12 @@ export const SessionEventsDocument = new TypedDocumentString(`
   chainId
   fromStatus
   toStatus
+  attempt
+  maxAttempts
+  cause
+  delaySeconds
+  dueAt
+  childSessionId
   reason
   chainEnd {
     epoch
@@ -4123,6 +4456,12 @@ export const EventsDocument = new TypedDocumentString(`
   chainId
   fromStatus
   toStatus
+  attempt
+  maxAttempts
+  cause
+  delaySeconds
+  dueAt
+  childSessionId
   reason
   chainEnd {
     epoch
@@ -4137,8 +4476,8 @@ export const ResubmitSessionsDocument = new TypedDocumentString(`
   resubmitSessions(input: $input) {
     __typename
     ... on ResubmitSessionsPayload {
-      resubmission {
-        ...ResubmissionSummary
+      bulkAction {
+        ...BulkActionSummary
       }
       sessions {
         ...SessionSummary
@@ -4147,6 +4486,9 @@ export const ResubmitSessionsDocument = new TypedDocumentString(`
         sessionId
         code
         message
+        childSession {
+          sessionId
+        }
       }
       cancelledDependents
     }
@@ -4174,6 +4516,17 @@ export const ResubmitSessionsDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -4219,12 +4572,12 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4237,13 +4590,13 @@ fragment ResubmissionSummary on Resubmission {
   finishedAt
   abortedBy
 }`) as unknown as TypedDocumentString<ResubmitSessionsMutation, ResubmitSessionsMutationVariables>;
-export const AbortResubmissionDocument = new TypedDocumentString(`
-    mutation AbortResubmission($input: AbortResubmissionInput!) {
-  abortResubmission(input: $input) {
+export const AbortBulkActionDocument = new TypedDocumentString(`
+    mutation AbortBulkAction($input: AbortBulkActionInput!) {
+  abortBulkAction(input: $input) {
     __typename
-    ... on AbortResubmissionPayload {
-      resubmission {
-        ...ResubmissionSummary
+    ... on AbortBulkActionPayload {
+      bulkAction {
+        ...BulkActionSummary
       }
     }
     ...Failure
@@ -4259,29 +4612,20 @@ export const AbortResubmissionDocument = new TypedDocumentString(`
       message
     }
   }
-}
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
-  clientKey
-  action
-  actor
-  state
-  total
-  done
-  pending
-  refusedCount
-  createdAt
-  finishedAt
-  abortedBy
-}`) as unknown as TypedDocumentString<AbortResubmissionMutation, AbortResubmissionMutationVariables>;
-export const ResubmissionDocument = new TypedDocumentString(`
-    query Resubmission($id: UUID!) {
-  resubmission(id: $id) {
-    ...ResubmissionSummary
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
   }
 }
-    fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4293,10 +4637,30 @@ export const ResubmissionDocument = new TypedDocumentString(`
   createdAt
   finishedAt
   abortedBy
-}`) as unknown as TypedDocumentString<ResubmissionQuery, ResubmissionQueryVariables>;
-export const ResubmissionRefusalsDocument = new TypedDocumentString(`
-    query ResubmissionRefusals($id: UUID!) {
-  resubmission(id: $id) {
+}`) as unknown as TypedDocumentString<AbortBulkActionMutation, AbortBulkActionMutationVariables>;
+export const BulkActionDocument = new TypedDocumentString(`
+    query BulkAction($id: UUID!) {
+  bulkAction(id: $id) {
+    ...BulkActionSummary
+  }
+}
+    fragment BulkActionSummary on BulkAction {
+  bulkActionId
+  clientKey
+  action
+  actor
+  state
+  total
+  done
+  pending
+  refusedCount
+  createdAt
+  finishedAt
+  abortedBy
+}`) as unknown as TypedDocumentString<BulkActionQuery, BulkActionQueryVariables>;
+export const BulkActionRefusalsDocument = new TypedDocumentString(`
+    query BulkActionRefusals($id: UUID!) {
+  bulkAction(id: $id) {
     refusals {
       code
       count
@@ -4304,10 +4668,10 @@ export const ResubmissionRefusalsDocument = new TypedDocumentString(`
     }
   }
 }
-    `) as unknown as TypedDocumentString<ResubmissionRefusalsQuery, ResubmissionRefusalsQueryVariables>;
-export const ResubmissionsDocument = new TypedDocumentString(`
-    query Resubmissions($idPrefix: String, $first: Int, $after: String) {
-  resubmissions(idPrefix: $idPrefix, first: $first, after: $after) {
+    `) as unknown as TypedDocumentString<BulkActionRefusalsQuery, BulkActionRefusalsQueryVariables>;
+export const BulkActionsDocument = new TypedDocumentString(`
+    query BulkActions($filter: BulkActionFilter, $first: Int, $after: String) {
+  bulkActions(filter: $filter, first: $first, after: $after) {
     pageInfo {
       hasNextPage
       endCursor
@@ -4315,13 +4679,13 @@ export const ResubmissionsDocument = new TypedDocumentString(`
     edges {
       cursor
       node {
-        ...ResubmissionSummary
+        ...BulkActionSummary
       }
     }
   }
 }
-    fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+    fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4333,10 +4697,10 @@ export const ResubmissionsDocument = new TypedDocumentString(`
   createdAt
   finishedAt
   abortedBy
-}`) as unknown as TypedDocumentString<ResubmissionsQuery, ResubmissionsQueryVariables>;
-export const ResubmissionItemsDocument = new TypedDocumentString(`
-    query ResubmissionItems($id: UUID!, $status: ResubmissionItemStatus, $first: Int, $after: String) {
-  resubmission(id: $id) {
+}`) as unknown as TypedDocumentString<BulkActionsQuery, BulkActionsQueryVariables>;
+export const BulkActionItemsDocument = new TypedDocumentString(`
+    query BulkActionItems($id: UUID!, $status: BulkActionItemStatus, $first: Int, $after: String) {
+  bulkAction(id: $id) {
     items(status: $status, first: $first, after: $after) {
       pageInfo {
         hasNextPage
@@ -4359,14 +4723,14 @@ export const ResubmissionItemsDocument = new TypedDocumentString(`
     }
   }
 }
-    `) as unknown as TypedDocumentString<ResubmissionItemsQuery, ResubmissionItemsQueryVariables>;
+    `) as unknown as TypedDocumentString<BulkActionItemsQuery, BulkActionItemsQueryVariables>;
 export const TerminateSessionsDocument = new TypedDocumentString(`
     mutation TerminateSessions($input: TerminateSessionsInput!) {
   terminateSessions(input: $input) {
     __typename
     ... on TerminateSessionsPayload {
-      resubmission {
-        ...ResubmissionSummary
+      bulkAction {
+        ...BulkActionSummary
       }
       sessions {
         ...SessionSummary
@@ -4375,6 +4739,9 @@ export const TerminateSessionsDocument = new TypedDocumentString(`
         sessionId
         code
         message
+        childSession {
+          sessionId
+        }
       }
     }
     ... on DryRun {
@@ -4400,6 +4767,17 @@ export const TerminateSessionsDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -4445,12 +4823,12 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4468,8 +4846,8 @@ export const CancelRetriesDocument = new TypedDocumentString(`
   cancelRetries(input: $input) {
     __typename
     ... on CancelRetriesPayload {
-      resubmission {
-        ...ResubmissionSummary
+      bulkAction {
+        ...BulkActionSummary
       }
       sessions {
         ...SessionSummary
@@ -4478,6 +4856,9 @@ export const CancelRetriesDocument = new TypedDocumentString(`
         sessionId
         code
         message
+        childSession {
+          sessionId
+        }
       }
     }
     ... on DryRun {
@@ -4503,6 +4884,17 @@ export const CancelRetriesDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -4548,12 +4940,12 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4571,8 +4963,8 @@ export const RetryNowManyDocument = new TypedDocumentString(`
   retryNowMany(input: $input) {
     __typename
     ... on RetryNowManyPayload {
-      resubmission {
-        ...ResubmissionSummary
+      bulkAction {
+        ...BulkActionSummary
       }
       sessions {
         ...SessionSummary
@@ -4581,6 +4973,9 @@ export const RetryNowManyDocument = new TypedDocumentString(`
         sessionId
         code
         message
+        childSession {
+          sessionId
+        }
       }
     }
     ... on DryRun {
@@ -4606,6 +5001,17 @@ export const RetryNowManyDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -4651,12 +5057,12 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4890,6 +5296,17 @@ export const SetRetryDefaultsDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment PartialPolicy on PartialRetryPolicy {
   given
@@ -4989,6 +5406,17 @@ export const SetRetrySwitchDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -5188,6 +5616,17 @@ export const CreateScheduleDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment ScheduleRunSummary on ScheduleRun {
   runId
@@ -5280,6 +5719,17 @@ export const UpdateScheduleDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -5376,6 +5826,17 @@ export const PauseScheduleDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment ScheduleRunSummary on ScheduleRun {
   runId
@@ -5468,6 +5929,17 @@ export const ResumeScheduleDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -5564,6 +6036,17 @@ export const RunScheduleNowDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment ScheduleRunSummary on ScheduleRun {
   runId
@@ -5595,6 +6078,17 @@ export const DeleteScheduleDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<DeleteScheduleMutation, DeleteScheduleMutationVariables>;
@@ -5702,7 +6196,7 @@ export const SessionDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -5936,7 +6430,7 @@ export const SessionsDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -5957,7 +6451,7 @@ export const SessionHistoryDocument = new TypedDocumentString(`
       edges {
         cursor
         node {
-          phase
+          handler
           fromStatus
           toStatus
           result
@@ -5995,6 +6489,17 @@ export const CreateSessionDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6038,7 +6543,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<CreateSessionMutation, CreateSessionMutationVariables>;
@@ -6071,6 +6576,17 @@ export const CreateSessionsDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6114,7 +6630,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<CreateSessionsMutation, CreateSessionsMutationVariables>;
@@ -6140,6 +6656,17 @@ export const TerminateSessionDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6183,7 +6710,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<TerminateSessionMutation, TerminateSessionMutationVariables>;
@@ -6209,6 +6736,17 @@ export const CancelRetryDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6252,7 +6790,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<CancelRetryMutation, CancelRetryMutationVariables>;
@@ -6278,6 +6816,17 @@ export const RetryNowDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6321,7 +6870,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<RetryNowMutation, RetryNowMutationVariables>;
@@ -6347,6 +6896,17 @@ export const UpdateRetryDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6390,7 +6950,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<UpdateRetryMutation, UpdateRetryMutationVariables>;
@@ -6603,6 +7163,17 @@ export const CreateWebhookDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment WebhookSummary on Webhook {
   webhookId
@@ -6648,6 +7219,17 @@ export const UpdateWebhookDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment WebhookSummary on Webhook {
   webhookId
@@ -6691,6 +7273,17 @@ export const DeleteWebhookDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<DeleteWebhookMutation, DeleteWebhookMutationVariables>;
 export const RotateWebhookSecretDocument = new TypedDocumentString(`
     mutation RotateWebhookSecret($input: RotateWebhookSecretInput!) {
@@ -6713,6 +7306,17 @@ export const RotateWebhookSecretDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -6760,6 +7364,17 @@ export const SendTestEventDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment Delivery on WebhookDelivery {
   deliveryId
@@ -6803,6 +7418,17 @@ export const ReplayDeliveryDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment Delivery on WebhookDelivery {
   deliveryId
@@ -6843,6 +7469,17 @@ export const ReplayWebhookDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<ReplayWebhookMutation, ReplayWebhookMutationVariables>;

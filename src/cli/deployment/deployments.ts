@@ -10,7 +10,7 @@ import {
   serviceInput,
   type ServiceOptions,
 } from './deployment-options.ts'
-import { choices, wholeNumber } from '../options/values.ts'
+import { choices, past, wholeNumber } from '../options/values.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { deploymentEventLine, describeDeployment } from './deployment-text.ts'
 import { statusStyle } from '../output/terminal.ts'

@@ -81,7 +81,7 @@ builder.subscriptionField('changes', (t) =>
   t.field({
     type: ChangeBatchType,
     description:
-      'The ids of objects that change, collected into batches. A batch is sent as soon as something has changed, and the next one `everyMs` later at the earliest. With the `cursor` of the last batch, or with `eventCursor`, as `after`, all changes since then come first; the first batch then names all agents and recent resubmissions.',
+      'The ids of objects that change, collected into batches. A batch is sent as soon as something has changed, and the next one `everyMs` later at the earliest. With the `cursor` of the last batch, or with `eventCursor`, as `after`, all changes since then come first; the first batch then names all agents and recent actions on many sessions.',
     args: {
       filter: t.arg({ type: ChangeFilter, description: 'Only changes that match.' }),
       after: t.arg.string({ description: 'Cursor of the last batch that the client has received.' }),

@@ -253,9 +253,9 @@ export const ChangeBatchType = builder.objectRef<ChangeBatch>('ChangeBatch').imp
       type: ['UUID'],
       description: 'Deployments that changed, or whose routes changed.',
     }),
-    resubmissionIds: t.expose('resubmissionIds', {
+    bulkActionIds: t.expose('resubmissionIds', {
       type: ['UUID'],
-      description: 'Resubmissions that are new, made progress, or ended.',
+      description: 'Actions on many sessions that are new, made progress, or ended.',
     }),
     missed: t.exposeBoolean('missed', {
       description:

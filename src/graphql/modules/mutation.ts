@@ -16,6 +16,7 @@ type AnyObject = ObjectRef<Types, any>
 export function mutation<Input, Payload extends object>(options: {
   name: string
   description: string
+  deprecationReason?: string
   input: InputObjectRef<Types, Input>
   inputDescription: string
   payload: ObjectRef<Types, Payload>
@@ -26,7 +27,18 @@ export function mutation<Input, Payload extends object>(options: {
   result: string
   run: (context: GraphQLContext, input: Input) => Promise<NoInfer<Payload> | { __typename: string }>
 }) {
-  const { name, description, input, inputDescription, payload, otherPayloads = [], errors, result, run } = options
+  const {
+    name,
+    description,
+    deprecationReason,
+    input,
+    inputDescription,
+    payload,
+    otherPayloads = [],
+    errors,
+    result,
+    run,
+  } = options
   // The types are fixed here, because Pothos cannot compute with type parameters.
   const members = [payload, ...otherPayloads, ...errors] as ObjectRef<Types, { __typename: string }>[]
   const Input = input as unknown as InputObjectRef<Types, object>
@@ -39,6 +51,7 @@ export function mutation<Input, Payload extends object>(options: {
     t.field({
       type: Result,
       description,
+      ...(deprecationReason !== undefined && { deprecationReason }),
       args: { input: t.arg({ type: Input, required: true, description: inputDescription }) },
       resolve: async (_root, args, context) => {
         try {

@@ -1,5 +1,6 @@
 /** Object types without an id: the cache keeps them as parts of what they belong to. */
 export const KEYLESS_TYPES = [
+  'AbortBulkActionPayload',
   'AbortResubmissionPayload',
   'ActionVerdict',
   'AgentConnection',
@@ -12,6 +13,10 @@ export const KEYLESS_TYPES = [
   'AirflowRetry',
   'AuditEntryConnection',
   'AuditEntryEdge',
+  'BulkActionConnection',
+  'BulkActionEdge',
+  'BulkActionItemConnection',
+  'BulkActionItemEdge',
   'CancelRetriesPayload',
   'CancelRetryPayload',
   'CauseCount',
@@ -50,6 +55,8 @@ export const KEYLESS_TYPES = [
   'DeploymentConnection',
   'DeploymentEdge',
   'DeploymentEvent',
+  'DeploymentEventConnection',
+  'DeploymentEventEdge',
   'DeploymentRevisionConnection',
   'DeploymentRevisionEdge',
   'DestroyDeploymentPayload',
@@ -187,8 +194,13 @@ export const POSSIBLE_TYPES = {
     'QuotaExceededError',
     'ValidationError',
   ],
+  Event: [
+    'RetryEvent',
+    'SessionEvent',
+  ],
   Node: [
     'Agent',
+    'BulkAction',
     'Chain',
     'Deployment',
     'Domain',

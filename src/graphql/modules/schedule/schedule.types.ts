@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../../domain/errors.ts'
 import { SCHEDULE_LAST_RUNS_MAX, SCHEDULE_NEXT_RUNS_MAX } from '../../../domain/limits.ts'
 import { type SealedVariable, secretNames } from '../../../domain/session/kernel-environment.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
@@ -98,10 +99,11 @@ export const ScheduleRun = builder.objectRef<ScheduleRunRow>('ScheduleRun').impl
     }),
     count: t.exposeInt('count', { description: 'Number of runs in this entry.' }),
     outcome: t.expose('outcome', { type: ScheduleRunOutcomeEnum, description: 'Its outcome.' }),
-    code: t.expose('code', {
+    code: t.field({
       type: ErrorCodeEnum,
       nullable: true,
       description: 'The code of the error, if it was refused.',
+      resolve: ({ code }) => code as ErrorCode | null,
     }),
     reason: t.exposeString('reason', { nullable: true, description: 'The reason, in words.' }),
     askedBy: t.exposeString('askedBy', {

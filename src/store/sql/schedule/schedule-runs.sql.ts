@@ -15,7 +15,7 @@ export interface ScheduleState {
     id: string
     outcome: ScheduleRunOutcome
     askedBy: string | null
-    code: ErrorCode | null
+    code: string | null
     reason: string | null
   } | null
 }
@@ -146,7 +146,7 @@ export interface ScheduleRunRow {
   outcome: ScheduleRunOutcome
   askedBy: string | null
   chainId: string | null
-  code: ErrorCode | null
+  code: string | null
   reason: string | null
   decidedAt: Date
 }
