@@ -183,7 +183,7 @@ export function findDelivery(client: Client, text: string, webhook?: string): Pr
 
 export function findBulkAction(client: Client, text: string): Promise<string> {
   return findId(text, {
-    noun: 'action',
+    noun: 'bulk action',
     code: 'RESUBMISSION_NOT_FOUND',
     async beginning(idPrefix, count) {
       const { items } = await take(client.bulkActions({ filter: { idPrefix } }), count)

@@ -1,5 +1,12 @@
 import { z } from '@hono/zod-openapi'
-import { type ErrorCode, ERRORS, type ErrorType, maskedFault, type ObjectInTheWay, RepriseError } from '../domain/errors.ts'
+import {
+  type ErrorCode,
+  ERRORS,
+  type ErrorType,
+  maskedFault,
+  type ObjectInTheWay,
+  RepriseError,
+} from '../domain/errors.ts'
 import { listIssues } from '../services/input/parse-input.ts'
 import { fieldNames } from './openapi.ts'
 import { snakeCase } from './snake-case.ts'

@@ -10,7 +10,7 @@ import { serveAgents } from './agent.routes.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
 import { serveCode } from './code.routes.ts'
 import { serveChains } from './chain.routes.ts'
-import { serveResubmissions } from './resubmission.routes.ts'
+import { serveBulkActions } from './resubmission.routes.ts'
 import { serveRetries } from './retry.routes.ts'
 import { answerErrors, refuseRequest } from './answer-errors.ts'
 import { authenticated } from './authenticated.ts'
@@ -89,7 +89,7 @@ function restApp({ authenticate, admission, ...base }: RestDependencies): RestAp
   serveKernels(app, base)
   serveChains(app)
   serveAgents(app)
-  serveResubmissions(app)
+  serveBulkActions(app)
   serveDeployments(app)
   serveSchedules(app)
   serveDiscovery(app)

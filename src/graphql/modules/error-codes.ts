@@ -23,7 +23,7 @@ export const ErrorCodeEnum = builder.enumType('ErrorCode', {
     CODE_NOT_FOUND: { description: 'The project has no uploaded code with this SHA-256.' },
     DEPENDENCY_NOT_FOUND: { description: '`dependsOn` names a session that does not exist, or is not yours.' },
     CREATION_ID_REUSED: {
-      description: 'The creation id belongs to a session or deployment that was created with another input.',
+      description: 'The creation id belongs to a session, schedule or deployment that was created with another input.',
     },
     NAME_TAKEN: { description: 'Another object of this kind already has the name.' },
     QUOTA_EXCEEDED: {
@@ -61,9 +61,9 @@ export const ErrorCodeEnum = builder.enumType('ErrorCode', {
     NO_PENDING_RETRY: { description: 'No retry is scheduled or held: it was dispatched, cancelled, or never planned.' },
     RESOURCE_GROUP_IN_USE: { description: 'The group has agents, deployments or unfinished sessions.' },
     AGENT_IN_USE: { description: 'The agent accepts work or still has kernels. Drain it and wait.' },
-    RESUBMISSION_NOT_FOUND: { description: 'No such resubmission, or it is not yours.' },
-    RESUBMISSION_FINISHED: { description: 'The resubmission has already ended.' },
-    CLIENT_KEY_REUSED: { description: 'The client key belongs to a resubmission with different input.' },
+    RESUBMISSION_NOT_FOUND: { description: 'No such action on many sessions, or it is not yours.' },
+    RESUBMISSION_FINISHED: { description: 'The action on many sessions has already ended.' },
+    CLIENT_KEY_REUSED: { description: 'The client key belongs to an action on many sessions with different input.' },
     SESSION_NOT_BATCH: { description: 'Only batch sessions have attempts.' },
     SESSION_NOT_FINISHED: { description: 'The session has not ended: terminate it, or wait.' },
     SESSION_SUCCEEDED: { description: 'The session succeeded; `includeSucceeded` would run it again.' },
@@ -72,7 +72,8 @@ export const ErrorCodeEnum = builder.enumType('ErrorCode', {
         'The session should be resubmitted as a dependent, but also depends on a chain that has failed and is not resubmitted.',
     },
     SESSION_HAS_CHILD: {
-      description: 'The session has already been retried or resubmitted; the message names the child.',
+      description:
+        'The session has already been retried or resubmitted; the message and `childSession` name the child.',
     },
     SESSION_MAY_BE_ALIVE: {
       description:

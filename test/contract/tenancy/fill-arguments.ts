@@ -69,6 +69,7 @@ const NODE_IDS: Record<string, string> = {
   ResourceGroup: 'resourceGroup',
   Chain: 'chainId',
   Resubmission: 'resubmissionId',
+  BulkAction: 'bulkActionId',
   Webhook: 'webhookId',
   WebhookDelivery: 'deliveryId',
   Token: 'tokenId',

@@ -302,7 +302,7 @@ describe('previews', () => {
 
 describe('the queue', () => {
   const QUEUE = `query ($first: Int, $after: String, $last: Int) {
-  retryDecisions(orderBy: DUE_AT, first: $first, after: $after, last: $last) {
+  retryDecisions(filter: { phase: [SCHEDULED, HELD] }, orderBy: { field: DUE_AT }, first: $first, after: $after, last: $last) {
     totalCount pageInfo { hasNextPage endCursor } edges { node { session { name } dueAt holdReason heldSince holds { from } } } } }`
 
   test('is ordered by due time, page by page, and shows since when retries are held', async () => {
@@ -343,11 +343,58 @@ describe('the queue', () => {
     expect(data.retryDecisions.edges[0].node.session.name).toBe('third')
 
     const { data: held } = await server.query(
-      '{ chains(filter: { name: { equals: "first" } }) { edges { node { outlook { willRetry reason at } } } } }',
+      '{ chains(filter: { name: { equals: "first" } }) { edges { node { outlook { willRetry reason dueAt at } } } } }',
     )
     // Overdue: the time at which it should have been dispatched says nothing about when it will be.
-    expect(held.chains.edges[0].node.outlook).toMatchObject({ willRetry: true, at: null })
+    expect(held.chains.edges[0].node.outlook).toMatchObject({ willRetry: true, dueAt: null, at: null })
     expect(held.chains.edges[0].node.outlook.reason).toMatch(/^held: /)
+  })
+
+  test('all decisions can be ordered by due time in both directions, those without one last', async () => {
+    const { factory, db } = server
+    const projectId = await factory.project('ordered')
+    for (const [name, minutes, phase] of [
+      ['late', 30, 'SCHEDULED'],
+      ['early', 10, 'SCHEDULED'],
+      ['none', null, 'NOT_ELIGIBLE'],
+      ['none either', null, 'NOT_ELIGIBLE'],
+    ] as const) {
+      const { id } = await factory.session({ name, status: 'ERROR', phase, projectId, retryPolicy: { maxRetries: 3 } })
+      await db.query(`UPDATE retry_decisions SET due_at = now() + make_interval(mins => $2) WHERE session_id = $1`, [
+        id,
+        minutes,
+      ])
+    }
+    const text = `query ($direction: OrderDirection!, $first: Int, $after: String, $last: Int, $before: String) {
+      retryDecisions(filter: { project: "ordered" }, orderBy: { field: DUE_AT, direction: $direction },
+        first: $first, after: $after, last: $last, before: $before) {
+        pageInfo { startCursor endCursor hasNextPage hasPreviousPage } edges { node { session { name } } } } }`
+    const nameOf = ({ node }: any) => String(node.session.name).split(' ')[0]
+    for (const [direction, expected] of [
+      ['ASC', ['early', 'late', 'none', 'none']],
+      ['DESC', ['late', 'early', 'none', 'none']],
+    ] as const) {
+      const forward: unknown[] = []
+      let after: string | null = null
+      do {
+        const { data, errors }: any = await server.query(text, { direction, first: 1, after })
+        expect(errors).toBeUndefined()
+        const { edges, pageInfo } = data.retryDecisions
+        forward.push(...edges.map(nameOf))
+        after = pageInfo.hasNextPage ? pageInfo.endCursor : null
+      } while (after !== null)
+      expect([direction, forward]).toEqual([direction, expected])
+      const backward: unknown[] = []
+      let before: string | null = null
+      do {
+        const { data, errors }: any = await server.query(text, { direction, last: 1, before })
+        expect(errors).toBeUndefined()
+        const { edges, pageInfo } = data.retryDecisions
+        backward.unshift(...edges.map(nameOf))
+        before = pageInfo.hasPreviousPage ? pageInfo.startCursor : null
+      } while (before !== null)
+      expect([direction, backward]).toEqual([direction, expected])
+    }
   })
 
   test('reads the page, not all that wait', async () => {
@@ -367,7 +414,9 @@ describe('the queue', () => {
     )
     await db.query('VACUUM ANALYZE retry_decisions')
     const { queries } = await recordQueries(() =>
-      server.query('{ retryDecisions(orderBy: DUE_AT, first: 10) { edges { node { dueAt } } } }'),
+      server.query(
+        '{ retryDecisions(filter: { phase: [SCHEDULED, HELD] }, orderBy: { field: DUE_AT }, first: 10) { edges { node { dueAt } } } }',
+      ),
     )
     const page = queries.find(({ text }) => text.includes('"retry_decisions"'))!
     const nodes = await analysedPlanOf(db, page)

@@ -54,14 +54,20 @@ const PHASES: Readonly<Record<Phase, string>> = {
   'service-discovery-sync': 'Publishes healthy routes.',
 }
 
+/** Histories of other versions have phases that this one does not know. */
+const OTHER = 'other'
+
 const SchedulingHandlerEnum = builder.enumType('SchedulingHandler', {
   description: 'The part of the server that did something.',
-  values: Object.fromEntries(
-    Object.entries(PHASES).map(([phase, description]) => [
-      phase.replaceAll('-', '_').toUpperCase(),
-      { value: phase as Phase, description },
-    ]),
-  ),
+  values: {
+    ...Object.fromEntries(
+      Object.entries(PHASES).map(([phase, description]) => [
+        phase.replaceAll('-', '_').toUpperCase(),
+        { value: phase as Phase, description },
+      ]),
+    ),
+    OTHER: { value: OTHER, description: 'A part that this version of the server does not have.' },
+  },
 })
 
 const AGENT_STATUSES = ['ALIVE', 'SUSPECT', 'LOST', 'DRAINING', 'TERMINATED']
@@ -87,7 +93,11 @@ const SchedulingHistory = builder.objectRef<HistoryRow>('SchedulingHistory').imp
   description:
     'An action of one scheduler handler on a session, kernel, agent, deployment or route, once or several times in a row.',
   fields: (t) => ({
-    handler: t.expose('phase', { type: SchedulingHandlerEnum, description: 'The handler.' }),
+    handler: t.field({
+      type: SchedulingHandlerEnum,
+      description: 'The handler.',
+      resolve: ({ phase }) => (Object.hasOwn(PHASES, phase) ? phase : OTHER),
+    }),
     phase: t.exposeString('phase', {
       description: 'The handler, in lower case and with hyphens.',
       deprecationReason: 'Use `handler`.',
