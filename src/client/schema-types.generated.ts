@@ -703,11 +703,11 @@ export type ErrorCode =
   | 'CHANNEL_NOT_OPENED'
   /** The session's agent cannot do this; the message has the reason. */
   | 'CHANNEL_UNSUPPORTED'
-  /** The client key belongs to a resubmission with different input. */
+  /** The client key belongs to an action on many sessions with different input. */
   | 'CLIENT_KEY_REUSED'
   /** The project has no uploaded code with this SHA-256. */
   | 'CODE_NOT_FOUND'
-  /** The creation id belongs to a session or deployment that was created with another input. */
+  /** The creation id belongs to a session, schedule or deployment that was created with another input. */
   | 'CREATION_ID_REUSED'
   /** Events after the cursor have been deleted, and the message has the cursor of the oldest event kept; or the database was replaced by a copy from before the cursor. */
   | 'CURSOR_EXPIRED'
@@ -755,9 +755,9 @@ export type ErrorCode =
   | 'RESOURCE_GROUP_IN_USE'
   /** No such resource group. */
   | 'RESOURCE_GROUP_NOT_FOUND'
-  /** The resubmission has already ended. */
+  /** The action on many sessions has already ended. */
   | 'RESUBMISSION_FINISHED'
-  /** No such resubmission, or it is not yours. */
+  /** No such action on many sessions, or it is not yours. */
   | 'RESUBMISSION_NOT_FOUND'
   /** No such schedule, or it is not yours. */
   | 'SCHEDULE_NOT_FOUND'
@@ -769,7 +769,7 @@ export type ErrorCode =
   | 'SERVER_STOPPING'
   /** Nothing of the session's chain is live: its newest attempt has ended, and no retry waits. */
   | 'SESSION_ALREADY_FINISHED'
-  /** The session has already been retried or resubmitted; the message names the child. */
+  /** The session has already been retried or resubmitted; the message and `childSession` name the child. */
   | 'SESSION_HAS_CHILD'
   /** The session may still be running on a silent agent; the message has the time until it is certainly gone. */
   | 'SESSION_MAY_BE_ALIVE'
@@ -1492,6 +1492,8 @@ export type SchedulingHandler =
   | 'ENFORCE_BATCH_TIMEOUTS'
   /** Judges health checks. */
   | 'HEALTH_CHECK_ROUTE'
+  /** A part that this version of the server does not have. */
+  | 'OTHER'
   /** Has agents prepare kernels. */
   | 'PREPARE_SESSIONS'
   /** All kernels are prepared. */

@@ -53,7 +53,7 @@ describe('pages and the code', async () => {
       type,
       String(httpStatus),
       retryable ? 'yes' : 'no',
-      codes.getValue(code)?.description,
+      codes.getValue(code)?.description ?? '',
     ])
     expect(rows.toSorted(byName)).toEqual(expected.toSorted(byName))
   })

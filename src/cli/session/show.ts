@@ -146,9 +146,7 @@ function epochOf({ epoch }: Session): string {
 
 function retryOf(session: Session): string | null {
   const { phase, dueAt } = session.retryState
-  return phase === 'SCHEDULED' && dueAt
-    ? `SCHEDULED ${relative(dueAt)}, ${instant(dueAt)}`
-    : phaseWord(session)
+  return phase === 'SCHEDULED' && dueAt ? `SCHEDULED ${relative(dueAt)}, ${instant(dueAt)}` : phaseWord(session)
 }
 
 function kernelOf({ role, index, status, agent, host, slurmJobId }: Session['kernels'][number]): string {

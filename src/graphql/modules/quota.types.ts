@@ -22,7 +22,10 @@ const QuotaUsageType = builder.objectRef<UsedQuota['usage']>('QuotaUsage').imple
     }),
     running: t.exposeInt('running', { description: 'Sessions that have been placed: SCHEDULED to TERMINATING.' }),
     pending: t.exposeInt('pending', { description: 'Sessions in PENDING.' }),
-    checkpointBytes: t.expose('checkpointBytes', { type: 'Bytes', description: 'Bytes of all checkpoints, as last measured.' }),
+    checkpointBytes: t.expose('checkpointBytes', {
+      type: 'Bytes',
+      description: 'Bytes of all checkpoints, as last measured.',
+    }),
   }),
 })
 

@@ -101,9 +101,7 @@ export async function showResubmission(
       status === 'DONE' ? [childSessionId ?? sessionId] : [],
     ),
     refused: items.flatMap(({ sessionId, code, message }) =>
-      code === null
-        ? []
-        : [{ sessionId, code, message: message!, childSessionId: children.get(sessionId) ?? null }],
+      code === null ? [] : [{ sessionId, code, message: message!, childSessionId: children.get(sessionId) ?? null }],
     ),
   }
 }

@@ -353,38 +353,6 @@ describe('deploymentEvents', () => {
     })
   })
 
-  test('can be read afterwards, page by page, and only with the token of their project', async () => {
-    const projectId = await server.factory.project('past')
-    const token = await server.factory.token({ role: 'VIEWER', projectId: await server.factory.project('foreign') })
-    const web = await server.factory.deployment({ projectId })
-    const scaled = (from: number) => ({
-      type: 'deployment.scaled' as const,
-      deploymentId: web.id,
-      projectId,
-      data: { from, to: from + 1 },
-    })
-    await writeDeploymentEvents(server.db, [scaled(1), scaled(2), scaled(3)])
-    await writeEvents(server.db, [{ type: 'session.created', projectId }])
-    const PAST = `query ($filter: DeploymentEventFilter, $last: Int, $before: String) {
-      deploymentEvents(filter: $filter, last: $last, before: $before) {
-        totalCount pageInfo { hasPreviousPage startCursor } edges { cursor node { cursor type toReplicas } } } }`
-    const filter = { deploymentId: web.id, project: 'past' }
-    const page = async (last: number, before?: string) =>
-      (await read(PAST, { filter, last, before })).deploymentEvents
-    // Transactions of other databases may hold back for a while what has just been written.
-    await vi.waitFor(async () => expect((await page(10)).edges).toHaveLength(3), { timeout: 120_000, interval: 20 })
-    const newest = await page(2)
-    expect(newest.totalCount).toBe(3)
-    expect(newest.edges.map(({ node }: any) => node.toReplicas)).toEqual([3, 4])
-    expect(newest.edges.every(({ cursor, node }: any) => cursor === node.cursor)).toBe(true)
-    expect((await page(2, newest.pageInfo.startCursor)).edges).toMatchObject([{ node: { type: 'SCALED', toReplicas: 2 } }])
-    const theirs = await server.query(PAST, { filter: { deploymentId: web.id }, last: 10 }, token)
-    expect(theirs.data.deploymentEvents).toMatchObject({ totalCount: 0, edges: [] })
-    const [past] = newest.edges
-    const live = open().subscribe(EVENTS, { filter: { deploymentId: web.id }, after: past.cursor })
-    expect((await live.take(1))[0].deploymentEvents).toMatchObject({ type: 'SCALED', toReplicas: 4 })
-  })
-
   test('are none of sessionEvents and retryEvents, which are none of theirs', async () => {
     const web = await server.factory.deployment()
     const session = await server.factory.session()

@@ -242,7 +242,12 @@ describe('their subjects', () => {
     await happen([{ sessionId: theirs }, { sessionId: ours, projectId }])
     await readable()
     const batch = await next(open(token).subscribe(CHANGES, { after }))
-    expect(batch).toMatchObject({ sessionIds: [ours], resubmissionIds: [ours], bulkActionIds: [ours], deploymentIds: [] })
+    expect(batch).toMatchObject({
+      sessionIds: [ours],
+      resubmissionIds: [ours],
+      bulkActionIds: [ours],
+      deploymentIds: [],
+    })
     const foreign = await open(token)
       .subscribe(CHANGES, { filter: { project: 'default' } })
       .next()

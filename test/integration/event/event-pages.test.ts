@@ -223,69 +223,6 @@ describe('pages of events', () => {
     })
   })
 
-  test('one fragment reads all kinds of events, with attempt, cause and due time', async () => {
-    const { id, chainId } = await server.factory.session({
-      status: 'ERROR',
-      failureCause: 'OOM_KILLED',
-      retryPolicy: { maxRetries: 2 },
-    })
-    const gone = randomUUID()
-    const retry = {
-      attempt: 1,
-      maxAttempts: 3,
-      cause: 'OOM_KILLED',
-      delaySeconds: 60,
-      scheduledAt: '2026-01-01T00:00:00.000Z',
-      childSessionId: null,
-      reason: 'retry 1 of 2',
-    }
-    const about = { sessionId: id, chainId }
-    await writeEvents(server.db, [
-      { ...about, type: 'session.created', data: { from: null, to: 'PENDING' } },
-      { ...about, type: 'session.error', data: { from: 'RUNNING', to: 'ERROR', reason: 'killed' } },
-      { ...about, type: 'session.retry_scheduled', data: retry },
-      { type: 'session.error', sessionId: gone, data: { from: 'RUNNING', to: 'ERROR' } },
-    ])
-    await eventually(async () => (await page({ last: 100 })).sessions.length === 4)
-    const shared = `fragment shared on Event {
-      sessionId chainId attempt maxAttempts cause delaySeconds dueAt childSessionId reason }`
-    const { data, errors } = await server.query(
-      `${shared} { events(last: 4) { edges { node { __typename ...shared } } } __type(name: "Event") { possibleTypes { name } } }`,
-    )
-    expect(errors).toBeUndefined()
-    expect(data.__type.possibleTypes.map(({ name }: any) => name).toSorted()).toEqual(['RetryEvent', 'SessionEvent'])
-    const { scheduledAt: dueAt, ...shown } = retry
-    const none = { delaySeconds: null, dueAt: null, childSessionId: null }
-    const first = { __typename: 'SessionEvent', ...about, attempt: 1, maxAttempts: 3 }
-    expect(data.events.edges.map(({ node }: any) => node)).toEqual([
-      { ...first, ...none, cause: null, reason: null },
-      { ...first, ...none, cause: 'OOM_KILLED', reason: 'killed' },
-      { ...first, ...shown, dueAt },
-      // The session has been removed meanwhile.
-      {
-        ...first,
-        ...none,
-        sessionId: gone,
-        chainId: gone,
-        attempt: null,
-        maxAttempts: null,
-        cause: null,
-        reason: null,
-      },
-    ])
-    const socket = connect(server.url, server.adminToken)
-    try {
-      const stream = socket.subscribe(
-        `${shared} subscription ($after: String) { retryEvents(after: $after) { __typename ...shared scheduledAt } }`,
-        { after: btoa('0:0').replaceAll('=', '') },
-      )
-      const [{ retryEvents }] = (await stream.take(1)) as any[]
-      expect(retryEvents).toEqual({ ...first, __typename: 'RetryEvent', ...shown, dueAt, scheduledAt: dueAt })
-    } finally {
-      await socket.close()
-    }
-  })
-
   test('twenty events with their sessions and chains cost as many statements as one', async () => {
     for (let n = 0; n < 20; n++) {
       const { id } = await server.factory.session({ name: `told-${n}`, status: 'RUNNING' })

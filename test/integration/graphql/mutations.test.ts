@@ -111,7 +111,12 @@ describe('an object in the way', () => {
 
   test.each([
     ['createSession', { name: 'first', command: ['true'], creationId: 'mine' }, 'Session', 'CREATION_ID_REUSED'],
-    ['createSchedule', { name: 'first', every: 3600, session: { name: 'x', command: ['true'] } }, 'Schedule', 'NAME_TAKEN'],
+    [
+      'createSchedule',
+      { name: 'first', every: 3600, session: { name: 'x', command: ['true'] } },
+      'Schedule',
+      'NAME_TAKEN',
+    ],
     ['createDeployment', { name: 'first', command: ['true'], replicas: 1 }, 'Deployment', 'NAME_TAKEN'],
     ['createUser', { name: 'first' }, 'User', 'NAME_TAKEN'],
     ['createDomain', { name: 'first' }, 'Domain', 'NAME_TAKEN'],

@@ -241,10 +241,8 @@ describe('bulk actions', () => {
   const SHOWN = 'bulkActionId clientKey action actor state total done pending refusedCount filter overrides'
 
   test('are records of all actions, by action, state and time, with JSON values', async () => {
-    const overridden = await resubmit({
-      filter: { name: { equals: (await factory.session({ name: 'one', status: 'ERROR', phase: 'EXHAUSTED' })).name } },
-      overrides: { priority: 7 },
-    })
+    await factory.session({ name: 'one', status: 'ERROR', phase: 'EXHAUSTED' })
+    const overridden = await resubmit({ filter: { name: { equals: 'one' } }, overrides: { priority: 7 } })
     const { data } = await server.query(
       `mutation ($ids: [UUID!]) { terminateSessions(input: { sessionIds: $ids, reason: "enough" }) {
         ... on TerminateSessionsPayload { bulkAction { ${SHOWN} } resubmission { resubmissionId } } } }`,

@@ -350,53 +350,6 @@ describe('the queue', () => {
     expect(held.chains.edges[0].node.outlook.reason).toMatch(/^held: /)
   })
 
-  test('all decisions can be ordered by due time in both directions, those without one last', async () => {
-    const { factory, db } = server
-    const projectId = await factory.project('ordered')
-    for (const [name, minutes, phase] of [
-      ['late', 30, 'SCHEDULED'],
-      ['early', 10, 'SCHEDULED'],
-      ['none', null, 'NOT_ELIGIBLE'],
-      ['none either', null, 'NOT_ELIGIBLE'],
-    ] as const) {
-      const { id } = await factory.session({ name, status: 'ERROR', phase, projectId, retryPolicy: { maxRetries: 3 } })
-      await db.query(`UPDATE retry_decisions SET due_at = now() + make_interval(mins => $2) WHERE session_id = $1`, [
-        id,
-        minutes,
-      ])
-    }
-    const text = `query ($direction: OrderDirection!, $first: Int, $after: String, $last: Int, $before: String) {
-      retryDecisions(filter: { project: "ordered" }, orderBy: { field: DUE_AT, direction: $direction },
-        first: $first, after: $after, last: $last, before: $before) {
-        pageInfo { startCursor endCursor hasNextPage hasPreviousPage } edges { node { session { name } } } } }`
-    const nameOf = ({ node }: any) => String(node.session.name).split(' ')[0]
-    for (const [direction, expected] of [
-      ['ASC', ['early', 'late', 'none', 'none']],
-      ['DESC', ['late', 'early', 'none', 'none']],
-    ] as const) {
-      const forward: unknown[] = []
-      let after: string | null = null
-      do {
-        const { data, errors }: any = await server.query(text, { direction, first: 1, after })
-        expect(errors).toBeUndefined()
-        const { edges, pageInfo } = data.retryDecisions
-        forward.push(...edges.map(nameOf))
-        after = pageInfo.hasNextPage ? pageInfo.endCursor : null
-      } while (after !== null)
-      expect([direction, forward]).toEqual([direction, expected])
-      const backward: unknown[] = []
-      let before: string | null = null
-      do {
-        const { data, errors }: any = await server.query(text, { direction, last: 1, before })
-        expect(errors).toBeUndefined()
-        const { edges, pageInfo } = data.retryDecisions
-        backward.unshift(...edges.map(nameOf))
-        before = pageInfo.hasPreviousPage ? pageInfo.startCursor : null
-      } while (before !== null)
-      expect([direction, backward]).toEqual([direction, expected])
-    }
-  })
-
   test('reads the page, not all that wait', async () => {
     const { db, factory } = server
     const { id } = await factory.session({

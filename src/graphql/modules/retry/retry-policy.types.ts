@@ -198,13 +198,15 @@ const PolicyFieldEnum = builder.enumType('RetryPolicyField', {
   ),
 })
 
-const PolicySourceType = builder.objectRef<{ field: keyof RetryPolicy; source: PolicySource }>('RetryPolicySource').implement({
-  description: 'The source of one field of a policy.',
-  fields: (t) => ({
-    field: t.expose('field', { type: PolicyFieldEnum, description: 'Name of the field, as in `RetryPolicy`.' }),
-    source: t.expose('source', { type: PolicyLayerEnum, description: 'Its source.' }),
-  }),
-})
+const PolicySourceType = builder
+  .objectRef<{ field: keyof RetryPolicy; source: PolicySource }>('RetryPolicySource')
+  .implement({
+    description: 'The source of one field of a policy.',
+    fields: (t) => ({
+      field: t.expose('field', { type: PolicyFieldEnum, description: 'Name of the field, as in `RetryPolicy`.' }),
+      source: t.expose('source', { type: PolicyLayerEnum, description: 'Its source.' }),
+    }),
+  })
 
 export interface ShownPolicy extends RetryPolicy {
   sources: ResolvedPolicy['sources']
@@ -219,7 +221,8 @@ export const RetryPolicyType = builder.objectRef<ShownPolicy>('RetryPolicy').imp
     sources: t.field({
       type: [PolicySourceType],
       description: 'The source of each field.',
-      resolve: ({ sources }) => Object.entries(sources).map(([field, source]) => ({ field: field as keyof RetryPolicy, source })),
+      resolve: ({ sources }) =>
+        Object.entries(sources).map(([field, source]) => ({ field: field as keyof RetryPolicy, source })),
     }),
   }),
 })

@@ -18,7 +18,8 @@ const SchedulingResultEnum = builder.enumType('SchedulingResult', {
   } as const,
 })
 
-type Phase = HistoryRow['phase']
+/** Histories of other versions have phases that this one does not know: they are `other`. */
+type Phase = HistoryRow['phase'] | 'other'
 
 /** What each part of the server does that writes history. */
 const PHASES: Readonly<Record<Phase, string>> = {
@@ -52,22 +53,17 @@ const PHASES: Readonly<Record<Phase, string>> = {
   'route-eviction': 'Replaces routes that stay unhealthy.',
   'terminating-route': 'Ends the sessions of routes.',
   'service-discovery-sync': 'Publishes healthy routes.',
+  other: 'A part that this version of the server does not have.',
 }
-
-/** Histories of other versions have phases that this one does not know. */
-const OTHER = 'other'
 
 const SchedulingHandlerEnum = builder.enumType('SchedulingHandler', {
   description: 'The part of the server that did something.',
-  values: {
-    ...Object.fromEntries(
-      Object.entries(PHASES).map(([phase, description]) => [
-        phase.replaceAll('-', '_').toUpperCase(),
-        { value: phase as Phase, description },
-      ]),
-    ),
-    OTHER: { value: OTHER, description: 'A part that this version of the server does not have.' },
-  },
+  values: Object.fromEntries(
+    Object.entries(PHASES).map(([phase, description]) => [
+      phase.replaceAll('-', '_').toUpperCase(),
+      { value: phase as Phase, description },
+    ]),
+  ),
 })
 
 const AGENT_STATUSES = ['ALIVE', 'SUSPECT', 'LOST', 'DRAINING', 'TERMINATED']
@@ -96,7 +92,7 @@ const SchedulingHistory = builder.objectRef<HistoryRow>('SchedulingHistory').imp
     handler: t.field({
       type: SchedulingHandlerEnum,
       description: 'The handler.',
-      resolve: ({ phase }) => (Object.hasOwn(PHASES, phase) ? phase : OTHER),
+      resolve: ({ phase }) => (Object.hasOwn(PHASES, phase) ? phase : 'other'),
     }),
     phase: t.exposeString('phase', {
       description: 'The handler, in lower case and with hyphens.',

@@ -16,9 +16,9 @@ function pageStatement(direction: 'ASC' | 'DESC'): string {
   const order = (table: string) => `ORDER BY ${table}.xid ${direction}, ${table}.id ${direction}`
   return `
 WITH seen AS MATERIALIZED (
-  SELECT e.* FROM session_events e WHERE ${BETWEEN} ${order('e')} LIMIT $12
+  SELECT e.* FROM session_events e WHERE ${BETWEEN} ${order('e')} LIMIT $11
 ), matching AS (
-  SELECT e.xid AS place, e.id AS number, ${EVENT_COLUMNS} FROM seen e WHERE ${MATCHES} ${order('e')} LIMIT $11
+  SELECT e.xid AS place, e.id AS number, ${EVENT_COLUMNS} FROM seen e WHERE ${MATCHES} ${order('e')} LIMIT $12
 ), through AS (
   SELECT seen.xid::text AS "throughXid", seen.id::text AS "throughId", (SELECT count(*) FROM seen) AS seen
   FROM seen ORDER BY seen.xid ${direction === 'ASC' ? 'DESC' : 'ASC'}, seen.id ${direction === 'ASC' ? 'DESC' : 'ASC'} LIMIT 1
