@@ -293,7 +293,7 @@ export function auditCommand(): Command {
         { title: 'ACTOR', value: ({ actor }) => actor, flexible: true },
         { title: 'FROM', value: ({ address }) => address ?? '', flexible: true },
         { title: 'ACTION', value: ({ action: name }) => name, kept: true },
-        { title: 'DETAILS', value: ({ details }) => details, flexible: true },
+        { title: 'DETAILS', value: ({ data }) => JSON.stringify(data), flexible: true },
       ],
       'no entries',
     )

@@ -195,8 +195,8 @@ export function drawChain(attempts: readonly Attempt[], here: string, terminal: 
         attempt.sessionId === here ? '← this session' : '',
       ]
       const why = whyRetried(attempt)
-      const { phase, scheduledAt } = attempt.retryState
-      const when = phase === 'SCHEDULED' && scheduledAt ? ` (${relative(scheduledAt)})` : ''
+      const { phase, dueAt } = attempt.retryState
+      const when = phase === 'SCHEDULED' && dueAt ? ` (${relative(dueAt)})` : ''
       const stem = last ? '   ' : '│  '
       const below = [
         checkpointWords(attempt),

@@ -31,7 +31,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     cancel: async () => (await import('./session/cancel.ts')).cancelCommand(),
     retry: async () => (await import('./retry/retry.ts')).retryCommand(),
     resubmit: async () => (await import('./resubmission.ts')).resubmitCommand(),
-    resubmissions: async () => (await import('./resubmission.ts')).resubmissionsCommand(),
+    'bulk-actions': async () => (await import('./resubmission.ts')).bulkActionsCommand(),
     policy: async () => (await import('./retry/policy.ts')).policyCommand(),
   },
   'Administration:': {
@@ -57,9 +57,10 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     completion: async () => (await import('./completion/completion.ts')).completionCommand(),
   },
 }
-/** Commands for programs. Help does not list them. */
+/** Commands for programs, and former names of commands. Help does not list them. */
 const HIDDEN: Readonly<Record<string, Load>> = {
   complete: async () => (await import('./completion/completion.ts')).offerCommand(),
+  resubmissions: async () => (await import('./resubmission.ts')).bulkActionsCommand('resubmissions'),
 }
 
 /** The command that needs all others loaded. */

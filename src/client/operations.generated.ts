@@ -74,7 +74,7 @@ export type AuditLogQueryVariables = Exact<{
 }>;
 
 
-export type AuditLogQuery = { auditLog: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { entryId: string, at: string, actor: string, tokenId: string | null, userId: string | null, requestId: string | null, address: string | null, action: string, projectId: string | null, sessionId: string | null, details: string } }> } | null };
+export type AuditLogQuery = { auditLog: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { entryId: string, at: string, actor: string, tokenId: string | null, userId: string | null, requestId: string | null, address: string | null, action: string, projectId: string | null, sessionId: string | null, data: unknown } }> } | null };
 
 export type ProjectsQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -483,7 +483,7 @@ export type ChainsQueryVariables = Exact<{
 }>;
 
 
-export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, state: Types.ChainState, cause: Types.FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, at: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
+export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, state: Types.ChainState, cause: Types.FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, dueAt: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
 
 export type ChainEndsQueryVariables = Exact<{
   ids: Array<string> | string;
@@ -649,13 +649,24 @@ export type DestroyDeploymentMutation = { destroyDeployment:
     )
    };
 
+export type DeploymentEventFieldsFragment = { cursor: string, type: Types.DeploymentEventType, occurredAt: string, deploymentId: string, routeId: string | null, sessionId: string | null, fromStatus: Types.EntityStatus | null, toStatus: Types.EntityStatus | null, fromReplicas: number | null, toReplicas: number | null, fromRevision: number | null, revision: number | null, host: string | null, port: number | null, reason: string | null, deployment: { name: string } };
+
 export type DeploymentEventsSubscriptionVariables = Exact<{
   filter?: Types.DeploymentEventFilter | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type DeploymentEventsSubscription = { deploymentEvents: { cursor: string, type: Types.DeploymentEventType, occurredAt: string, deploymentId: string, routeId: string | null, sessionId: string | null, fromStatus: string | null, toStatus: string | null, fromReplicas: number | null, toReplicas: number | null, fromRevision: number | null, revision: number | null, host: string | null, port: number | null, reason: string | null, deployment: { name: string } } };
+export type DeploymentEventsSubscription = { deploymentEvents: DeploymentEventFieldsFragment };
+
+export type PastDeploymentEventsQueryVariables = Exact<{
+  filter?: Types.DeploymentEventFilter | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type PastDeploymentEventsQuery = { deploymentEvents: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: DeploymentEventFieldsFragment }> } };
 
 export type EventCursorQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -668,9 +679,9 @@ export type RetryEventsSubscriptionVariables = Exact<{
 }>;
 
 
-export type RetryEventsSubscription = { retryEvents: { cursor: string, type: Types.RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: Types.FailureCause | null, delaySeconds: number | null, scheduledAt: string | null, childSessionId: string | null, reason: string | null, session: { attempt: number } } };
+export type RetryEventsSubscription = { retryEvents: { cursor: string, type: Types.RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: Types.FailureCause | null, delaySeconds: number | null, dueAt: string | null, childSessionId: string | null, reason: string | null, session: { attempt: number } } };
 
-export type EventFieldsFragment = { cursor: string, type: Types.SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: Types.SessionStatus | null, toStatus: Types.SessionStatus | null, reason: string | null, chainEnd: { epoch: number, attempts: number, cause: Types.FailureCause | null, runningSeconds: number, waitingSeconds: number } | null };
+export type EventFieldsFragment = { cursor: string, type: Types.SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: Types.SessionStatus | null, toStatus: Types.SessionStatus | null, attempt: number | null, maxAttempts: number | null, cause: Types.FailureCause | null, delaySeconds: number | null, dueAt: string | null, childSessionId: string | null, reason: string | null, chainEnd: { epoch: number, attempts: number, cause: Types.FailureCause | null, runningSeconds: number, waitingSeconds: number } | null };
 
 export type SessionEventsSubscriptionVariables = Exact<{
   filter?: Types.SessionEventFilter | null | undefined;
@@ -689,17 +700,35 @@ export type EventsQueryVariables = Exact<{
 
 export type EventsQuery = { events: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: EventFieldsFragment }> } };
 
-type Failure_ConflictError_Fragment = { __typename: 'ConflictError', code: string, message: string };
+type Failure_ConflictError_Fragment = { __typename: 'ConflictError', code: Types.ErrorCode, message: string, existing:
+    | { __typename: 'Agent', id: string }
+    | { __typename: 'BulkAction', id: string }
+    | { __typename: 'Chain', id: string }
+    | { __typename: 'Deployment', id: string }
+    | { __typename: 'Domain', id: string }
+    | { __typename: 'Kernel', id: string }
+    | { __typename: 'Project', id: string }
+    | { __typename: 'ResourceGroup', id: string }
+    | { __typename: 'Resubmission', id: string }
+    | { __typename: 'RetryDecision', id: string }
+    | { __typename: 'Route', id: string }
+    | { __typename: 'Schedule', id: string }
+    | { __typename: 'Session', id: string }
+    | { __typename: 'Token', id: string }
+    | { __typename: 'User', id: string }
+    | { __typename: 'Webhook', id: string }
+    | { __typename: 'WebhookDelivery', id: string }
+   | null };
 
-type Failure_ForbiddenError_Fragment = { __typename: 'ForbiddenError', code: string, message: string };
+type Failure_ForbiddenError_Fragment = { __typename: 'ForbiddenError', code: Types.ErrorCode, message: string };
 
-type Failure_InvalidStateError_Fragment = { __typename: 'InvalidStateError', code: string, message: string };
+type Failure_InvalidStateError_Fragment = { __typename: 'InvalidStateError', code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null };
 
-type Failure_NotFoundError_Fragment = { __typename: 'NotFoundError', code: string, message: string };
+type Failure_NotFoundError_Fragment = { __typename: 'NotFoundError', code: Types.ErrorCode, message: string };
 
-type Failure_QuotaExceededError_Fragment = { __typename: 'QuotaExceededError', code: string, message: string };
+type Failure_QuotaExceededError_Fragment = { __typename: 'QuotaExceededError', code: Types.ErrorCode, message: string };
 
-type Failure_ValidationError_Fragment = { __typename: 'ValidationError', code: string, message: string, issues: Array<{ path: string, message: string }> };
+type Failure_ValidationError_Fragment = { __typename: 'ValidationError', code: Types.ErrorCode, message: string, issues: Array<{ path: string, message: string }> };
 
 export type FailureFragment =
   | Failure_ConflictError_Fragment
@@ -711,10 +740,11 @@ export type FailureFragment =
 ;
 
 export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, timedOut: boolean, batchTimeout: number | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
+export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, dueAt: string | null, delaySeconds: number | null } };
 
 export type UsageFragment = { peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null, source: Types.UsageSource };
 
-export type KernelSummaryFragment = { id: string, kernelId: string, role: string, index: number, host: string | null, slurmJobId: string | null, status: Types.KernelStatus, exitCode: number | null, oomKilled: boolean, reason: string | null, startedAt: string | null, terminatedAt: string | null, exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, agent: { agentId: string, name: string } | null };
+export type KernelSummaryFragment = { id: string, kernelId: string, role: Types.KernelRole, index: number, host: string | null, slurmJobId: string | null, status: Types.KernelStatus, exitCode: number | null, oomKilled: boolean, reason: string | null, startedAt: string | null, terminatedAt: string | null, exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, agent: { agentId: string, name: string } | null };
 
 export type DecisionFragment = { sessionId: string, chainId: string, phase: Types.RetryPhase, cause: Types.FailureCause | null, matchedRule: number | null, counted: boolean, explanation: string, baseDelaySeconds: number | null, jitterSeconds: number | null, delaySeconds: number | null, dueAt: string | null, holdReason: Types.HoldReason | null, decidedAt: string, dispatchedAt: string | null, childSession: { sessionId: string } | null };
 
@@ -723,9 +753,9 @@ export type AttemptFragment = (
   & SessionSummaryFragment
 );
 
-export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, checkpoint: Types.CheckpointWish, checkpointWait: number, pinImage: boolean, oomIsFailure: boolean, rules: Array<RuleFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> };
+export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, checkpoint: Types.CheckpointWish, checkpointWait: number, pinImage: boolean, oomIsFailure: boolean, rules: Array<RuleFragment>, sources: Array<{ field: Types.RetryPolicyField, source: Types.RetryPolicyLayer }> };
 
-export type PartialPolicyFragment = { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, oomIsFailure: boolean | null, rules: Array<RuleFragment> | null };
+export type PartialPolicyFragment = { given: Array<Types.RetryPolicyField>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, oomIsFailure: boolean | null, rules: Array<RuleFragment> | null };
 
 export type RuleFragment = { action: Types.RetryRuleAction, avoid: Types.RetryAvoidance | null, exclude: Types.RetryExclusion | null, delay: number | null, match: { causes: Array<Types.FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
@@ -754,6 +784,7 @@ export type OutputFilesQueryVariables = Exact<{
 export type OutputFilesQuery = { session: { outputs: { files: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { path: string, bytes: number, sha256: string, executable: boolean, linkTarget: string | null, modifiedAt: string | null } }> } } | null } | null };
 
 export type ResubmissionSummaryFragment = { resubmissionId: string, clientKey: string, action: Types.SessionAction, actor: string, state: Types.ResubmissionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
+export type BulkActionSummaryFragment = { bulkActionId: string, clientKey: string, action: Types.SessionAction, actor: string, state: Types.BulkActionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
 
 export type ResubmitSessionsMutationVariables = Exact<{
   input: Types.ResubmitSessionsInput;
@@ -765,25 +796,25 @@ export type ResubmitSessionsMutation = { resubmitSessions:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, cancelledDependents: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, cancelledDependents: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
-    | { __typename: 'ResubmitSessionsPayload', cancelledDependents: number, resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'ResubmitSessionsPayload', cancelledDependents: number, bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
     )
    };
 
-export type AbortResubmissionMutationVariables = Exact<{
-  input: Types.AbortResubmissionInput;
+export type AbortBulkActionMutationVariables = Exact<{
+  input: Types.AbortBulkActionInput;
 }>;
 
 
-export type AbortResubmissionMutation = { abortResubmission:
-    | { __typename: 'AbortResubmissionPayload', resubmission: ResubmissionSummaryFragment }
+export type AbortBulkActionMutation = { abortBulkAction:
+    | { __typename: 'AbortBulkActionPayload', bulkAction: BulkActionSummaryFragment }
     | (
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
@@ -806,38 +837,38 @@ export type AbortResubmissionMutation = { abortResubmission:
     )
    };
 
-export type ResubmissionQueryVariables = Exact<{
+export type BulkActionQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type ResubmissionQuery = { resubmission: ResubmissionSummaryFragment | null };
+export type BulkActionQuery = { bulkAction: BulkActionSummaryFragment | null };
 
-export type ResubmissionRefusalsQueryVariables = Exact<{
+export type BulkActionRefusalsQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type ResubmissionRefusalsQuery = { resubmission: { refusals: Array<{ code: string, count: number, message: string }> } | null };
+export type BulkActionRefusalsQuery = { bulkAction: { refusals: Array<{ code: Types.ErrorCode, count: number, message: string }> } | null };
 
-export type ResubmissionsQueryVariables = Exact<{
-  idPrefix?: string | null | undefined;
+export type BulkActionsQueryVariables = Exact<{
+  filter?: Types.BulkActionFilter | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type ResubmissionsQuery = { resubmissions: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: ResubmissionSummaryFragment }> } };
+export type BulkActionsQuery = { bulkActions: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: BulkActionSummaryFragment }> } };
 
-export type ResubmissionItemsQueryVariables = Exact<{
+export type BulkActionItemsQueryVariables = Exact<{
   id: string;
-  status?: Types.ResubmissionItemStatus | null | undefined;
+  status?: Types.BulkActionItemStatus | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type ResubmissionItemsQuery = { resubmission: { items: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { position: number, sessionId: string, status: Types.ResubmissionItemStatus, childSessionId: string | null, code: string | null, message: string | null, session: { chainId: string } | null } }> } } | null };
+export type BulkActionItemsQuery = { bulkAction: { items: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { position: number, sessionId: string, status: Types.BulkActionItemStatus, childSessionId: string | null, code: Types.ErrorCode | null, message: string | null, session: { chainId: string } | null } }> } } | null };
 
 export type TerminateSessionsMutationVariables = Exact<{
   input: Types.TerminateSessionsInput;
@@ -849,12 +880,12 @@ export type TerminateSessionsMutation = { terminateSessions:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
-    | { __typename: 'TerminateSessionsPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'TerminateSessionsPayload', bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
@@ -867,12 +898,12 @@ export type CancelRetriesMutationVariables = Exact<{
 
 
 export type CancelRetriesMutation = { cancelRetries:
-    | { __typename: 'CancelRetriesPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'CancelRetriesPayload', bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
     | (
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -893,12 +924,12 @@ export type RetryNowManyMutation = { retryNowMany:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
-    | { __typename: 'RetryNowManyPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'RetryNowManyPayload', bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
@@ -990,7 +1021,7 @@ export type SetRetrySwitchMutation = { setRetrySwitch:
     )
    };
 
-export type ScheduleRunSummaryFragment = { runId: string, plannedAt: string, lastPlannedAt: string, count: number, outcome: Types.ScheduleRunOutcome, code: string | null, reason: string | null, askedBy: string | null, decidedAt: string, chainId: string | null };
+export type ScheduleRunSummaryFragment = { runId: string, plannedAt: string, lastPlannedAt: string, count: number, outcome: Types.ScheduleRunOutcome, code: Types.ErrorCode | null, reason: string | null, askedBy: string | null, decidedAt: string, chainId: string | null };
 
 export type ScheduleSummaryFragment = { scheduleId: string, name: string, cron: string | null, every: number | null, timeZone: string, overlap: Types.ScheduleOverlap, catchUp: number, jitter: number, paused: boolean, pausedAt: string | null, pausedBy: string | null, pauseReason: string | null, statusReason: string | null, nextRunAt: string | null, queued: number, owner: string, createdBy: string, createdAt: string, updatedAt: string, project: { name: string } };
 
@@ -1227,6 +1258,7 @@ export type SessionHistoryQueryVariables = Exact<{
 
 
 export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { phase: string, fromStatus: string | null, toStatus: string | null, result: Types.SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string, agents: Array<{ agentId: string, name: string }> } }> } } | null };
+export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { handler: Types.SchedulingHandler, fromStatus: Types.EntityStatus | null, toStatus: Types.EntityStatus | null, result: Types.SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string } }> } } | null };
 
 export type CreateSessionMutationVariables = Exact<{
   input: Types.CreateSessionInput;
@@ -1423,6 +1455,7 @@ export type KernelLogTailQueryVariables = Exact<{
 export type KernelLogTailQuery = { node:
     | { __typename: 'Agent' }
     | { __typename: 'AuditEntry' }
+    | { __typename: 'BulkAction' }
     | { __typename: 'Chain' }
     | { __typename: 'Deployment' }
     | { __typename: 'DeploymentRevision' }
@@ -1458,6 +1491,7 @@ export type KernelLogPageQueryVariables = Exact<{
 export type KernelLogPageQuery = { node:
     | { __typename: 'Agent' }
     | { __typename: 'AuditEntry' }
+    | { __typename: 'BulkAction' }
     | { __typename: 'Chain' }
     | { __typename: 'Deployment' }
     | { __typename: 'DeploymentRevision' }
@@ -1495,7 +1529,7 @@ export type SessionKernelsQueryVariables = Exact<{
 }>;
 
 
-export type SessionKernelsQuery = { session: { sessionId: string, attempt: number, kernels: Array<{ id: string, kernelId: string, role: string, index: number }> } | null };
+export type SessionKernelsQuery = { session: { sessionId: string, attempt: number, kernels: Array<{ id: string, kernelId: string, role: Types.KernelRole, index: number }> } | null };
 
 export type FailureGroupsQueryVariables = Exact<{
   by: Types.FailureGrouping;
@@ -1939,6 +1973,28 @@ export const DeploymentDetailFragmentDoc = new TypedDocumentString(`
   createdAt
   destroyedAt
 }`, {"fragmentName":"DeploymentDetail"}) as unknown as TypedDocumentString<DeploymentDetailFragment, unknown>;
+export const DeploymentEventFieldsFragmentDoc = new TypedDocumentString(`
+    fragment DeploymentEventFields on DeploymentEvent {
+  cursor
+  type
+  occurredAt
+  deploymentId
+  deployment {
+    name
+  }
+  routeId
+  sessionId
+  fromStatus
+  toStatus
+  fromReplicas
+  toReplicas
+  fromRevision
+  revision
+  host
+  port
+  reason
+}
+    `, {"fragmentName":"DeploymentEventFields"}) as unknown as TypedDocumentString<DeploymentEventFieldsFragment, unknown>;
 export const EventFieldsFragmentDoc = new TypedDocumentString(`
     fragment EventFields on SessionEvent {
   cursor
@@ -1948,6 +2004,12 @@ export const EventFieldsFragmentDoc = new TypedDocumentString(`
   chainId
   fromStatus
   toStatus
+  attempt
+  maxAttempts
+  cause
+  delaySeconds
+  dueAt
+  childSessionId
   reason
   chainEnd {
     epoch
@@ -1967,6 +2029,17 @@ export const FailureFragmentDoc = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -2016,7 +2089,7 @@ export const SessionSummaryFragmentDoc = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -2155,7 +2228,7 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -2391,7 +2464,7 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -2533,9 +2606,9 @@ fragment OutputsSummary on Outputs {
   when
   keepDays
 }`, {"fragmentName":"SessionDetail"}) as unknown as TypedDocumentString<SessionDetailFragment, unknown>;
-export const ResubmissionSummaryFragmentDoc = new TypedDocumentString(`
-    fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+export const BulkActionSummaryFragmentDoc = new TypedDocumentString(`
+    fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -2548,7 +2621,7 @@ export const ResubmissionSummaryFragmentDoc = new TypedDocumentString(`
   finishedAt
   abortedBy
 }
-    `, {"fragmentName":"ResubmissionSummary"}) as unknown as TypedDocumentString<ResubmissionSummaryFragment, unknown>;
+    `, {"fragmentName":"BulkActionSummary"}) as unknown as TypedDocumentString<BulkActionSummaryFragment, unknown>;
 export const PlannedFragmentDoc = new TypedDocumentString(`
     fragment Planned on PlannedRetry {
   retry
@@ -3020,6 +3093,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateTokenMutation, CreateTokenMutationVariables>;
 export const RevokeTokenDocument = new TypedDocumentString(`
     mutation RevokeToken($input: RevokeTokenInput!) {
@@ -3060,6 +3144,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<RevokeTokenMutation, RevokeTokenMutationVariables>;
 export const AuditLogDocument = new TypedDocumentString(`
     query AuditLog($filter: AuditFilter, $first: Int, $after: String) {
@@ -3081,7 +3176,7 @@ export const AuditLogDocument = new TypedDocumentString(`
         action
         projectId
         sessionId
-        details
+        data
       }
     }
   }
@@ -3155,6 +3250,17 @@ export const CreateUserDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateUserMutation, CreateUserMutationVariables>;
 export const DomainsDocument = new TypedDocumentString(`
     query Domains($first: Int, $after: String) {
@@ -3198,6 +3304,17 @@ export const CreateDomainDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateDomainMutation, CreateDomainMutationVariables>;
 export const CreateProjectDocument = new TypedDocumentString(`
     mutation CreateProject($input: CreateProjectInput!) {
@@ -3222,6 +3339,17 @@ export const CreateProjectDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<CreateProjectMutation, CreateProjectMutationVariables>;
@@ -3249,6 +3377,17 @@ export const UpdateProjectDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<UpdateProjectMutation, UpdateProjectMutationVariables>;
 export const DeleteUserDocument = new TypedDocumentString(`
     mutation DeleteUser($input: DeleteUserInput!) {
@@ -3268,6 +3407,17 @@ export const DeleteUserDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<DeleteUserMutation, DeleteUserMutationVariables>;
@@ -3293,6 +3443,17 @@ export const SetProjectMemberDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<SetProjectMemberMutation, SetProjectMemberMutationVariables>;
 export const RemoveProjectMemberDocument = new TypedDocumentString(`
     mutation RemoveProjectMember($input: RemoveProjectMemberInput!) {
@@ -3312,6 +3473,17 @@ export const RemoveProjectMemberDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<RemoveProjectMemberMutation, RemoveProjectMemberMutationVariables>;
@@ -3385,6 +3557,17 @@ fragment Failure on Error {
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<SetQuotaMutation, SetQuotaMutationVariables>;
@@ -3511,6 +3694,17 @@ export const DrainAgentDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<DrainAgentMutation, DrainAgentMutationVariables>;
 export const ResumeAgentDocument = new TypedDocumentString(`
     mutation ResumeAgent($input: ResumeAgentInput!) {
@@ -3534,6 +3728,17 @@ export const ResumeAgentDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<ResumeAgentMutation, ResumeAgentMutationVariables>;
@@ -3560,6 +3765,17 @@ export const RemoveAgentDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<RemoveAgentMutation, RemoveAgentMutationVariables>;
 export const CreateResourceGroupDocument = new TypedDocumentString(`
     mutation CreateResourceGroup($input: CreateResourceGroupInput!) {
@@ -3582,6 +3798,17 @@ export const CreateResourceGroupDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<CreateResourceGroupMutation, CreateResourceGroupMutationVariables>;
@@ -3628,6 +3855,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<UpdateResourceGroupMutation, UpdateResourceGroupMutationVariables>;
 export const DeleteResourceGroupDocument = new TypedDocumentString(`
     mutation DeleteResourceGroup($input: DeleteResourceGroupInput!) {
@@ -3647,6 +3885,17 @@ export const DeleteResourceGroupDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<DeleteResourceGroupMutation, DeleteResourceGroupMutationVariables>;
@@ -3702,7 +3951,7 @@ export const ChainDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -3805,7 +4054,7 @@ export const ChainsDocument = new TypedDocumentString(`
         }
         outlook {
           willRetry
-          at
+          dueAt
           reason
         }
         newestAttempt {
@@ -3887,7 +4136,7 @@ export const ChainEndsDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<ChainEndsQuery, ChainEndsQueryVariables>;
@@ -4139,6 +4388,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateDeploymentMutation, CreateDeploymentMutationVariables>;
 export const ScaleDeploymentDocument = new TypedDocumentString(`
     mutation ScaleDeployment($input: ScaleDeploymentInput!) {
@@ -4192,6 +4452,17 @@ fragment Failure on Error {
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<ScaleDeploymentMutation, ScaleDeploymentMutationVariables>;
@@ -4249,6 +4520,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<UpdateDeploymentMutation, UpdateDeploymentMutationVariables>;
 export const DestroyDeploymentDocument = new TypedDocumentString(`
     mutation DestroyDeployment($input: DestroyDeploymentInput!) {
@@ -4304,31 +4586,79 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<DestroyDeploymentMutation, DestroyDeploymentMutationVariables>;
 export const DeploymentEventsDocument = new TypedDocumentString(`
     subscription DeploymentEvents($filter: DeploymentEventFilter, $after: String) {
   deploymentEvents(filter: $filter, after: $after) {
-    cursor
-    type
-    occurredAt
-    deploymentId
-    deployment {
-      name
-    }
-    routeId
-    sessionId
-    fromStatus
-    toStatus
-    fromReplicas
-    toReplicas
-    fromRevision
-    revision
-    host
-    port
-    reason
+    ...DeploymentEventFields
   }
 }
-    `) as unknown as TypedDocumentString<DeploymentEventsSubscription, DeploymentEventsSubscriptionVariables>;
+    fragment DeploymentEventFields on DeploymentEvent {
+  cursor
+  type
+  occurredAt
+  deploymentId
+  deployment {
+    name
+  }
+  routeId
+  sessionId
+  fromStatus
+  toStatus
+  fromReplicas
+  toReplicas
+  fromRevision
+  revision
+  host
+  port
+  reason
+}`) as unknown as TypedDocumentString<DeploymentEventsSubscription, DeploymentEventsSubscriptionVariables>;
+export const PastDeploymentEventsDocument = new TypedDocumentString(`
+    query PastDeploymentEvents($filter: DeploymentEventFilter, $last: Int, $before: String) {
+  deploymentEvents(filter: $filter, last: $last, before: $before) {
+    pageInfo {
+      hasPreviousPage
+      startCursor
+      endCursor
+    }
+    edges {
+      node {
+        ...DeploymentEventFields
+      }
+    }
+  }
+}
+    fragment DeploymentEventFields on DeploymentEvent {
+  cursor
+  type
+  occurredAt
+  deploymentId
+  deployment {
+    name
+  }
+  routeId
+  sessionId
+  fromStatus
+  toStatus
+  fromReplicas
+  toReplicas
+  fromRevision
+  revision
+  host
+  port
+  reason
+}`) as unknown as TypedDocumentString<PastDeploymentEventsQuery, PastDeploymentEventsQueryVariables>;
 export const EventCursorDocument = new TypedDocumentString(`
     query EventCursor {
   eventCursor
@@ -4349,7 +4679,7 @@ export const RetryEventsDocument = new TypedDocumentString(`
     maxAttempts
     cause
     delaySeconds
-    scheduledAt
+    dueAt
     childSessionId
     reason
   }
@@ -4369,6 +4699,12 @@ export const SessionEventsDocument = new TypedDocumentString(`
   chainId
   fromStatus
   toStatus
+  attempt
+  maxAttempts
+  cause
+  delaySeconds
+  dueAt
+  childSessionId
   reason
   chainEnd {
     epoch
@@ -4401,6 +4737,12 @@ export const EventsDocument = new TypedDocumentString(`
   chainId
   fromStatus
   toStatus
+  attempt
+  maxAttempts
+  cause
+  delaySeconds
+  dueAt
+  childSessionId
   reason
   chainEnd {
     epoch
@@ -4472,8 +4814,8 @@ export const ResubmitSessionsDocument = new TypedDocumentString(`
   resubmitSessions(input: $input) {
     __typename
     ... on ResubmitSessionsPayload {
-      resubmission {
-        ...ResubmissionSummary
+      bulkAction {
+        ...BulkActionSummary
       }
       sessions {
         ...SessionSummary
@@ -4482,6 +4824,9 @@ export const ResubmitSessionsDocument = new TypedDocumentString(`
         sessionId
         code
         message
+        childSession {
+          sessionId
+        }
       }
       cancelledDependents
     }
@@ -4509,6 +4854,17 @@ export const ResubmitSessionsDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -4556,12 +4912,12 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4574,13 +4930,13 @@ fragment ResubmissionSummary on Resubmission {
   finishedAt
   abortedBy
 }`) as unknown as TypedDocumentString<ResubmitSessionsMutation, ResubmitSessionsMutationVariables>;
-export const AbortResubmissionDocument = new TypedDocumentString(`
-    mutation AbortResubmission($input: AbortResubmissionInput!) {
-  abortResubmission(input: $input) {
+export const AbortBulkActionDocument = new TypedDocumentString(`
+    mutation AbortBulkAction($input: AbortBulkActionInput!) {
+  abortBulkAction(input: $input) {
     __typename
-    ... on AbortResubmissionPayload {
-      resubmission {
-        ...ResubmissionSummary
+    ... on AbortBulkActionPayload {
+      bulkAction {
+        ...BulkActionSummary
       }
     }
     ...Failure
@@ -4596,29 +4952,20 @@ export const AbortResubmissionDocument = new TypedDocumentString(`
       message
     }
   }
-}
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
-  clientKey
-  action
-  actor
-  state
-  total
-  done
-  pending
-  refusedCount
-  createdAt
-  finishedAt
-  abortedBy
-}`) as unknown as TypedDocumentString<AbortResubmissionMutation, AbortResubmissionMutationVariables>;
-export const ResubmissionDocument = new TypedDocumentString(`
-    query Resubmission($id: UUID!) {
-  resubmission(id: $id) {
-    ...ResubmissionSummary
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
   }
 }
-    fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4630,10 +4977,30 @@ export const ResubmissionDocument = new TypedDocumentString(`
   createdAt
   finishedAt
   abortedBy
-}`) as unknown as TypedDocumentString<ResubmissionQuery, ResubmissionQueryVariables>;
-export const ResubmissionRefusalsDocument = new TypedDocumentString(`
-    query ResubmissionRefusals($id: UUID!) {
-  resubmission(id: $id) {
+}`) as unknown as TypedDocumentString<AbortBulkActionMutation, AbortBulkActionMutationVariables>;
+export const BulkActionDocument = new TypedDocumentString(`
+    query BulkAction($id: UUID!) {
+  bulkAction(id: $id) {
+    ...BulkActionSummary
+  }
+}
+    fragment BulkActionSummary on BulkAction {
+  bulkActionId
+  clientKey
+  action
+  actor
+  state
+  total
+  done
+  pending
+  refusedCount
+  createdAt
+  finishedAt
+  abortedBy
+}`) as unknown as TypedDocumentString<BulkActionQuery, BulkActionQueryVariables>;
+export const BulkActionRefusalsDocument = new TypedDocumentString(`
+    query BulkActionRefusals($id: UUID!) {
+  bulkAction(id: $id) {
     refusals {
       code
       count
@@ -4641,10 +5008,10 @@ export const ResubmissionRefusalsDocument = new TypedDocumentString(`
     }
   }
 }
-    `) as unknown as TypedDocumentString<ResubmissionRefusalsQuery, ResubmissionRefusalsQueryVariables>;
-export const ResubmissionsDocument = new TypedDocumentString(`
-    query Resubmissions($idPrefix: String, $first: Int, $after: String) {
-  resubmissions(idPrefix: $idPrefix, first: $first, after: $after) {
+    `) as unknown as TypedDocumentString<BulkActionRefusalsQuery, BulkActionRefusalsQueryVariables>;
+export const BulkActionsDocument = new TypedDocumentString(`
+    query BulkActions($filter: BulkActionFilter, $first: Int, $after: String) {
+  bulkActions(filter: $filter, first: $first, after: $after) {
     pageInfo {
       hasNextPage
       endCursor
@@ -4652,13 +5019,13 @@ export const ResubmissionsDocument = new TypedDocumentString(`
     edges {
       cursor
       node {
-        ...ResubmissionSummary
+        ...BulkActionSummary
       }
     }
   }
 }
-    fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+    fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4670,10 +5037,10 @@ export const ResubmissionsDocument = new TypedDocumentString(`
   createdAt
   finishedAt
   abortedBy
-}`) as unknown as TypedDocumentString<ResubmissionsQuery, ResubmissionsQueryVariables>;
-export const ResubmissionItemsDocument = new TypedDocumentString(`
-    query ResubmissionItems($id: UUID!, $status: ResubmissionItemStatus, $first: Int, $after: String) {
-  resubmission(id: $id) {
+}`) as unknown as TypedDocumentString<BulkActionsQuery, BulkActionsQueryVariables>;
+export const BulkActionItemsDocument = new TypedDocumentString(`
+    query BulkActionItems($id: UUID!, $status: BulkActionItemStatus, $first: Int, $after: String) {
+  bulkAction(id: $id) {
     items(status: $status, first: $first, after: $after) {
       pageInfo {
         hasNextPage
@@ -4696,14 +5063,14 @@ export const ResubmissionItemsDocument = new TypedDocumentString(`
     }
   }
 }
-    `) as unknown as TypedDocumentString<ResubmissionItemsQuery, ResubmissionItemsQueryVariables>;
+    `) as unknown as TypedDocumentString<BulkActionItemsQuery, BulkActionItemsQueryVariables>;
 export const TerminateSessionsDocument = new TypedDocumentString(`
     mutation TerminateSessions($input: TerminateSessionsInput!) {
   terminateSessions(input: $input) {
     __typename
     ... on TerminateSessionsPayload {
-      resubmission {
-        ...ResubmissionSummary
+      bulkAction {
+        ...BulkActionSummary
       }
       sessions {
         ...SessionSummary
@@ -4712,6 +5079,9 @@ export const TerminateSessionsDocument = new TypedDocumentString(`
         sessionId
         code
         message
+        childSession {
+          sessionId
+        }
       }
     }
     ... on DryRun {
@@ -4737,6 +5107,17 @@ export const TerminateSessionsDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -4784,12 +5165,12 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4807,8 +5188,8 @@ export const CancelRetriesDocument = new TypedDocumentString(`
   cancelRetries(input: $input) {
     __typename
     ... on CancelRetriesPayload {
-      resubmission {
-        ...ResubmissionSummary
+      bulkAction {
+        ...BulkActionSummary
       }
       sessions {
         ...SessionSummary
@@ -4817,6 +5198,9 @@ export const CancelRetriesDocument = new TypedDocumentString(`
         sessionId
         code
         message
+        childSession {
+          sessionId
+        }
       }
     }
     ... on DryRun {
@@ -4842,6 +5226,17 @@ export const CancelRetriesDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -4889,12 +5284,12 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4912,8 +5307,8 @@ export const RetryNowManyDocument = new TypedDocumentString(`
   retryNowMany(input: $input) {
     __typename
     ... on RetryNowManyPayload {
-      resubmission {
-        ...ResubmissionSummary
+      bulkAction {
+        ...BulkActionSummary
       }
       sessions {
         ...SessionSummary
@@ -4922,6 +5317,9 @@ export const RetryNowManyDocument = new TypedDocumentString(`
         sessionId
         code
         message
+        childSession {
+          sessionId
+        }
       }
     }
     ... on DryRun {
@@ -4947,6 +5345,17 @@ export const RetryNowManyDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -4994,12 +5403,12 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -5238,6 +5647,17 @@ export const SetRetryDefaultsDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment PartialPolicy on PartialRetryPolicy {
   given
@@ -5337,6 +5757,17 @@ export const SetRetrySwitchDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -5606,6 +6037,17 @@ export const CreateScheduleDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment PartialPolicy on PartialRetryPolicy {
   given
@@ -5768,6 +6210,17 @@ export const UpdateScheduleDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -5934,6 +6387,17 @@ export const PauseScheduleDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment PartialPolicy on PartialRetryPolicy {
   given
@@ -6096,6 +6560,17 @@ export const ResumeScheduleDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -6263,6 +6738,17 @@ export const RunScheduleNowDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment ScheduleRunSummary on ScheduleRun {
   runId
@@ -6294,6 +6780,17 @@ export const DeleteScheduleDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<DeleteScheduleMutation, DeleteScheduleMutationVariables>;
@@ -6405,7 +6902,7 @@ export const SessionDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -6662,7 +7159,7 @@ export const SessionsDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -6683,7 +7180,7 @@ export const SessionHistoryDocument = new TypedDocumentString(`
       edges {
         cursor
         node {
-          phase
+          handler
           fromStatus
           toStatus
           result
@@ -6725,6 +7222,17 @@ export const CreateSessionDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6770,7 +7278,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<CreateSessionMutation, CreateSessionMutationVariables>;
@@ -6803,6 +7311,17 @@ export const CreateSessionsDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6848,7 +7367,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<CreateSessionsMutation, CreateSessionsMutationVariables>;
@@ -6874,6 +7393,17 @@ export const TerminateSessionDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6919,7 +7449,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<TerminateSessionMutation, TerminateSessionMutationVariables>;
@@ -6945,6 +7475,17 @@ export const CancelRetryDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6990,7 +7531,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<CancelRetryMutation, CancelRetryMutationVariables>;
@@ -7016,6 +7557,17 @@ export const RetryNowDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -7061,7 +7613,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<RetryNowMutation, RetryNowMutationVariables>;
@@ -7087,6 +7639,17 @@ export const UpdateRetryDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -7132,7 +7695,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<UpdateRetryMutation, UpdateRetryMutationVariables>;
@@ -7348,6 +7911,17 @@ export const CreateWebhookDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment WebhookSummary on Webhook {
   webhookId
@@ -7393,6 +7967,17 @@ export const UpdateWebhookDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment WebhookSummary on Webhook {
   webhookId
@@ -7436,6 +8021,17 @@ export const DeleteWebhookDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<DeleteWebhookMutation, DeleteWebhookMutationVariables>;
 export const RotateWebhookSecretDocument = new TypedDocumentString(`
     mutation RotateWebhookSecret($input: RotateWebhookSecretInput!) {
@@ -7458,6 +8054,17 @@ export const RotateWebhookSecretDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -7505,6 +8112,17 @@ export const SendTestEventDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment Delivery on WebhookDelivery {
   deliveryId
@@ -7548,6 +8166,17 @@ export const ReplayDeliveryDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment Delivery on WebhookDelivery {
   deliveryId
@@ -7588,6 +8217,17 @@ export const ReplayWebhookDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<ReplayWebhookMutation, ReplayWebhookMutationVariables>;

@@ -6,6 +6,10 @@ export type AbortResubmissionInput = {
   reason?: string | null | undefined;
   /** Id of the resubmission. */
   resubmissionId: string;
+/** The action on many sessions to abort. */
+export type AbortBulkActionInput = {
+  /** Id of the action. */
+  bulkActionId: string;
 };
 
 /** All given conditions must match. */
@@ -100,13 +104,44 @@ export type AuditFilter = {
 };
 
 /** The sessions whose retries are cancelled. */
+/** All given conditions must match. */
+export type BulkActionFilter = {
+  /** One of these actions. */
+  action?: Array<SessionAction> | null | undefined;
+  /** Filter by the time of the request. */
+  createdAt?: DateTimeFilter | null | undefined;
+  /** The beginning of the id: at least its first 8 hexadecimal digits. */
+  idPrefix?: string | null | undefined;
+  /** In one of these states. */
+  state?: Array<BulkActionState> | null | undefined;
+};
+
+/** Outcome of an action for one session. */
+export type BulkActionItemStatus =
+  /** Done; a session that was resubmitted has a child. */
+  | 'DONE'
+  /** Not done yet; never done if the action was aborted. */
+  | 'PENDING'
+  /** Refused; `code` and `message` give the reason. */
+  | 'REFUSED';
+
+/** State of an action on many sessions. */
+export type BulkActionState =
+  /** A person aborted it; results from before stay. */
+  | 'ABORTED'
+  /** Each session is done or refused. */
+  | 'COMPLETED'
+  /** Not finished; the server continues it in the background. */
+  | 'RUNNING';
+
+/** The sessions whose retries are cancelled. Give one of `sessionIds`, `filter` and `chainFilter`. */
 export type CancelRetriesInput = {
   /**
    * Selects the newest sessions of the chains that match now. The rules of `filter` apply.
    * @deprecated Use `select`, of which exactly one field is given.
    */
   chainFilter?: ChainFilter | null | undefined;
-  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
+  /** Idempotency key chosen by the client, unique in the project: the same key returns the record of the first call. */
   clientKey?: string | null | undefined;
   /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;
@@ -663,6 +698,61 @@ export type DrainAgentInput = {
   reason?: string | null | undefined;
 };
 
+/** Status of a session, a kernel, an agent, a deployment or a route. Each has an enum of its own. */
+export type EntityStatus =
+  /** A status of agents. */
+  | 'ALIVE'
+  /** A status of sessions, kernels. */
+  | 'CANCELLED'
+  /** A status of deployments. */
+  | 'CREATED'
+  /** A status of sessions, kernels. */
+  | 'CREATING'
+  /** A status of routes. */
+  | 'DEGRADED'
+  /** A status of deployments. */
+  | 'DEPLOYING'
+  /** A status of deployments. */
+  | 'DESTROYED'
+  /** A status of deployments. */
+  | 'DESTROYING'
+  /** A status of agents. */
+  | 'DRAINING'
+  /** A status of sessions, kernels. */
+  | 'ERROR'
+  /** A status of routes. */
+  | 'FAILED_TO_START'
+  /** A status of routes. */
+  | 'HEALTHY'
+  /** A status of agents. */
+  | 'LOST'
+  /** A status of sessions, kernels, deployments. */
+  | 'PENDING'
+  /** A status of sessions, kernels. */
+  | 'PREPARED'
+  /** A status of sessions, kernels. */
+  | 'PREPARING'
+  /** A status of routes. */
+  | 'PROVISIONING'
+  /** A status of sessions, kernels. */
+  | 'PULLING'
+  /** A status of deployments. */
+  | 'READY'
+  /** A status of sessions, kernels. */
+  | 'RUNNING'
+  /** A status of deployments. */
+  | 'SCALING'
+  /** A status of sessions, kernels. */
+  | 'SCHEDULED'
+  /** A status of agents. */
+  | 'SUSPECT'
+  /** A status of sessions, kernels, agents, routes. */
+  | 'TERMINATED'
+  /** A status of sessions, kernels, routes. */
+  | 'TERMINATING'
+  /** A status of routes. */
+  | 'UNHEALTHY';
+
 /** One variable of the environment. */
 export type EnvVarInput = {
   /** Its name. */
@@ -670,6 +760,129 @@ export type EnvVarInput = {
   /** Its value. */
   value: string;
 };
+
+/** Error codes, for programs. Errors that are not part of the data have the same codes in `extensions.code`; there, INTERNAL means a fault of the server. */
+export type ErrorCode =
+  /** The agent accepts work or still has kernels. Drain it and wait. */
+  | 'AGENT_IN_USE'
+  /** No such agent. */
+  | 'AGENT_NOT_FOUND'
+  /** Another process has registered as this agent. This one stops. */
+  | 'AGENT_SUPERSEDED'
+  /** The server does not know this agent, which then registers again. */
+  | 'AGENT_UNKNOWN'
+  /** The stored data of its chain is damaged. */
+  | 'CHAIN_UNREADABLE'
+  /** The connection to the agent broke, or was silent for too long. */
+  | 'CHANNEL_LOST'
+  /** The agent did not connect to the server that waits for it, or could not start the command; the message tells which. */
+  | 'CHANNEL_NOT_OPENED'
+  /** The session's agent cannot do this; the message has the reason. */
+  | 'CHANNEL_UNSUPPORTED'
+  /** The client key belongs to an action on many sessions with different input. */
+  | 'CLIENT_KEY_REUSED'
+  /** The project has no uploaded code with this SHA-256. */
+  | 'CODE_NOT_FOUND'
+  /** The creation id belongs to a session, schedule or deployment that was created with another input. */
+  | 'CREATION_ID_REUSED'
+  /** Events after the cursor have been deleted, and the message has the cursor of the oldest event kept; or the database was replaced by a copy from before the cursor. */
+  | 'CURSOR_EXPIRED'
+  /** The database is unreachable. If the response was cut off, the request may have been carried out: repeat it with the same key. */
+  | 'DATABASE_UNAVAILABLE'
+  /** The session should be resubmitted as a dependent, but also depends on a chain that has failed and is not resubmitted. */
+  | 'DEPENDENCY_FAILED'
+  /** `dependsOn` names a session that does not exist, or is not yours. */
+  | 'DEPENDENCY_NOT_FOUND'
+  /** The deployment is being destroyed or has been destroyed, and cannot be changed. */
+  | 'DEPLOYMENT_DESTROYED'
+  /** No such deployment, or it is not yours. */
+  | 'DEPLOYMENT_NOT_FOUND'
+  /** The server executes trusted documents only, and this is not one of them. */
+  | 'DOCUMENT_NOT_TRUSTED'
+  /** No such domain. */
+  | 'DOMAIN_NOT_FOUND'
+  /** The token's role does not allow it. */
+  | 'FORBIDDEN'
+  /** An agent runs kernels without isolation, so other people may not get access; the message names it. */
+  | 'ISOLATION_REQUIRED'
+  /** No such kernel, or it is not yours. */
+  | 'KERNEL_NOT_FOUND'
+  /** The body is not JSON in UTF-8. */
+  | 'MALFORMED_REQUEST'
+  /** The header `Allow` lists the methods that are allowed. */
+  | 'METHOD_NOT_ALLOWED'
+  /** Another object of this kind already has the name. */
+  | 'NAME_TAKEN'
+  /** No retry is scheduled or held: it was dispatched, cancelled, or never planned. */
+  | 'NO_PENDING_RETRY'
+  /** There is nothing at this path. */
+  | 'NO_SUCH_PATH'
+  /** No program of the kernel listens on the port. */
+  | 'PORT_NOT_SERVED'
+  /** No such project, or it is not yours. */
+  | 'PROJECT_NOT_FOUND'
+  /** A limit on how many may exist at once is reached. Try again when some have ended. */
+  | 'QUOTA_EXCEEDED'
+  /** The body arrived too slowly, or the query took the database longer than 5 s. */
+  | 'REQUEST_TIMEOUT'
+  /** The request has more bytes, values, keys or levels than the server accepts. */
+  | 'REQUEST_TOO_LARGE'
+  /** The group has agents, deployments or unfinished sessions. */
+  | 'RESOURCE_GROUP_IN_USE'
+  /** No such resource group. */
+  | 'RESOURCE_GROUP_NOT_FOUND'
+  /** The action on many sessions has already ended. */
+  | 'RESUBMISSION_FINISHED'
+  /** No such action on many sessions, or it is not yours. */
+  | 'RESUBMISSION_NOT_FOUND'
+  /** No such schedule, or it is not yours. */
+  | 'SCHEDULE_NOT_FOUND'
+  /** The server or its database cannot write, because a disk is full; the server's log names it. Try again once there is space. If the database itself stopped for lack of space, the request may have been carried out, as after `DATABASE_UNAVAILABLE`. */
+  | 'SERVER_DISK_FULL'
+  /** The server is listening but still migrating or starting. Nothing was done. */
+  | 'SERVER_STARTING'
+  /** The server is shutting down. Try another one, or try again later. */
+  | 'SERVER_STOPPING'
+  /** Nothing of the session's chain is live: its newest attempt has ended, and no retry waits. */
+  | 'SESSION_ALREADY_FINISHED'
+  /** The session has already been retried or resubmitted; the message and `childSession` name the child. */
+  | 'SESSION_HAS_CHILD'
+  /** The session may still be running on a silent agent; the message has the time until it is certainly gone. */
+  | 'SESSION_MAY_BE_ALIVE'
+  /** The session occurs earlier in the list. */
+  | 'SESSION_NAMED_TWICE'
+  /** Only batch sessions have attempts. */
+  | 'SESSION_NOT_BATCH'
+  /** The session has not ended: terminate it, or wait. */
+  | 'SESSION_NOT_FINISHED'
+  /** No such session, or it is not yours. */
+  | 'SESSION_NOT_FOUND'
+  /** Only a running session can be entered; the message has its status. */
+  | 'SESSION_NOT_RUNNING'
+  /** The session succeeded; `includeSucceeded` would run it again. */
+  | 'SESSION_SUCCEEDED'
+  /** No such token, or it is not yours. */
+  | 'TOKEN_NOT_FOUND'
+  /** The session or the server has reached its limit of open channels. Close some first. */
+  | 'TOO_MANY_CHANNELS'
+  /** The token has too many requests in progress or per second, its WebSocket too many operations, or the address sent too many unknown tokens with the same beginning; or the server had reached its limit of open files at an upload. `Retry-After` has the time to wait. */
+  | 'TOO_MANY_REQUESTS'
+  /** The connection or the token has reached its limit of open subscriptions. Close some first. */
+  | 'TOO_MANY_SUBSCRIPTIONS'
+  /** There is no token, or it is not valid. */
+  | 'UNAUTHENTICATED'
+  /** The body must be `application/json`. */
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  /** No such user, or it is not yours to see. */
+  | 'USER_NOT_FOUND'
+  /** The input is invalid; `issues` lists every problem with its path. Correct it and send it again. */
+  | 'VALIDATION_FAILED'
+  /** No such delivery, or it is not yours. */
+  | 'WEBHOOK_DELIVERY_NOT_FOUND'
+  /** The webhook is disabled. Enable it first. */
+  | 'WEBHOOK_DISABLED'
+  /** No such webhook, or it is not yours. */
+  | 'WEBHOOK_NOT_FOUND';
 
 /** An option for the executor, such as a Slurm partition. */
 export type ExecutorOptionInput = {
@@ -806,6 +1019,13 @@ export type IntRange = {
    */
   min?: number | null | undefined;
 };
+
+/** Role of a kernel in its session. */
+export type KernelRole =
+  /** The first kernel, whose end usually decides the result. */
+  | 'main'
+  /** Any other kernel. */
+  | 'sub';
 
 /** Status of a kernel, with the names of a session's statuses. A kernel may be further than its session, because the agent moves it first. */
 export type KernelStatus =
@@ -989,15 +1209,6 @@ export type ResourceSlotInput = {
   slot: string;
 };
 
-/** Outcome of an action for one session. */
-export type ResubmissionItemStatus =
-  /** Done; a session that was resubmitted has a child. */
-  | 'DONE'
-  /** Not done yet; never done if the resubmission was aborted. */
-  | 'PENDING'
-  /** Refused; `code` and `message` give the reason. */
-  | 'REFUSED';
-
 /** Differences between the new attempts and the failed sessions. They also apply to the automatic retries of the new epoch. */
 export type ResubmissionOverrides = {
   /** Ids of the only agents to run on; replaces the existing list. An empty list removes the restriction. */
@@ -1036,13 +1247,14 @@ export type ResubmissionState =
   | 'RUNNING';
 
 /** The sessions that get a new retry budget, and the changes. */
+/** The sessions that get a new retry budget, and the changes. Give one of `sessionIds`, `filter` and `chainFilter`. */
 export type ResubmitSessionsInput = {
   /**
    * Selects the newest sessions of the chains that match now. The rules of `filter` apply.
    * @deprecated Use `select`, of which exactly one field is given.
    */
   chainFilter?: ChainFilter | null | undefined;
-  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
+  /** Idempotency key chosen by the client, unique in the project: the same key returns the record of the first call. */
   clientKey?: string | null | undefined;
   /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;
@@ -1188,7 +1400,7 @@ export type RetryNowManyInput = {
    * @deprecated Use `select`, of which exactly one field is given.
    */
   chainFilter?: ChainFilter | null | undefined;
-  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
+  /** Idempotency key chosen by the client, unique in the project: the same key returns the record of the first call. */
   clientKey?: string | null | undefined;
   /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;
@@ -1228,6 +1440,45 @@ export type RetryPhase =
   | 'SUCCEEDED'
   /** The session has not ended, or its retry has not been decided yet. */
   | 'UNDECIDED';
+
+/** Name of a field of a retry policy. */
+export type RetryPolicyField =
+  /** How delays grow. */
+  | 'backoff'
+  /** Factor by which delays grow, if they do. */
+  | 'backoffMultiplier'
+  /** Whether a retry runs where the checkpoint of earlier attempts is. */
+  | 'checkpoint'
+  /** Seconds that a session that requires its checkpoint waits for it, before it starts without. */
+  | 'checkpointWait'
+  /** False: an attempt that failed before user code started does not use up `maxRetries`. */
+  | 'countPreStartFailures'
+  /** Failures that are retried. */
+  | 'eligibleCauses'
+  /** False: no retry events are sent. Decisions are stored in any case. */
+  | 'emitRetryEvents'
+  /** How delays are randomized. */
+  | 'jitter'
+  /** Maximum jitter of DETERMINISTIC and RANDOM as a share of the delay, 0 to 1. */
+  | 'jitterRatio'
+  /** No retry starts later than this after the first attempt was created. Null means no limit. */
+  | 'maxElapsed'
+  /** Number of retries: one less than the number of attempts. 0 means none. */
+  | 'maxRetries'
+  /** Longest delay. Null means the absolute ceiling, 86400. */
+  | 'maxRetryDelay'
+  /** Limit on retries that do not use up `maxRetries`. */
+  | 'maxUncountedRetries'
+  /** False: a program that exits with 0 has succeeded, even if the lack of memory killed one of its processes. Failures with another exit code keep the cause OOM_KILLED. */
+  | 'oomIsFailure'
+  /** True: a retry runs exactly the image of the attempt before, even if its tag now refers to another. */
+  | 'pinImage'
+  /** The first delay. */
+  | 'retryDelay'
+  /** Rules in order; the first that matches decides. */
+  | 'rules'
+  /** True: requests in a program's verdict file are followed. */
+  | 'trustVerdicts';
 
 /** How a session is retried. Durations are seconds. Missing fields come from the defaults of project, domain and cluster, in this order. */
 export type RetryPolicyInput = {
@@ -1448,6 +1699,71 @@ export type ScheduleRunOutcome =
   | 'SKIPPED'
   /** It created a chain. */
   | 'STARTED';
+
+/** The part of the server that did something. */
+export type SchedulingHandler =
+  /** The agent reported. */
+  | 'AGENT_SYNC'
+  /** Begins new deployments. */
+  | 'CHECK_PENDING_DEPLOYMENT'
+  /** Compares the number of routes with that of replicas. */
+  | 'CHECK_REPLICA_DEPLOYMENT'
+  /** Ends the routes of destroyed deployments. */
+  | 'DESTROYING_DEPLOYMENT'
+  /** A person destroyed the deployment. */
+  | 'DESTROY_DEPLOYMENT'
+  /** A kernel has ended. */
+  | 'DETECT_TERMINATION'
+  /** A person drained the agent. */
+  | 'DRAIN_AGENT'
+  /** Ends sessions whose batch timeout is over, if their agent does not. */
+  | 'ENFORCE_BATCH_TIMEOUTS'
+  /** Judges health checks. */
+  | 'HEALTH_CHECK_ROUTE'
+  /** A part that this version of the server does not have. */
+  | 'OTHER'
+  /** Has agents prepare kernels. */
+  | 'PREPARE_SESSIONS'
+  /** All kernels are prepared. */
+  | 'PROMOTE_TO_PREPARED'
+  /** A kernel fetches its image. */
+  | 'PROMOTE_TO_PULLING'
+  /** All kernels run. */
+  | 'PROMOTE_TO_RUNNING'
+  /** All kernels have ended. */
+  | 'PROMOTE_TO_TERMINATED'
+  /** Starts the sessions of routes. */
+  | 'PROVISIONING_ROUTE'
+  /** Compares routes with the revision. */
+  | 'RECONCILE_DEPLOYMENT'
+  /** The agent registered. */
+  | 'REGISTER_AGENT'
+  /** A person removed the agent. */
+  | 'REMOVE_AGENT'
+  /** A person let the agent accept work again. */
+  | 'RESUME_AGENT'
+  /** Replaces routes that stay unhealthy. */
+  | 'ROUTE_EVICTION'
+  /** Ends routes that failed to start or whose session ended. */
+  | 'RUNNING_ROUTE'
+  /** Moves deployments towards their replicas and revision. */
+  | 'SCALING_DEPLOYMENT'
+  /** Places sessions on agents. */
+  | 'SCHEDULE_SESSIONS'
+  /** Publishes healthy routes. */
+  | 'SERVICE_DISCOVERY_SYNC'
+  /** Has agents start kernels. */
+  | 'START_SESSIONS'
+  /** Ends sessions that have lost their kernels. */
+  | 'SWEEP_LEFTOVERS'
+  /** A person ended the session. */
+  | 'TERMINATE_SESSION'
+  /** Stops kernels. */
+  | 'TERMINATE_SESSIONS'
+  /** Ends the sessions of routes. */
+  | 'TERMINATING_ROUTE'
+  /** Watches for silent agents. */
+  | 'WATCH_AGENTS';
 
 /** The outcome of one try of a scheduler handler. */
 export type SchedulingResult =
@@ -1719,6 +2035,7 @@ export type SetQuotaInput = {
   maxCheckpointBytes?: string | null | undefined;
   /** Limit on the bytes of all kept outputs, such as `500g`. Files beyond it are not collected. */
   maxOutputBytes?: string | null | undefined;
+  maxCheckpointBytes?: number | string | null | undefined;
   /** Limit on the number of PENDING sessions. */
   maxPending?: number | null | undefined;
   /** Limit on the number of sessions placed at the same time. */
@@ -1794,7 +2111,7 @@ export type TerminateSessionsInput = {
    * @deprecated Use `select`, of which exactly one field is given.
    */
   chainFilter?: ChainFilter | null | undefined;
-  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
+  /** Idempotency key chosen by the client, unique in the project: the same key returns the record of the first call. */
   clientKey?: string | null | undefined;
   /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;

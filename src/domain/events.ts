@@ -241,6 +241,8 @@ function retryFields(event: RetryEventData): object {
     cause: event.cause,
     reason: event.reason,
     delay_seconds: event.delaySeconds,
+    due_at: event.scheduledAt,
+    // The former name of `due_at`.
     scheduled_at: event.scheduledAt,
     child_session_id: event.childSessionId,
   }

@@ -76,7 +76,12 @@ const ChainResource = z
     ended_at: time().nullable(),
     total_seconds: z.number().openapi({ description: 'Seconds from its creation to its end, or until now.' }),
     outlook: z
-      .object({ will_retry: z.boolean(), reason: z.string(), at: time().nullable() })
+      .object({
+        will_retry: z.boolean(),
+        reason: z.string(),
+        due_at: time().nullable(),
+        at: time().nullable().openapi({ deprecated: true, description: 'The former name of `due_at`.' }),
+      })
       .openapi({ description: 'Whether it will continue, and when.' }),
   })
   .openapi('Chain', { description: 'A chain: all attempts at one piece of work.' })
@@ -181,6 +186,6 @@ function toChain(record: ChainRecord): z.infer<typeof ChainResource> {
     newest_activity_at: record.newestActivityAt.toISOString(),
     ended_at: toTime(record.endedAt),
     total_seconds: record.totalSeconds,
-    outlook: { will_retry: willRetry, reason, at: toTime(at) },
+    outlook: { will_retry: willRetry, reason, due_at: toTime(at), at: toTime(at) },
   }
 }

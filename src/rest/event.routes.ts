@@ -26,7 +26,7 @@ const EVENT = component('Event', {
     data: {
       type: 'object',
       description:
-        '`session_id` and `chain_id`, or `deployment_id`, and the details, with the same names as in webhooks. For a status: `previous_status`, `status` and `reason`. For a retry: `attempt`, `max_attempts`, `cause`, `reason`, `delay_seconds`, `scheduled_at` and `child_session_id`. For a chain: `epoch`, `attempts`, `cause`, `reason`, `running_seconds` and `waiting_seconds`.',
+        '`session_id` and `chain_id`, or `deployment_id`, and the details, with the same names as in webhooks. For a status: `previous_status`, `status` and `reason`. For a retry: `attempt`, `max_attempts`, `cause`, `reason`, `delay_seconds`, `due_at` (also as `scheduled_at`, its former name) and `child_session_id`. For a chain: `epoch`, `attempts`, `cause`, `reason`, `running_seconds` and `waiting_seconds`.',
     },
   },
   required: ['type', 'timestamp', 'data'],

@@ -7,7 +7,7 @@ export const SessionIdParameter = idParameter('Id of the session.')
 export const KernelIdParameter = idParameter('Id of the kernel.')
 export const ChainIdParameter = idParameter('Id of the chain.')
 export const AgentIdParameter = idParameter('Id of the agent.')
-export const ResubmissionIdParameter = idParameter('Id of the resubmission.')
+export const BulkActionIdParameter = idParameter('Id of the action.')
 export const DeploymentIdParameter = idParameter('Id of the deployment.')
 export const ScheduleIdParameter = idParameter('Id of the schedule.')
 

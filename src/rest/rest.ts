@@ -13,7 +13,7 @@ import type { BlobStore } from '../services/blob/blob-store.ts'
 import { serveOutputs } from './output.routes.ts'
 import { serveCode } from './code.routes.ts'
 import { serveChains } from './chain.routes.ts'
-import { serveResubmissions } from './resubmission.routes.ts'
+import { serveBulkActions } from './resubmission.routes.ts'
 import { serveRetries } from './retry.routes.ts'
 import { answerErrors, refuseRequest } from './answer-errors.ts'
 import { authenticated } from './authenticated.ts'
@@ -94,7 +94,7 @@ function restApp({ authenticate, admission, ...base }: RestDependencies): RestAp
   serveLogs(app)
   serveChains(app)
   serveAgents(app)
-  serveResubmissions(app)
+  serveBulkActions(app)
   serveDeployments(app)
   serveSchedules(app)
   serveDiscovery(app)

@@ -20,7 +20,8 @@ const RetryStateResource = z
     max_attempts: z.int().openapi({ description: '`max_retries` + 1, or 1 for a session that is not BATCH.' }),
     label: z.string().openapi({ example: 'attempt 2 of 4' }),
     reason: z.string().nullable(),
-    scheduled_at: time().nullable(),
+    due_at: time().nullable().openapi({ description: 'When the retry is or was due.' }),
+    scheduled_at: time().nullable().openapi({ deprecated: true, description: 'The former name of `due_at`.' }),
     delay_seconds: z.number().nullable(),
     child_session_id: z.uuid().nullable(),
   })
@@ -269,6 +270,7 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
       max_attempts: state.maxAttempts,
       label: state.label,
       reason: state.reason,
+      due_at: toTime(state.scheduledAt),
       scheduled_at: toTime(state.scheduledAt),
       delay_seconds: state.delaySeconds,
       child_session_id: decision?.childSessionId ?? null,

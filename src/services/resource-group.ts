@@ -95,7 +95,10 @@ export async function createResourceGroup(
   assertMayAdminister(viewer, 'CLUSTER')
   const { name, ...options } = parseInput(createSchema, input)
   await db.transaction(async (tx) => {
-    if (!(await addGroup(tx, name))) throw new RepriseError('NAME_TAKEN', `there is a resource group ${name} already`)
+    if (!(await addGroup(tx, name))) {
+      const message = `there is a resource group ${name} already`
+      throw new RepriseError('NAME_TAKEN', message, [], { type: 'ResourceGroup', id: name })
+    }
     const after = changedOptions((await lockGroupOptions(tx, name))!, options)
     const issues = optionIssues(after, options)
     if (issues.length > 0) refuseInput(issues)

@@ -250,7 +250,7 @@ describe('completion', () => {
     }
 
     test.each([
-      [['re'], ['retry', 'resubmit', 'resubmissions']],
+      [['re'], ['retry', 'resubmit']],
       [
         ['retry', ''],
         ['now', 'update', 'cancel', '-h', '--help'],

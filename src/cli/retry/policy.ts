@@ -67,7 +67,9 @@ function defaultsWords(sources: readonly { field: string; source: string }[]): s
 async function showAirflow({ client, out }: ClientContext, settings: AirflowSettingsInput): Promise<void> {
   const found = await client.previewAirflowPolicy(settings)
   const { sources, ...policy } = found.policy
-  const decided = new Set(sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field))
+  const decided: ReadonlySet<string> = new Set(
+    sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field),
+  )
   await out.showSoon(found, async () => {
     const fields = Object.entries(policy).filter(([field]) => decided.has(field))
     return [

@@ -167,10 +167,8 @@ function epochOf({ epoch }: Session): string {
 }
 
 function retryOf(session: Session): string | null {
-  const { phase, scheduledAt } = session.retryState
-  return phase === 'SCHEDULED' && scheduledAt
-    ? `SCHEDULED ${relative(scheduledAt)}, ${instant(scheduledAt)}`
-    : phaseWord(session)
+  const { phase, dueAt } = session.retryState
+  return phase === 'SCHEDULED' && dueAt ? `SCHEDULED ${relative(dueAt)}, ${instant(dueAt)}` : phaseWord(session)
 }
 
 function kernelOf({ role, index, status, agent, host, slurmJobId }: Session['kernels'][number]): string {
@@ -202,7 +200,7 @@ export function historyCommand(): Command {
       [
         { title: 'LAST AT', value: ({ lastAt }) => instant(lastAt) },
         { title: 'TIMES', value: ({ attempts }) => attempts, align: 'right' },
-        { title: 'PHASE', value: ({ phase }) => phase, flexible: true },
+        { title: 'HANDLER', value: ({ handler }) => handler.toLowerCase().replaceAll('_', '-'), flexible: true },
         { title: 'RESULT', value: ({ result }) => result },
         {
           title: 'TO',

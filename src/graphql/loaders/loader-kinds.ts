@@ -98,7 +98,7 @@ export function countLoader(
 }
 
 /** The values of the order's columns in the row after which a page begins; null for the first page. */
-export type PageCursor = (string | number | Date)[] | null
+export type PageCursor = (string | number | Date | null)[] | null
 
 /** Decodes the cursor that `after` of a `PageRequest` holds; null if it is empty. */
 export function cursorValues(order: readonly OrderColumn[], after: string): PageCursor {

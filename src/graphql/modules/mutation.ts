@@ -41,6 +41,7 @@ const commonSchema = z.object({
 export function mutation<Input, Payload extends object>(options: {
   name: string
   description: string
+  deprecationReason?: string
   input: InputObjectRef<Types, Input>
   inputDescription: string
   payload: ObjectRef<Types, Payload>
@@ -57,7 +58,17 @@ export function mutation<Input, Payload extends object>(options: {
   result: string
   run: (context: GraphQLContext, input: Input) => Promise<NoInfer<Payload> | { __typename: string }>
 }) {
-  const { name, description, input, inputDescription, payload, otherPayloads = [], result, run } = options
+  const {
+    name,
+    description,
+    deprecationReason,
+    input,
+    inputDescription,
+    payload,
+    otherPayloads = [],
+    result,
+    run,
+  } = options
   // A reason that is too long is an error of every input.
   const errors = new Set([ValidationError, ...(options.repeatable ? [ConflictError] : []), ...options.errors])
   // The types are fixed here, because Pothos cannot compute with type parameters.
@@ -72,6 +83,7 @@ export function mutation<Input, Payload extends object>(options: {
     t.field({
       type: Result,
       description,
+      ...(deprecationReason !== undefined && { deprecationReason }),
       args: { input: t.arg({ type: Input, required: true, description: inputDescription }) },
       resolve: async (_root, args, context) => {
         try {

@@ -40,7 +40,8 @@ const SetQuotaInput = builder.inputType('SetQuotaInput', {
     }),
     maxRunning: t.int({ description: 'Limit on the number of sessions placed at the same time.' }),
     maxPending: t.int({ description: 'Limit on the number of PENDING sessions.' }),
-    maxCheckpointBytes: t.string({
+    maxCheckpointBytes: t.field({
+      type: 'Bytes',
       description: 'Limit on the bytes of all checkpoints, such as `500g`. No new chain starts while it is reached.',
     }),
     maxOutputBytes: t.string({

@@ -22,7 +22,10 @@ const QuotaUsageType = builder.objectRef<UsedQuota['usage']>('QuotaUsage').imple
     }),
     running: t.exposeInt('running', { description: 'Sessions that have been placed: SCHEDULED to TERMINATING.' }),
     pending: t.exposeInt('pending', { description: 'Sessions in PENDING.' }),
-    checkpointBytes: t.exposeFloat('checkpointBytes', { description: 'Bytes of all checkpoints, as last measured.' }),
+    checkpointBytes: t.expose('checkpointBytes', {
+      type: 'Bytes',
+      description: 'Bytes of all checkpoints, as last measured.',
+    }),
     outputBytes: t.exposeFloat('outputBytes', {
       description: 'Bytes of all kept outputs. Equal contents count each time, though they are stored once.',
     }),
@@ -61,7 +64,8 @@ export const QuotaType = builder.node(builder.objectRef<UsedQuota>('Quota'), {
       nullable: true,
       description: 'Limit on the number of PENDING sessions. Null means no limit.',
     }),
-    maxCheckpointBytes: t.exposeFloat('maxCheckpointBytes', {
+    maxCheckpointBytes: t.expose('maxCheckpointBytes', {
+      type: 'Bytes',
       nullable: true,
       description:
         'Limit on the bytes of all checkpoints. No new chain starts while it is reached. Null means no limit.',

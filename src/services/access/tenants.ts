@@ -7,6 +7,7 @@ import {
   addProject,
   addUser,
   deleteUserRow,
+  readIdByName,
   readOwnProjects,
   readProjectNames,
   setMember,
@@ -103,7 +104,7 @@ export async function createUser(context: ServiceContext, input: CreateNamedInpu
   const { name } = parsed(context, named, input)
   const id = await addUser(context.db, { id: uuidv7(), name, actor: actorOf(context.viewer) })
   if (id !== undefined) return { id }
-  throw new RepriseError('NAME_TAKEN', `there is a user ${name} already`)
+  throw await nameTaken(context.db, 'user', name)
 }
 
 /**
@@ -190,7 +191,15 @@ async function create(
 ): Promise<{ id: string }> {
   const id = uuidv7()
   if (await add(db, { id, name, actor: actorOf(viewer) })) return { id }
-  throw new RepriseError('NAME_TAKEN', `there is a ${kind} ${name} already`)
+  throw await nameTaken(db, kind, name)
+}
+
+const TYPES = { domain: 'Domain', project: 'Project', user: 'User' } as const
+
+async function nameTaken(db: Queryable, kind: keyof typeof TYPES, name: string): Promise<RepriseError> {
+  const id = await readIdByName(db, kind, name)
+  const existing = id === undefined ? null : { type: TYPES[kind], id }
+  return new RepriseError('NAME_TAKEN', `there is a ${kind} ${name} already`, [], existing)
 }
 
 async function write(

@@ -166,7 +166,7 @@ async function refuseForeign(
 function answerKnown(clientKey: string, hash: string, known: { id: string; requestHash: string }) {
   if (known.requestHash === hash) return { resubmissionId: known.id }
   const message = `the client key ${clientKey} belongs to a resubmission that asked for something else`
-  throw new RepriseError('CLIENT_KEY_REUSED', message)
+  throw new RepriseError('CLIENT_KEY_REUSED', message, [], { type: 'BulkAction', id: known.id })
 }
 
 function sealed(

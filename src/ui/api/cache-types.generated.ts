@@ -1,5 +1,6 @@
 /** Object types without an id: the cache keeps them as parts of what they belong to. */
 export const KEYLESS_TYPES = [
+  'AbortBulkActionPayload',
   'AbortResubmissionPayload',
   'ActionVerdict',
   'AgentConnection',
@@ -13,6 +14,10 @@ export const KEYLESS_TYPES = [
   'AirflowRetry',
   'AuditEntryConnection',
   'AuditEntryEdge',
+  'BulkActionConnection',
+  'BulkActionEdge',
+  'BulkActionItemConnection',
+  'BulkActionItemEdge',
   'CancelRetriesPayload',
   'CancelRetryPayload',
   'CauseCount',
@@ -52,6 +57,8 @@ export const KEYLESS_TYPES = [
   'DeploymentConnection',
   'DeploymentEdge',
   'DeploymentEvent',
+  'DeploymentEventConnection',
+  'DeploymentEventEdge',
   'DeploymentRevisionConnection',
   'DeploymentRevisionEdge',
   'DestroyDeploymentPayload',
@@ -203,9 +210,14 @@ export const POSSIBLE_TYPES = {
     'QuotaExceededError',
     'ValidationError',
   ],
+  Event: [
+    'RetryEvent',
+    'SessionEvent',
+  ],
   Node: [
     'Agent',
     'AuditEntry',
+    'BulkAction',
     'Chain',
     'Deployment',
     'DeploymentRevision',

@@ -105,9 +105,9 @@ function outlookOf(chain: ChainRow, now: number): { words: string; why: string |
     case 'RUNNING':
       return running(chain, now)
     case 'WAITING_RETRY': {
-      const { at } = chain.outlook
-      if (at === null) return { words: 'retry is due', why: cause, ticks: false }
-      const seconds = (Date.parse(at) - now) / 1000
+      const { dueAt } = chain.outlook
+      if (dueAt === null) return { words: 'retry is due', why: cause, ticks: false }
+      const seconds = (Date.parse(dueAt) - now) / 1000
       return { words: seconds > 0 ? `retry in ${countdown(seconds)}` : 'retry is due', why: cause, ticks: true }
     }
     case 'HELD': {

@@ -148,14 +148,10 @@ function Begun(props: { action: SessionAction; first: UiOutcomeFragment; onClose
         <Refusals title={`${count(outcome.refusedCount)} refused`} groups={outcome.refusals} />
       </div>
       <div className="dialog-buttons">
-        <Link
-          to="/resubmissions/$resubmissionId"
-          params={{ resubmissionId: outcome.resubmissionId }}
-          className="button"
-        >
+        <Link to="/resubmissions/$resubmissionId" params={{ resubmissionId: outcome.bulkActionId }} className="button">
           Each chain of it
         </Link>
-        {isRunning && <AbortButton id={outcome.resubmissionId} onAborted={put} />}
+        {isRunning && <AbortButton id={outcome.bulkActionId} onAborted={put} />}
         <Button kind="primary" onClick={onClose}>
           {isRunning ? 'Close; it continues' : 'Close'}
         </Button>

@@ -88,9 +88,9 @@ const STATES: Readonly<Record<string, string>> = {
 }
 
 /** The conditions that selected the sessions: `failed`, `out of memory`, `team=cms`, `project research`. */
-export function filterInWords(filter: string | null): string[] {
+export function filterInWords(filter: unknown): string[] {
   if (filter === null) return ['named one by one']
-  const { chains, ...conditions } = JSON.parse(filter) as Record<string, unknown>
+  const { chains, ...conditions } = filter as Record<string, unknown>
   return Object.entries((chains as object | undefined) ?? conditions).map(([name, value]) =>
     conditionInWords(name, value),
   )
@@ -133,8 +133,8 @@ function minute(at: string): string {
 }
 
 /** The changes, or the force and reason of a termination: `priority 7`, `mem 8g`. */
-export function overridesInWords(overrides: string): string[] {
-  const given = Object.entries(JSON.parse(overrides) as Record<string, unknown>)
+export function overridesInWords(overrides: unknown): string[] {
+  const given = Object.entries(overrides as Record<string, unknown>)
   return given.flatMap(([name, value]) => {
     if (Array.isArray(value)) return value.map((each) => pairInWords(name, each))
     if (value !== null && typeof value === 'object') {

@@ -21,7 +21,7 @@ import {
 /** The target: these sessions, or the newest attempts of all chains that match. */
 export type Selection = { sessionIds: readonly string[] } | { chainFilter: ChainFilter }
 
-type Answer = ({ __typename: 'DryRun' } & UiDryRunFragment) | { resubmission: UiOutcomeFragment }
+type Answer = ({ __typename: 'DryRun' } & UiDryRunFragment) | { bulkAction: UiOutcomeFragment }
 
 export type Stage =
   | { kind: 'trying' }
@@ -65,7 +65,7 @@ export function useBulk(action: SessionAction, selection: Selection) {
     setStage({ kind: 'trying' })
     const { done, problem } = await request({ dryRun: true })
     if (problem) setStage({ kind: 'refused', problem })
-    else if (!('resubmission' in done)) setStage(askingAbout(done))
+    else if (!('bulkAction' in done)) setStage(askingAbout(done))
   }, [request])
   useEffect(() => void tryOut(), [tryOut])
 
@@ -77,7 +77,7 @@ export function useBulk(action: SessionAction, selection: Selection) {
       setStage((last) => {
         if (last.kind !== 'asking') return last
         if (problem) return { ...last, isBusy: false, problem }
-        return 'resubmission' in done ? last : askingAbout(done)
+        return 'bulkAction' in done ? last : askingAbout(done)
       })
     },
     [request],
@@ -87,7 +87,7 @@ export function useBulk(action: SessionAction, selection: Selection) {
     setStage((last) => (last.kind === 'asking' ? { ...last, isBusy: true } : last))
     const { done, problem } = await request(more)
     if (problem) setStage((last) => (last.kind === 'asking' ? { ...last, isBusy: false, refused: problem } : last))
-    else if ('resubmission' in done) setStage({ kind: 'begun', first: done.resubmission })
+    else if ('bulkAction' in done) setStage({ kind: 'begun', first: done.bulkAction })
   }
   return { stage, begin, tryWith, again: () => void tryOut() }
 }
@@ -113,7 +113,7 @@ export function useOutcome(first: UiOutcomeFragment, onProgress?: () => void): F
   const client = useClient()
   const [outcome, setOutcome] = useState(first)
   const [error, setError] = useState<Error | null>(null)
-  const { resubmissionId: id, state } = outcome
+  const { bulkActionId: id, state } = outcome
   const told = useEffectEvent(() => onProgress?.())
 
   useEffect(() => {
@@ -123,8 +123,8 @@ export function useOutcome(first: UiOutcomeFragment, onProgress?: () => void): F
     const read = async () => {
       timer = undefined
       const { data } = await client.query(UiBulkOutcomeDocument, { id }, { requestPolicy: 'network-only' }).toPromise()
-      if (left.signal.aborted || !data?.resubmission) return
-      setOutcome(data.resubmission)
+      if (left.signal.aborted || !data?.bulkAction) return
+      setOutcome(data.bulkAction)
       told()
     }
     const follow = async () => {
@@ -133,10 +133,10 @@ export function useOutcome(first: UiOutcomeFragment, onProgress?: () => void): F
         { id },
         { signal: left.signal },
       )
-      for await (const { resubmissionProgress } of messages) {
+      for await (const { bulkActionProgress } of messages) {
         // The end is shown when the reasons are known too.
-        if (resubmissionProgress.state === 'RUNNING') setOutcome((last) => ({ ...last, ...resubmissionProgress }))
-        timer ??= setTimeout(() => void read(), resubmissionProgress.state === 'RUNNING' ? READS_APART_MS : 0)
+        if (bulkActionProgress.state === 'RUNNING') setOutcome((last) => ({ ...last, ...bulkActionProgress }))
+        timer ??= setTimeout(() => void read(), bulkActionProgress.state === 'RUNNING' ? READS_APART_MS : 0)
       }
       clearTimeout(timer)
       await read()

@@ -14,7 +14,7 @@ export type UiPolicyPreviewQueryVariables = Exact<{
 
 export type UiPolicyPreviewQuery = { retryPolicyPreview: { eligible: boolean, explanation: string, schedule: Array<{ retry: number, delaySeconds: number, earliestSeconds: number, latestSeconds: number, elapsedSeconds: number }> } };
 
-export type UiPolicyFragment = { given: Array<string>, maxRetries: number | null, maxElapsed: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, maxUncountedRetries: number | null, countPreStartFailures: boolean | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, oomIsFailure: boolean | null };
+export type UiPolicyFragment = { given: Array<Types.RetryPolicyField>, maxRetries: number | null, maxElapsed: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, maxUncountedRetries: number | null, countPreStartFailures: boolean | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, oomIsFailure: boolean | null };
 
 export type UiBackoffFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number };
 

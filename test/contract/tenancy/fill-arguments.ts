@@ -77,6 +77,7 @@ const NODE_IDS: Record<string, string | ((values: Values) => unknown[])> = {
   ResourceGroup: 'resourceGroup',
   Chain: 'chainId',
   Resubmission: 'resubmissionId',
+  BulkAction: 'bulkActionId',
   Webhook: 'webhookId',
   WebhookDelivery: 'deliveryId',
   Token: 'tokenId',

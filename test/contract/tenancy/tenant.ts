@@ -54,7 +54,7 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
     [projectId, JSON.stringify([{ name: 'SECRET', value: texts.environ }]), texts.command, texts.reason],
   )
   await db.query(
-    `INSERT INTO scheduling_history (entity, entity_id, phase, result, message) VALUES ('SESSION', $1, 'p', 'SUCCESS', $3), ('KERNEL', $2, 'p', 'SUCCESS', $3)`,
+    `INSERT INTO scheduling_history (entity, entity_id, phase, result, message) VALUES ('SESSION', $1, 'schedule-sessions', 'SUCCESS', $3), ('KERNEL', $2, 'agent-sync', 'SUCCESS', $3)`,
     [session.id, kernelId, texts.history],
   )
   const codeSha256 = createHash('sha256').update(word('code')).digest('hex')
@@ -231,6 +231,9 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       'resubmission.id': resubmission.resubmission.resubmissionId,
       'resubmissionProgress.id': resubmission.resubmission.resubmissionId,
       resubmissionId: resubmission.resubmission.resubmissionId,
+      'bulkAction.id': resubmission.resubmission.resubmissionId,
+      'bulkActionProgress.id': resubmission.resubmission.resubmissionId,
+      bulkActionId: resubmission.resubmission.resubmissionId,
       deploymentId: deployment.id,
       'deployment.id': deployment.id,
       routeId: route.id,

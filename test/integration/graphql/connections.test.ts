@@ -214,7 +214,7 @@ describe('pages', () => {
       )
     }
     const text = `query ($id: UUID!, $log: String, $history: String) { session(id: $id) {
-    schedulingHistory(first: 2, after: $history) { totalCount pageInfo { hasNextPage endCursor } edges { node { phase } } }
+    schedulingHistory(first: 2, after: $history) { totalCount pageInfo { hasNextPage endCursor } edges { node { handler phase } } }
     kernels { logs(first: 2, after: $log) { totalCount pageInfo { hasNextPage endCursor } edges { cursor node { text cursor } } } } } }`
     const phases: string[] = []
     const lines: string[] = []

@@ -230,9 +230,15 @@ export const AuditEntry = builder.node(builder.objectRef<AuditRow>('AuditEntry')
       nullable: true,
       description: 'Why, in the words of the person; null if not given.',
     }),
-    details: t.string({
+    data: t.field({
+      type: 'JSON',
       description:
-        'Further details, as JSON. For a refusal: `operation`, `code`, `message`, and in `before` the number of equal refusals before it.',
+        'Further details. For a refusal: `operation`, `code`, `message`, and in `before` the number of equal refusals before it.',
+      resolve: ({ details }) => details,
+    }),
+    details: t.string({
+      description: 'The further details, as JSON in a text.',
+      deprecationReason: 'Use `data`.',
       resolve: ({ details }) => JSON.stringify(details),
     }),
   }),

@@ -71,10 +71,16 @@ const ChainOutlook = builder.objectRef<Outlook>('ChainOutlook').implement({
       description: 'A retry is planned, or the current attempt has retries left in case it fails.',
     }),
     reason: t.exposeString('reason', { description: 'The reason, in words.' }),
+    dueAt: t.expose('at', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the planned retry is due; null while it is overdue and held.',
+    }),
     at: t.expose('at', {
       type: 'DateTime',
       nullable: true,
       description: 'When the planned retry is due; null while it is overdue and held.',
+      deprecationReason: 'Use `dueAt`.',
     }),
   }),
 })
@@ -125,7 +131,8 @@ export const ChainNode = builder.node(ref, {
         'When its last attempt ended or the retry that it waited for was given up; null if another attempt may follow.',
     }),
     totalSeconds: t.exposeFloat('totalSeconds', { description: 'Time from its creation to its end, or until now.' }),
-    checkpointBytes: t.float({
+    checkpointBytes: t.field({
+      type: 'Bytes',
       nullable: true,
       description:
         'Size in bytes of what its attempts have stored for later ones, as last measured: at the end of each attempt, and every few minutes while one runs. Null if there is nothing, or if it is not known yet.',

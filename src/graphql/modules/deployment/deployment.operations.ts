@@ -11,7 +11,9 @@ import {
 } from '../../../services/deployment/change-deployment.ts'
 import { listDeployments } from '../../../services/deployment/read-deployments.ts'
 import { builder } from '../../builder.ts'
+import { eventPage, eventPageWords } from '../../event-page.ts'
 import { eventStream } from '../../execution/authorized-events.ts'
+import { SEARCH_COST } from '../../limits/limits.ts'
 import { pageComplexity } from '../../paging.ts'
 import {
   ConflictError,
@@ -155,6 +157,25 @@ const DeploymentEventFilter = builder.inputType('DeploymentEventFilter', {
   }),
 })
 
+const deploymentEventTypes = (filter: typeof DeploymentEventFilter.$inferInput | null | undefined) =>
+  new Set(filter?.types?.map(deploymentWireName) ?? DEPLOYMENT_EVENT_TYPES)
+
+builder.queryField('deploymentEvents', (t) =>
+  t.connection(
+    {
+      type: DeploymentEventObject,
+      description: `Past events of deployments and their routes, the same as the subscription sends, oldest first. ${eventPageWords('deploymentEvents')}`,
+      args: { filter: t.arg({ type: DeploymentEventFilter, description: 'Only events that match.' }) },
+      // A page may read as many rows as a search does.
+      complexity: (args) => ({ ...pageComplexity(args), field: SEARCH_COST }),
+      resolve: (_root, { filter, ...args }, context) =>
+        eventPage<DeploymentOutboxEvent>(context, { filter: filter ?? {}, types: deploymentEventTypes(filter), args }),
+    },
+    { name: 'DeploymentEventConnection', description: 'A page of events of deployments.' },
+    { name: 'DeploymentEventEdge', description: 'One event with its cursor.' },
+  ),
+)
+
 builder.subscriptionField('deploymentEvents', (t) =>
   t.field({
     type: DeploymentEventObject,
@@ -167,7 +188,7 @@ builder.subscriptionField('deploymentEvents', (t) =>
     subscribe: (_root, { filter, after }, context) =>
       eventStream<DeploymentOutboxEvent>(context, {
         filter: filter ?? {},
-        types: new Set(filter?.types?.map(deploymentWireName) ?? DEPLOYMENT_EVENT_TYPES),
+        types: deploymentEventTypes(filter),
         after,
       }),
     resolve: (event) => event,

@@ -1,10 +1,15 @@
-import { argumentError } from '../../../services/input/parse-input.ts'
+import type { Prisma } from '../../../generated/prisma/client.ts'
+import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/input-fields.ts'
+import { argumentError, withoutNulls } from '../../../services/input/parse-input.ts'
 import { builder } from '../../builder.ts'
 import { chainConditions, ChainFilter } from '../chain/chain.inputs.ts'
+import { DateTimeFilter } from '../filters.inputs.ts'
 import { RetryPolicyInput } from '../retry/retry-policy.types.ts'
 import { SessionFilter } from '../session/session.inputs.ts'
+import { SessionActionEnum } from '../session/session.types.ts'
 import { EnvVarInput, ResourceSlotInput } from '../session/values.types.ts'
 import { reasonField, repeatableFields } from '../mutation.ts'
+import { BulkActionStateEnum } from './bulk-action.types.ts'
 
 const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
   description:
@@ -96,7 +101,7 @@ const selectionFields = (t: InputFields) => ({
   chainFilter: t.field({ type: ChainFilter, description: CHAIN_FILTER, deprecationReason: USE_SELECT }),
   clientKey: t.string({
     description:
-      'Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission.',
+      'Idempotency key chosen by the client, unique in the project: the same key returns the record of the first call.',
   }),
   dryRun: t.boolean({
     description: 'True: nothing is done or recorded; the answer has the number of sessions that would be changed.',
@@ -140,10 +145,30 @@ export const ResubmitSessionsInput = builder.inputType('ResubmitSessionsInput', 
   }),
 })
 
-export const AbortResubmissionInput = builder.inputType('AbortResubmissionInput', {
-  description: 'The resubmission to abort.',
+export const AbortBulkActionInput = builder.inputType('AbortBulkActionInput', {
+  description: 'The action on many sessions to abort.',
   fields: (t) => ({
-    resubmissionId: t.field({ type: 'UUID', required: true, description: 'Id of the resubmission.' }),
+    bulkActionId: t.field({ type: 'UUID', required: true, description: 'Id of the action.' }),
     ...repeatableFields(t),
   }),
 })
+
+export const BulkActionFilter = builder.inputType('BulkActionFilter', {
+  description: 'All given conditions must match.',
+  fields: (t) => ({
+    action: t.field({ type: [SessionActionEnum], description: 'One of these actions.' }),
+    state: t.field({ type: [BulkActionStateEnum], description: 'In one of these states.' }),
+    idPrefix: t.string({ description: ID_PREFIX_WORDS }),
+    createdAt: t.field({ type: DateTimeFilter, description: 'Filter by the time of the request.' }),
+  }),
+})
+
+export function bulkActionWhere(filter: typeof BulkActionFilter.$inferInput): Prisma.ResubmissionWhereInput {
+  const { action, state, idPrefix, createdAt } = filter
+  return {
+    ...(action && { action: { in: action } }),
+    ...(state && { state: { in: state } }),
+    ...(idPrefix != null && { id: idsBeginningWith(idPrefix, 'filter.idPrefix') }),
+    ...(createdAt && { createdAt: withoutNulls(createdAt) }),
+  }
+}

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../../domain/errors.ts'
 import { SCHEDULE_LAST_RUNS_MAX, SCHEDULE_NEXT_RUNS_MAX } from '../../../domain/limits.ts'
 import { type SealedVariable, secretNames } from '../../../domain/session/kernel-environment.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
@@ -13,6 +14,7 @@ import { builder } from '../../builder.ts'
 import { inOrderOf, isUuid } from '../../ids.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { ProjectNode } from '../access/access.types.ts'
+import { ErrorCodeEnum } from '../error-codes.ts'
 import { ClusterModeEnum, SessionNode, SessionTypeEnum } from '../session/session.types.ts'
 import { PartialPolicyType } from '../retry/retry-policy.types.ts'
 import { EnvVar, ExecutorOption, Label, labelsOf, MountType, ResourceSlot, slotsOf } from '../session/values.types.ts'
@@ -152,7 +154,12 @@ export const ScheduleRun = builder.node(builder.objectRef<ScheduleRunRow>('Sched
     }),
     count: t.exposeInt('count', { description: 'Number of runs in this entry.' }),
     outcome: t.expose('outcome', { type: ScheduleRunOutcomeEnum, description: 'Its outcome.' }),
-    code: t.exposeString('code', { nullable: true, description: 'The code of the error, if it was refused.' }),
+    code: t.field({
+      type: ErrorCodeEnum,
+      nullable: true,
+      description: 'The code of the error, if it was refused.',
+      resolve: ({ code }) => code as ErrorCode | null,
+    }),
     reason: t.exposeString('reason', { nullable: true, description: 'The reason, in words.' }),
     askedBy: t.exposeString('askedBy', {
       nullable: true,

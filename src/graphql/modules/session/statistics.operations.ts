@@ -95,7 +95,8 @@ const OutcomeUsageType = builder.objectRef<OutcomeUsage>('OutcomeUsage').impleme
       description: 'Their result. UNDEFINED: a person terminated them before they had one.',
     }),
     sessions: t.exposeInt('sessions', { description: 'Number of sessions whose use is known.' }),
-    peakMemoryBytes: t.exposeFloat('peakMemoryBytes', {
+    peakMemoryBytes: t.expose('peakMemoryBytes', {
+      type: 'Bytes',
       nullable: true,
       description: 'The largest peak memory of one kernel, in bytes.',
     }),

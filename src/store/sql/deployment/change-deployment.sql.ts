@@ -128,6 +128,17 @@ export async function insertDeployment(tx: Queryable, deployment: NewDeployment)
   return (await tx.query(INSERT_SQL, values)).rows.length === 1
 }
 
+const NAMED_SQL = `SELECT id FROM deployments WHERE project_id = $1 AND name = $2 AND status <> 'DESTROYED'`
+
+/** Returns the id of the deployment that has this name, among those that are not destroyed. */
+export async function findDeploymentByName(
+  db: Queryable,
+  projectId: string,
+  name: string,
+): Promise<string | undefined> {
+  return (await db.query<{ id: string }>(NAMED_SQL, [projectId, name])).rows[0]?.id
+}
+
 const EXISTING_SQL = `
 SELECT id, creation_digest AS "creationDigest" FROM deployments WHERE project_id = $1 AND creation_id = $2`
 

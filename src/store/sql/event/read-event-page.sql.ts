@@ -8,19 +8,20 @@ const BETWEEN = '(e.xid, e.id) > ($1::xid8, $2::int8) AND (e.xid, e.id) < ($3::x
 /** The parameter `labels` has the conditions on labels. */
 const matches = (labels: string) => `($5::uuid IS NULL OR e.project_id = $5) AND ($6::uuid IS NULL OR e.chain_id = $6)
     AND ($7::uuid IS NULL OR e.session_id = $7) AND ($8::text[] IS NULL OR e.type = ANY($8))
-    AND ($9::uuid[] IS NULL OR e.chain_id = ANY($9)) AND ${eventLabelsMatch(labels)}`
+    AND ($9::uuid[] IS NULL OR e.chain_id = ANY($9)) AND ($10::uuid IS NULL OR e.deployment_id = $10)
+    AND ${eventLabelsMatch(labels)}`
 
 /**
- * Reads $10 events from one end of a range, and returns those that match, beginning at that end, with the position of
+ * Reads $11 events from one end of a range, and returns those that match, beginning at that end, with the position of
  * the last event read. Index: session_events(xid, id), in either direction.
  */
 function pageStatement(direction: 'ASC' | 'DESC'): string {
   const order = (table: string) => `ORDER BY ${table}.xid ${direction}, ${table}.id ${direction}`
   return `
 WITH seen AS MATERIALIZED (
-  SELECT e.* FROM session_events e WHERE ${BETWEEN} ${order('e')} LIMIT $10
+  SELECT e.* FROM session_events e WHERE ${BETWEEN} ${order('e')} LIMIT $11
 ), matching AS (
-  SELECT e.xid AS place, e.id AS number, ${EVENT_COLUMNS} FROM seen e WHERE ${matches('$12')} ${order('e')} LIMIT $11
+  SELECT e.xid AS place, e.id AS number, ${EVENT_COLUMNS} FROM seen e WHERE ${matches('$13')} ${order('e')} LIMIT $12
 ), through AS (
   SELECT seen.xid::text AS "throughXid", seen.id::text AS "throughId", (SELECT count(*) FROM seen) AS seen
   FROM seen ORDER BY seen.xid ${direction === 'ASC' ? 'DESC' : 'ASC'}, seen.id ${direction === 'ASC' ? 'DESC' : 'ASC'} LIMIT 1
@@ -80,9 +81,9 @@ export async function readEventWindow(db: Queryable, window: EventWindow): Promi
 const COUNT_SQL = `
 WITH seen AS (
   SELECT e.project_id, e.chain_id, e.session_id, e.deployment_id, e.route_id, e.type FROM session_events e WHERE ${BETWEEN}
-  ORDER BY e.xid DESC, e.id DESC LIMIT $10
+  ORDER BY e.xid DESC, e.id DESC LIMIT $11
 )
-SELECT count(*) AS seen, count(*) FILTER (WHERE ${matches('$11')}) AS matching FROM seen e`
+SELECT count(*) AS seen, count(*) FILTER (WHERE ${matches('$12')}) AS matching FROM seen e`
 
 /** Counts the matches among the newest `scannedMax` events. */
 export async function countEvents(
@@ -95,7 +96,8 @@ export async function countEvents(
 }
 
 function valuesOf({ after, before }: EventStretch, filter: EventFilter): unknown[] {
-  const { projectId = null, chainId = null, sessionId = null, types, chainIds } = filter
+  const { projectId = null, chainId = null, sessionId = null, deploymentId = null, types, chainIds } = filter
   const places = [after.xid, after.id, before.xid, before.id].map(String)
-  return [...places, projectId, chainId, sessionId, types ? [...types] : null, chainIds ? [...chainIds] : null]
+  const lists = [types ? [...types] : null, chainIds ? [...chainIds] : null]
+  return [...places, projectId, chainId, sessionId, ...lists, deploymentId]
 }

@@ -1,7 +1,7 @@
 import type {
   AgentStatus,
   DeploymentStatus,
-  ResubmissionItemStatus,
+  BulkActionItemStatus,
   SessionOrder,
   SessionAction,
   SessionType,
@@ -91,7 +91,7 @@ export const ITEM_STATUSES = {
   done: 'DONE',
   refused: 'REFUSED',
   left: 'PENDING',
-} as const satisfies Record<string, ResubmissionItemStatus>
+} as const satisfies Record<string, BulkActionItemStatus>
 
 export const BULK_ACTIONS = {
   resubmit: 'RESUBMIT',

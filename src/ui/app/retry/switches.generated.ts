@@ -45,17 +45,17 @@ export type UiWaitingRetriesQueryVariables = Exact<{
 
 export type UiWaitingRetriesQuery = { retryDecisions: { totalCount: number, totalCountIsExact: boolean } };
 
-type UiRefusal_ConflictError_Fragment = { code: string, message: string };
+type UiRefusal_ConflictError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_ForbiddenError_Fragment = { code: string, message: string };
+type UiRefusal_ForbiddenError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_InvalidStateError_Fragment = { code: string, message: string };
+type UiRefusal_InvalidStateError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_NotFoundError_Fragment = { code: string, message: string };
+type UiRefusal_NotFoundError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_QuotaExceededError_Fragment = { code: string, message: string };
+type UiRefusal_QuotaExceededError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_ValidationError_Fragment = { code: string, message: string, issues: Array<{ path: string, message: string }> };
+type UiRefusal_ValidationError_Fragment = { code: Types.ErrorCode, message: string, issues: Array<{ path: string, message: string }> };
 
 export type UiRefusalFragment =
   | UiRefusal_ConflictError_Fragment

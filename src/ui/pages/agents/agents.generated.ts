@@ -17,7 +17,7 @@ export type UiAgentsQueryVariables = Exact<{
 
 export type UiAgentsQuery = { now: string, resourceGroups: Array<{ id: string, name: string, draining: boolean, drainReason: string | null, drainedAt: string | null, slots: Array<{ slot: string, capacity: string, used: string, utilisation: number }>, agents: { totalCount: number }, pendingSessions: { totalCount: number, totalCountIsExact: boolean } }>, agents: { edges: Array<{ node: UiAgentRowFragment }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, present: { totalCount: number }, alive: { totalCount: number }, suspect: { totalCount: number }, lost: { totalCount: number }, draining: { totalCount: number }, removed: { totalCount: number } };
 
-export type UiAgentKernelFragment = { id: string, kernelId: string, role: string, index: number, status: Types.KernelStatus, startedAt: string | null, session: { id: string, sessionId: string, chainId: string, attempt: number, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, project: { id: string, name: string }, resourceSlots: Array<{ slot: string, amount: string }> } };
+export type UiAgentKernelFragment = { id: string, kernelId: string, role: Types.KernelRole, index: number, status: Types.KernelStatus, startedAt: string | null, session: { id: string, sessionId: string, chainId: string, attempt: number, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, project: { id: string, name: string }, resourceSlots: Array<{ slot: string, amount: string }> } };
 
 export type UiAgentFailureFragment = (
   { chainId: string, name: string, result: Types.SessionResult, failureCause: Types.FailureCause | null, terminatedAt: string | null }
@@ -37,6 +37,7 @@ export type UiAgentQuery = { now: string, node:
       & UiAgentRowFragment
     )
     | { __typename: 'AuditEntry', id: string }
+    | { __typename: 'BulkAction', id: string }
     | { __typename: 'Chain', id: string }
     | { __typename: 'Deployment', id: string }
     | { __typename: 'DeploymentRevision', id: string }
@@ -151,17 +152,17 @@ export type UiRemoveAgentMutation = { removeAgent:
 
 export type UiAttemptStateFragment = { id: string, sessionId: string, attempt: number, status: Types.SessionStatus, exitCode: number | null, timedOut: boolean, batchTimeout: number | null, statusReason: string | null };
 
-type UiRefusal_ConflictError_Fragment = { code: string, message: string };
+type UiRefusal_ConflictError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_ForbiddenError_Fragment = { code: string, message: string };
+type UiRefusal_ForbiddenError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_InvalidStateError_Fragment = { code: string, message: string };
+type UiRefusal_InvalidStateError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_NotFoundError_Fragment = { code: string, message: string };
+type UiRefusal_NotFoundError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_QuotaExceededError_Fragment = { code: string, message: string };
+type UiRefusal_QuotaExceededError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_ValidationError_Fragment = { code: string, message: string, issues: Array<{ path: string, message: string }> };
+type UiRefusal_ValidationError_Fragment = { code: Types.ErrorCode, message: string, issues: Array<{ path: string, message: string }> };
 
 export type UiRefusalFragment =
   | UiRefusal_ConflictError_Fragment

@@ -16,19 +16,19 @@ import { Skeleton } from '../../design/panel.tsx'
 import { counted } from '../../words/numbers.ts'
 import { duration } from '../../words/time.ts'
 import { ItemTable, useItems } from './resubmission-items.tsx'
-import { UiResubmissionDocument, type UiResubmissionQuery } from './resubmissions.generated.ts'
+import { UiBulkActionDocument, type UiBulkActionQuery } from './resubmissions.generated.ts'
 import './resubmissions.css'
 
 const route = getRouteApi('/frame/resubmissions/$resubmissionId')
 
-type Resubmission = NonNullable<UiResubmissionQuery['resubmission']>
+type Resubmission = NonNullable<UiBulkActionQuery['bulkAction']>
 
 /** One action on many chains: its progress, refusals with reasons, and the outcome for each chain. */
 export function ResubmissionPage() {
   const { resubmissionId: id } = route.useParams()
   const isId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(id)
   const [{ data, error }, again] = useQuery({
-    query: UiResubmissionDocument,
+    query: UiBulkActionDocument,
     variables: { id },
     requestPolicy: 'network-only',
     pause: !isId,
@@ -37,8 +37,8 @@ export function ResubmissionPage() {
     if (data) setServerNow(data.now)
   }, [data])
   useTitle('Resubmission')
-  if (!isId || (data && !data.resubmission)) return <NotFound />
-  if (data) return <Loaded key={id} resubmission={data.resubmission!} />
+  if (!isId || (data && !data.bulkAction)) return <NotFound />
+  if (data) return <Loaded key={id} resubmission={data.bulkAction!} />
   if (error) return <ProblemPanel error={error} onAgain={() => again({ requestPolicy: 'network-only' })} />
   return (
     <div className="list-page">
@@ -53,7 +53,7 @@ export function ResubmissionPage() {
 function Loaded({ resubmission }: { resubmission: Resubmission }) {
   const search = route.useSearch()
   const navigate = route.useNavigate()
-  const items = useItems(resubmission.resubmissionId, search.show ? ITEM_STATUSES[search.show] : null)
+  const items = useItems(resubmission.bulkActionId, search.show ? ITEM_STATUSES[search.show] : null)
   const { outcome, error, put } = useOutcome(resubmission, items.refresh)
   const { noun } = ACTION_WORDS[outcome.action]
   const title = `${noun} of ${counted(outcome.total, 'chain')}`
@@ -67,7 +67,7 @@ function Loaded({ resubmission }: { resubmission: Resubmission }) {
           <StateMark state={outcome.state} refused={outcome.done === 0 && outcome.refusedCount > 0} />
           {title}
         </h1>
-        {outcome.state === 'RUNNING' && <AbortButton id={outcome.resubmissionId} onAborted={put} />}
+        {outcome.state === 'RUNNING' && <AbortButton id={outcome.bulkActionId} onAborted={put} />}
       </div>
       <Facts resubmission={{ ...resubmission, ...outcome }} />
       <IgnoredParameters names={search.dropped} />

@@ -133,16 +133,17 @@ export type UiDeleteScheduleMutation = { deleteSchedule:
 export type UiScheduledWorkFragment = { name: string, command: Array<string>, image: string | null, resourceGroup: string, priority: number, secretEnviron: Array<string>, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, labels: Array<{ key: string, value: string }> };
 
 type UiRefusal_ConflictError_Fragment = { code: string, message: string };
+type UiRefusal_ConflictError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_ForbiddenError_Fragment = { code: string, message: string };
+type UiRefusal_ForbiddenError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_InvalidStateError_Fragment = { code: string, message: string };
+type UiRefusal_InvalidStateError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_NotFoundError_Fragment = { code: string, message: string };
+type UiRefusal_NotFoundError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_QuotaExceededError_Fragment = { code: string, message: string };
+type UiRefusal_QuotaExceededError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_ValidationError_Fragment = { code: string, message: string, issues: Array<{ path: string, message: string }> };
+type UiRefusal_ValidationError_Fragment = { code: Types.ErrorCode, message: string, issues: Array<{ path: string, message: string }> };
 
 export type UiRefusalFragment =
   | UiRefusal_ConflictError_Fragment

@@ -144,8 +144,8 @@ function columnsWith(projectNames: ReadonlyMap<string, string>): readonly Column
 }
 
 /** The details of an entry: a line, and everything when it is opened. */
-function Details({ entry: { details, sessionId, requestId } }: { entry: Entry }) {
-  const given = JSON.parse(details) as Record<string, unknown>
+function Details({ entry: { data, sessionId, requestId } }: { entry: Entry }) {
+  const given = data as Record<string, unknown>
   const refusal = typeof given['message'] === 'string' ? given['message'] : null
   return (
     <details className="settings-details">
