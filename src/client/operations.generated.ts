@@ -702,17 +702,26 @@ export type EventsQuery = { events: { pageInfo: { hasPreviousPage: boolean, star
 
 type Failure_ConflictError_Fragment = { __typename: 'ConflictError', code: Types.ErrorCode, message: string, existing:
     | { __typename: 'Agent', id: string }
+    | { __typename: 'AuditEntry', id: string }
     | { __typename: 'BulkAction', id: string }
+    | { __typename: 'BulkActionItem', id: string }
     | { __typename: 'Chain', id: string }
     | { __typename: 'Deployment', id: string }
+    | { __typename: 'DeploymentRevision', id: string }
     | { __typename: 'Domain', id: string }
     | { __typename: 'Kernel', id: string }
     | { __typename: 'Project', id: string }
+    | { __typename: 'ProjectMember', id: string }
+    | { __typename: 'Quota', id: string }
     | { __typename: 'ResourceGroup', id: string }
     | { __typename: 'Resubmission', id: string }
+    | { __typename: 'ResubmissionItem', id: string }
     | { __typename: 'RetryDecision', id: string }
+    | { __typename: 'RetryDefaults', id: string }
+    | { __typename: 'RetrySwitch', id: string }
     | { __typename: 'Route', id: string }
     | { __typename: 'Schedule', id: string }
+    | { __typename: 'ScheduleRun', id: string }
     | { __typename: 'Session', id: string }
     | { __typename: 'Token', id: string }
     | { __typename: 'User', id: string }
@@ -739,8 +748,7 @@ export type FailureFragment =
   | Failure_ValidationError_Fragment
 ;
 
-export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, timedOut: boolean, batchTimeout: number | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
-export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, dueAt: string | null, delaySeconds: number | null } };
+export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, timedOut: boolean, batchTimeout: number | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, dueAt: string | null, delaySeconds: number | null } };
 
 export type UsageFragment = { peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null, source: Types.UsageSource };
 
@@ -783,7 +791,6 @@ export type OutputFilesQueryVariables = Exact<{
 
 export type OutputFilesQuery = { session: { outputs: { files: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { path: string, bytes: number, sha256: string, executable: boolean, linkTarget: string | null, modifiedAt: string | null } }> } } | null } | null };
 
-export type ResubmissionSummaryFragment = { resubmissionId: string, clientKey: string, action: Types.SessionAction, actor: string, state: Types.ResubmissionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
 export type BulkActionSummaryFragment = { bulkActionId: string, clientKey: string, action: Types.SessionAction, actor: string, state: Types.BulkActionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
 
 export type ResubmitSessionsMutationVariables = Exact<{
@@ -947,7 +954,7 @@ export type RetryPolicyPreviewQueryVariables = Exact<{
 }>;
 
 
-export type RetryPolicyPreviewQuery = { retryPolicyPreview: { eligible: boolean, explanation: string, schedule: Array<PlannedFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> } };
+export type RetryPolicyPreviewQuery = { retryPolicyPreview: { eligible: boolean, explanation: string, schedule: Array<PlannedFragment>, sources: Array<{ field: Types.RetryPolicyField, source: Types.RetryPolicyLayer }> } };
 
 export type AirflowPolicyPreviewQueryVariables = Exact<{
   settings: Types.AirflowSettingsInput;
@@ -1257,8 +1264,7 @@ export type SessionHistoryQueryVariables = Exact<{
 }>;
 
 
-export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { phase: string, fromStatus: string | null, toStatus: string | null, result: Types.SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string, agents: Array<{ agentId: string, name: string }> } }> } } | null };
-export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { handler: Types.SchedulingHandler, fromStatus: Types.EntityStatus | null, toStatus: Types.EntityStatus | null, result: Types.SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string } }> } } | null };
+export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { handler: Types.SchedulingHandler, fromStatus: Types.EntityStatus | null, toStatus: Types.EntityStatus | null, result: Types.SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string, agents: Array<{ agentId: string, name: string }> } }> } } | null };
 
 export type CreateSessionMutationVariables = Exact<{
   input: Types.CreateSessionInput;
@@ -1456,6 +1462,7 @@ export type KernelLogTailQuery = { node:
     | { __typename: 'Agent' }
     | { __typename: 'AuditEntry' }
     | { __typename: 'BulkAction' }
+    | { __typename: 'BulkActionItem' }
     | { __typename: 'Chain' }
     | { __typename: 'Deployment' }
     | { __typename: 'DeploymentRevision' }
@@ -1492,6 +1499,7 @@ export type KernelLogPageQuery = { node:
     | { __typename: 'Agent' }
     | { __typename: 'AuditEntry' }
     | { __typename: 'BulkAction' }
+    | { __typename: 'BulkActionItem' }
     | { __typename: 'Chain' }
     | { __typename: 'Deployment' }
     | { __typename: 'DeploymentRevision' }

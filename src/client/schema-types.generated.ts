@@ -1,15 +1,11 @@
-/** The resubmission to abort. */
-export type AbortResubmissionInput = {
-  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
-  clientKey?: string | null | undefined;
-  /** The reason, for people; recorded in the audit log. */
-  reason?: string | null | undefined;
-  /** Id of the resubmission. */
-  resubmissionId: string;
 /** The action on many sessions to abort. */
 export type AbortBulkActionInput = {
   /** Id of the action. */
   bulkActionId: string;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** All given conditions must match. */
@@ -103,7 +99,6 @@ export type AuditFilter = {
   userId?: string | null | undefined;
 };
 
-/** The sessions whose retries are cancelled. */
 /** All given conditions must match. */
 export type BulkActionFilter = {
   /** One of these actions. */
@@ -134,7 +129,7 @@ export type BulkActionState =
   /** Not finished; the server continues it in the background. */
   | 'RUNNING';
 
-/** The sessions whose retries are cancelled. Give one of `sessionIds`, `filter` and `chainFilter`. */
+/** The sessions whose retries are cancelled. */
 export type CancelRetriesInput = {
   /**
    * Selects the newest sessions of the chains that match now. The rules of `filter` apply.
@@ -987,7 +982,6 @@ export type HoldReason =
   /** The rate limit of retries is reached. */
   | 'RATE_LIMITED';
 
-/** All given conditions must match. */
 /** Outputs of another session to place in the working directory. */
 export type InputFilesInput = {
   /** Id of a session of the same project. Its chain must succeed first. */
@@ -998,7 +992,7 @@ export type InputFilesInput = {
   to?: string | null | undefined;
 };
 
-/** A range of whole numbers, ends included. */
+/** All given conditions must match. */
 export type IntRange = {
   /** Greater than this number. */
   gt?: number | null | undefined;
@@ -1237,17 +1231,7 @@ export type ResubmissionOverrides = {
   secretEnviron?: Array<EnvVarInput> | null | undefined;
 };
 
-/** State of a resubmission. */
-export type ResubmissionState =
-  /** A person aborted it; results from before stay. */
-  | 'ABORTED'
-  /** Each session is done or refused. */
-  | 'COMPLETED'
-  /** Not finished; the server continues it in the background. */
-  | 'RUNNING';
-
 /** The sessions that get a new retry budget, and the changes. */
-/** The sessions that get a new retry budget, and the changes. Give one of `sessionIds`, `filter` and `chainFilter`. */
 export type ResubmitSessionsInput = {
   /**
    * Selects the newest sessions of the chains that match now. The rules of `filter` apply.
@@ -1643,11 +1627,10 @@ export type RouteStatus =
 
 /** The schedule to run. */
 export type RunScheduleNowInput = {
-  /** The reason, for people; recorded in the audit log. */
-  reason?: string | null | undefined;
-  /** Id of the schedule. */
   /** Idempotency key chosen by the client, unique for the schedule: a request with the same key makes no second run, and returns the first one. */
   clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Its id. */
   scheduleId: string;
 };
@@ -2032,10 +2015,9 @@ export type SetProjectMemberInput = {
 /** Changes of a quota. Missing fields stay as they are; null removes a limit. */
 export type SetQuotaInput = {
   /** Limit on the bytes of all checkpoints, such as `500g`. No new chain starts while it is reached. */
-  maxCheckpointBytes?: string | null | undefined;
+  maxCheckpointBytes?: number | string | null | undefined;
   /** Limit on the bytes of all kept outputs, such as `500g`. Files beyond it are not collected. */
   maxOutputBytes?: string | null | undefined;
-  maxCheckpointBytes?: number | string | null | undefined;
   /** Limit on the number of PENDING sessions. */
   maxPending?: number | null | undefined;
   /** Limit on the number of sessions placed at the same time. */

@@ -20,6 +20,7 @@ export const ErrorCodeEnum = builder.enumType('ErrorCode', {
     WEBHOOK_DELIVERY_NOT_FOUND: { description: 'No such delivery, or it is not yours.' },
     DEPLOYMENT_NOT_FOUND: { description: 'No such deployment, or it is not yours.' },
     SCHEDULE_NOT_FOUND: { description: 'No such schedule, or it is not yours.' },
+    OUTPUTS_NOT_FOUND: { description: 'The session has no outputs, or no such file in them that you may see.' },
     CODE_NOT_FOUND: { description: 'The project has no uploaded code with this SHA-256.' },
     DEPENDENCY_NOT_FOUND: { description: '`dependsOn` names a session that does not exist, or is not yours.' },
     CREATION_ID_REUSED: {
@@ -101,6 +102,10 @@ export const ErrorCodeEnum = builder.enumType('ErrorCode', {
     SERVER_DISK_FULL: {
       description:
         "The server or its database cannot write, because a disk is full; the server's log names it. Try again once there is space. If the database itself stopped for lack of space, the request may have been carried out, as after `DATABASE_UNAVAILABLE`.",
+    },
+    STORAGE_UNAVAILABLE: {
+      description:
+        'The bucket of `REPRISE_BLOB_URL` does not respond. Nothing is lost: try again, an upload continues where it was.',
     },
     DATABASE_UNAVAILABLE: {
       description:

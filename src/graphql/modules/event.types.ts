@@ -162,7 +162,7 @@ const EventInterface = builder.interfaceRef<SessionOutboxEvent>('Event').impleme
     reason: t.string({
       nullable: true,
       description: 'The reason, in words.',
-      resolve: ({ data }) => data.reason ?? null,
+      resolve: ({ data }) => ('reason' in data ? data.reason : null) ?? null,
     }),
   }),
 })

@@ -218,6 +218,7 @@ export const POSSIBLE_TYPES = {
     'Agent',
     'AuditEntry',
     'BulkAction',
+    'BulkActionItem',
     'Chain',
     'Deployment',
     'DeploymentRevision',

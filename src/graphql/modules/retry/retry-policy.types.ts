@@ -198,7 +198,7 @@ const PolicyFieldEnum = builder.enumType('RetryPolicyField', {
   ),
 })
 
-const PolicySourceType = builder
+export const PolicySourceType = builder
   .objectRef<{ field: keyof RetryPolicy; source: PolicySource }>('RetryPolicySource')
   .implement({
     description: 'The source of one field of a policy.',
@@ -245,8 +245,10 @@ export const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('Partia
   }),
 })
 
-export function listSources(sources: ResolvedPolicy['sources']): { field: string; source: PolicySource }[] {
-  return Object.entries(sources).map(([field, source]) => ({ field, source }))
+export function listSources(
+  sources: ResolvedPolicy['sources'],
+): { field: keyof RetryPolicy; source: PolicySource }[] {
+  return Object.entries(sources).map(([field, source]) => ({ field: field as keyof RetryPolicy, source }))
 }
 
 export function shownPolicy({ policy, sources }: ResolvedPolicy): ShownPolicy {

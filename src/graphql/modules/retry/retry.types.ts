@@ -261,3 +261,7 @@ interface StateSource {
   maxRetries: number
   decision: (StoredDecision & { childSessionId: string | null }) | null
 }
+
+function moment(text: string | null): Date | null {
+  return text === null ? null : new Date(text)
+}

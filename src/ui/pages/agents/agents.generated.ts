@@ -38,6 +38,7 @@ export type UiAgentQuery = { now: string, node:
     )
     | { __typename: 'AuditEntry', id: string }
     | { __typename: 'BulkAction', id: string }
+    | { __typename: 'BulkActionItem', id: string }
     | { __typename: 'Chain', id: string }
     | { __typename: 'Deployment', id: string }
     | { __typename: 'DeploymentRevision', id: string }

@@ -110,7 +110,6 @@ export type UiUpdateScheduleMutation = { updateSchedule:
     )
    };
 
-export type UiPolicyFragment = { given: Array<string>, maxRetries: number | null, maxElapsed: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, maxUncountedRetries: number | null, countPreStartFailures: boolean | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, oomIsFailure: boolean | null };
 export type UiPolicyFragment = { given: Array<Types.RetryPolicyField>, maxRetries: number | null, maxElapsed: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, maxUncountedRetries: number | null, countPreStartFailures: boolean | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, oomIsFailure: boolean | null };
 
 type UiRefusal_ConflictError_Fragment = { code: Types.ErrorCode, message: string };

@@ -100,6 +100,7 @@ export type UiWebhookPageQuery = { now: string, node:
     | { __typename: 'Agent', id: string }
     | { __typename: 'AuditEntry', id: string }
     | { __typename: 'BulkAction', id: string }
+    | { __typename: 'BulkActionItem', id: string }
     | { __typename: 'Chain', id: string }
     | { __typename: 'Deployment', id: string }
     | { __typename: 'DeploymentRevision', id: string }
@@ -138,6 +139,7 @@ export type UiPayloadQuery = { node:
     | { __typename: 'Agent', id: string }
     | { __typename: 'AuditEntry', id: string }
     | { __typename: 'BulkAction', id: string }
+    | { __typename: 'BulkActionItem', id: string }
     | { __typename: 'Chain', id: string }
     | { __typename: 'Deployment', id: string }
     | { __typename: 'DeploymentRevision', id: string }
