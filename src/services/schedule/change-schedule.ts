@@ -184,17 +184,24 @@ async function newTemplate(
   session: CreateSessionInput,
   issues: readonly ValidationIssue[],
 ) {
-  const project = session.project ?? (await findSchedule(context.db, context, scheduleId)).projectName
-  const parsed = await parseTemplate(context, { ...session, project }, issues)
+  // Over REST it may be anything; what is no object is refused below.
+  const namesNone = typeof session === 'object' && !Array.isArray(session) && session.project == null
+  const project = namesNone && (await findSchedule(context.db, context, scheduleId)).projectName
+  const parsed = await parseTemplate(context, project === false ? session : { ...session, project }, issues)
   return { ...parsed, secretEnviron: session.secretEnviron == null ? null : parsed.secretEnviron }
 }
 
 /** A secret that stays must not be a plain variable at the same time. */
-function refuseSecretNames(environ: readonly { name: string }[], secrets: readonly SealedVariable[]): void {
-  const names = new Set(secretNames(secrets))
+function refuseSecretNames(environ: readonly { name: unknown }[], secrets: readonly SealedVariable[]): void {
+  const names = new Set<unknown>(secretNames(secrets))
   const issues = environ.flatMap(({ name }, index) =>
     names.has(name)
-      ? [{ path: `session.environ.${index}.name`, message: 'is also a secret variable, which stays: give secretEnviron' }]
+      ? [
+          {
+            path: `session.environ.${index}.name`,
+            message: 'is also a secret variable, which stays: give secretEnviron',
+          },
+        ]
       : [],
   )
   if (issues.length > 0) refuseInput(issues)
