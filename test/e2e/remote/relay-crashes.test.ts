@@ -89,7 +89,7 @@ describe('relay crashes', () => {
     test.each<[string, HaltAt]>([
       ['while it packs', PACKED],
       ['in the middle of sending', { ...PACKED, times: 2 }],
-      ['once the servers have it, and before its end is told as gone', { call: 'fetch', of: SENT, side: 'after' }],
+      ['once the servers have it, and before its end is told as gone', { call: 'upload', of: SENT, side: 'after' }],
       ['in the middle of fetching', { call: 'open', of: String.raw`/\.new-.*/b$`, side: 'before' }],
       ['before what it has fetched has its name', { call: 'rename', of: String.raw`/\.new-`, side: 'before' }],
       ['before it is noted whose that is', { call: 'rename', of: String.raw`/\.new-`, side: 'after' }],
@@ -129,7 +129,7 @@ describe('relay crashes', () => {
       ],
       [
         'once the servers have it: nothing is missing',
-        { call: 'fetch', of: SENT, side: 'after' },
+        { call: 'upload', of: SENT, side: 'after' },
         'fetched2: 2 whole\n',
         { state: 'FETCHED', note: null },
       ],
@@ -285,8 +285,8 @@ describe('published checkpoints', () => {
     test.each<[string, HaltAt]>([
       ['before it asks', { call: 'fetch', of: `${AGENT_CHECKPOINT_OFFER_PATH}$`, side: 'before' }],
       ['with a snapshot', { call: 'open', of: `${SNAPSHOT}files$`, side: 'before' }],
-      ['before it sends', { call: 'fetch', of: SENT, side: 'before' }],
-      ['once the servers have it', { call: 'fetch', of: SENT, side: 'after' }],
+      ['before it sends', { call: 'upload', of: SENT, side: 'before' }],
+      ['once the servers have it', { call: 'upload', of: SENT, side: 'after' }],
       ['before it answers', { call: 'rename', of: `${SNAPSHOT}.published$`, side: 'before' }],
       ['when it has answered', { call: 'rename', of: `${SNAPSHOT}.published$`, side: 'after' }],
       ['when it has removed the wish', { call: 'rename', of: String.raw`/\.publish$`, side: 'after' }],
