@@ -223,10 +223,17 @@ describe('uploaded code', () => {
   ]
 
   test.each(lies)('an archive %s fails the session', async (_, fetchCode, cause, reason) => {
-    given.gateway.fetchCode = fetchCode
+    let fetched = 0
+    given.gateway.fetchCode = () => {
+      fetched += 1
+      return fetchCode()
+    }
     await given.newAgent().start()
     const { sessionId } = await given.create(['sh', 'train.sh'], INPUT)
     await given.reaches(sessionId, 'ERROR')
+    // What every agent would refuse is fetched once.
+    if (cause === 'VALIDATION_ERROR') expect(fetched).toBe(1)
+    else expect(fetched).toBeGreaterThan(1)
     const decided = async () => {
       const row = await sessionRow(given.db, sessionId)
       return row.cause !== null && row
