@@ -135,7 +135,8 @@ describe('directories of chains', () => {
     expect(await reportedChains()).toEqual(all)
     // With a later report, where its kernel was still there.
     await eventually(async () => !existsSync(join(chains, stored.sessionId)) || void (await reportedChains()))
-    await eventually(() => directoriesIn(chains).length === 2)
+    // An agent that stops before it has deleted a directory goes on with that at its next start.
+    await eventually(async () => directoriesIn(chains).length === 2 || void (await reportedChains()))
     expect(directoriesIn(chains).toSorted()).toEqual([kept.sessionId, unknown].toSorted())
     expect(readdirSync(outside)).toEqual(['file'])
     // The server forgets it with the next report.
