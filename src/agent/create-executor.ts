@@ -8,11 +8,19 @@ import type { IsolationMode } from './executors/process/isolation/isolation.ts'
 import type { UidRange } from './executors/process/isolation/project-uids.ts'
 import { decideIsolation } from './executors/process/isolation/decide-isolation.ts'
 import { chooseContainer, type ContainerConfig } from './executors/container/choose-container.ts'
+import { existsSync } from 'node:fs'
+import { systemProgram } from '../machine/system-programs.ts'
+import { amdDriver } from './gpus/amd.ts'
+import type { GpuDriver } from './gpus/gpu-driver.ts'
+import { nvidiaDriver } from './gpus/nvidia.ts'
+import { type Gpus, openGpus } from './gpus/gpu-watch.ts'
 import { chooseSlurm, type SlurmConfig } from './executors/slurm/choose-slurm.ts'
 
 export interface ExecutorConfig extends SlurmConfig, ContainerConfig {
   executor: 'process' | 'container' | 'slurm' | 'noop'
   agentMemoryLimit: MemoryLimitMode
+  /** Which GPUs kernels get: all that are found, none, or those with these UUIDs. */
+  gpus: 'auto' | 'off' | readonly string[]
   isolation: IsolationMode
   isolationUids?: UidRange | undefined
   kernelProcesses: number
@@ -26,6 +34,8 @@ export interface ChosenExecutor {
   isolation: AgentIsolation
   /** Slots that the executor has found. If missing, the agent offers those of the machine. */
   slots?: Record<string, string>
+  /** Slots of GPUs, which the agent offers beside the others. */
+  gpuSlots?: Record<string, string>
   /** Slots that a single kernel can have. If missing, a kernel can have all of them. */
   slotsPerKernelMax?: Record<string, string>
   /** Whether others can reach ports of its kernels. If missing, they can. */
@@ -41,6 +51,30 @@ export interface ChosenExecutor {
 
 const NOT_ISOLATED =
   "kernels are not isolated (REPRISE_ISOLATION): sessions of every project run as the agent's user, and can read its files, its data directory and a database in there"
+
+const NOT_ENFORCED =
+  'GPUs are assigned, not enforced: without namespaces (REPRISE_ISOLATION), a program can open the GPUs of others'
+
+/** The vendors whose tool is installed here. */
+function gpuDrivers(): GpuDriver[] {
+  const tools = [
+    ['nvidia-smi', nvidiaDriver],
+    ['rocm-smi', amdDriver],
+  ] as const
+  return tools.flatMap(([name, driver]) => {
+    const tool = systemProgram(name)
+    return existsSync(tool) ? [driver(tool)] : []
+  })
+}
+
+async function findGpus(wanted: 'auto' | readonly string[], agentDir: string, log: Logger): Promise<Gpus | null> {
+  const drivers = gpuDrivers()
+  if (drivers.length === 0) return null
+  const gpus = await openGpus({ drivers, only: wanted === 'auto' ? null : wanted, agentDir, log })
+  const found = gpus.observe().map(({ index, name, uuid }) => `${index}: ${name} (${uuid})`)
+  if (found.length > 0) log.info({ gpus: found }, `GPUs for kernels: ${found.length}`)
+  return gpus
+}
 
 /**
  * Chooses the configured executor and its isolation, which the agent reports when it registers.
@@ -66,12 +100,18 @@ export async function chooseExecutor(
   const { chainBytesMax: chainBytes, chainFilesMax: chainFiles } = config
   const limits = { processes, openFiles, chainBytes, chainFiles }
   const { agentDir } = places
+  const gpus = config.gpus === 'off' ? null : await findGpus(config.gpus, agentDir, log)
+  const warnings = [
+    ...(isOpen ? [{ kind: 'isolation', text: NOT_ISOLATED } as const] : []),
+    ...(gpus?.known === true && isolation.namespaces === null ? [{ kind: 'gpus', text: NOT_ENFORCED } as const] : []),
+  ]
   const { agentMemoryLimit: memoryLimit, chainsDir, uploadBytesMax: codeBytesMax } = config
   return {
     isolation: { name, byHand: mode !== 'auto' },
-    ...(isOpen && { warnings: [{ kind: 'isolation', text: NOT_ISOLATED }] }),
+    ...(warnings.length > 0 && { warnings }),
+    ...(gpus !== null && { gpuSlots: gpus.offered() }),
     ...(guard !== undefined && { guardIsolation: guard }),
     create: (hooks) =>
-      createProcessExecutor({ agentDir, chainsDir, log, memoryLimit, isolation, limits, codeBytesMax }, hooks),
+      createProcessExecutor({ agentDir, chainsDir, log, memoryLimit, isolation, limits, codeBytesMax, gpus }, hooks),
   }
 }

@@ -251,8 +251,11 @@ function revokeToken(): Command {
 interface AuditOptions {
   project?: string
   by?: string
+  actor?: string
   session?: string
   action?: string[]
+  /** False with `--no-automatic`. */
+  automatic: boolean
   refused?: boolean
   since?: string
   limit: number
@@ -262,21 +265,25 @@ export function auditCommand(): Command {
   const command = describedCommand('audit', 'list the audit log, newest first, for administrators', [
     'reprise audit --since 1d',
     'reprise audit --refused --limit 100',
+    'reprise audit --no-automatic --actor ada',
     'reprise audit --action token.create --action token.revoke --json',
   ])
     .option('-p, --project <project>', 'about this project')
     .option('--by <token>', 'actions of this token')
+    .option('--actor <part>', 'actions of actors with this part of a name')
+    .option('--no-automatic', 'without actions of the server itself, such as retries')
     .option('--session <session>', 'about this session')
     .option('--action <name>', 'actions of this name, like session.create; may be repeated', collect)
     .option('--refused', 'only refused actions')
     .option('--since <time>', 'since this time, or a duration ago like 2h', past)
     .option('--limit <n>', 'at most this many', wholeNumber, 20)
   return act<AuditOptions>(command, async ({ client, out, signal }, options) => {
-    const { project, by, session, action, refused, since, limit } = options
+    const { project, by, actor: actorContains, session, action, automatic, refused, since, limit } = options
     const at = since === undefined ? undefined : { gte: since }
     const tokenId = by && (await findToken(client, by))
     const sessionId = session && (await findSession(client, session))
-    const filter: AuditFilter = { project, tokenId, sessionId, action, refused, at }
+    const people = automatic ? {} : { automatic }
+    const filter: AuditFilter = { project, tokenId, actorContains, sessionId, action, ...people, refused, at }
     const entries = []
     for await (const entry of client.auditLog(filter, { signal })) if (entries.push(entry) >= limit) break
     await out.table(
@@ -286,7 +293,7 @@ export function auditCommand(): Command {
         { title: 'ACTOR', value: ({ actor }) => actor, flexible: true },
         { title: 'FROM', value: ({ address }) => address ?? '', flexible: true },
         { title: 'ACTION', value: ({ action: name }) => name, kept: true },
-        { title: 'DETAILS', value: ({ details }) => details, flexible: true },
+        { title: 'DETAILS', value: ({ data }) => JSON.stringify(data), flexible: true },
       ],
       'no entries',
     )

@@ -5,12 +5,13 @@ import { AGENT_ARGUMENT, findAgent } from './find.ts'
 import { choices } from './options/values.ts'
 import { API_ENUMS } from './options/api-enums.generated.ts'
 import { statusStyle } from './output/terminal.ts'
-import { relative, slotUse } from './output/format.ts'
+import { binaryBytes, relative, slotUse } from './output/format.ts'
 
 export function agentsCommand(): Command {
   return new Command('agents')
     .description('list, drain, resume and remove agents, which run kernels')
     .addCommand(list(), { isDefault: true })
+    .addCommand(gpus())
     .addCommand(move('drain', 'start nothing new on an agent; running kernels finish'))
     .addCommand(move('resume', 'resume a drained agent'))
     .addCommand(remove())
@@ -23,27 +24,79 @@ function list(): Command {
   ])
     .addOption(choices('--status <statuses>', 'with one of these statuses', API_ENUMS.AgentStatus))
     .option('--resource-group <group>', 'in this resource group')
-  return act<{ status?: AgentStatus[]; resourceGroup?: string }>(command, async ({ client, out, signal }, filter) => {
-    const { status, resourceGroup } = filter
-    const agents = await takeAll(client.agents({ status, resourceGroup }, { signal }))
-    const refusals = { title: 'REFUSES', value: (row: (typeof agents)[number]) => row.refuses, flexible: true } as const
+    .option('--name <text>', 'with this text in the name')
+  return act<{ status?: AgentStatus[]; resourceGroup?: string; name?: string }>(
+    command,
+    async ({ client, out, signal }, filter) => {
+      const { status, resourceGroup } = filter
+      const name = filter.name === undefined ? undefined : { contains: filter.name }
+      const agents = await takeAll(client.agents({ status, resourceGroup, name }, { signal }))
+      const refusals = {
+        title: 'REFUSES',
+        value: (row: (typeof agents)[number]) => row.refuses,
+        flexible: true,
+      } as const
+      await out.table(
+        agents,
+        [
+          { title: 'AGENT', value: ({ agentId }) => agentId, id: true },
+          { title: 'NAME', value: ({ name }) => name, flexible: true },
+          { title: 'STATUS', value: ({ status: word }) => word, style: (row) => statusStyle(row.status), kept: true },
+          { title: 'GROUP', value: (row) => row.resourceGroup.name, flexible: true },
+          { title: 'USED', value: ({ slots }) => slots.map(slotUse).join(' '), flexible: true, kept: true },
+          { title: 'ISOLATION', value: ({ isolation }) => isolation ?? 'unknown' },
+          // This column is shown only if an agent accepts no new kernels.
+          ...(agents.some(({ refuses }) => refuses !== null) ? [refusals] : []),
+          { title: 'HEARD', value: ({ lastHeardAt }) => relative(lastHeardAt), align: 'right' },
+          { title: 'VERSION', value: ({ version }) => version, flexible: true },
+        ],
+        'no agents: nothing can run. `reprise serve` includes one; `reprise agent` adds more.',
+      )
+    },
+  )
+}
+
+function gpus(): Command {
+  const command = describedCommand(
+    'gpus',
+    'list the GPUs of agents: model, memory, use, and which are out of service',
+    ['reprise agents gpus', 'reprise agents gpus node-7'],
+  ).argument('[agent]', AGENT_ARGUMENT)
+  return act(command, async ({ client, out, signal }, _options, [text]) => {
+    const only = text === undefined ? null : await findAgent(client, text)
+    const agents = await takeAll(client.agents({}, { signal }))
+    const chosen = agents.filter(({ agentId }) => only === null || agentId === only)
+    for (const { name, gpuFault } of chosen) if (gpuFault !== null) out.note(`${name}: ${gpuFault}`)
+    const rows = chosen.flatMap((agent) => agent.gpus.map((gpu) => ({ agent: agent.name, ...gpu })))
     await out.table(
-      agents,
+      rows,
       [
-        { title: 'AGENT', value: ({ agentId }) => agentId, id: true },
-        { title: 'NAME', value: ({ name }) => name, flexible: true },
-        { title: 'STATUS', value: ({ status: word }) => word, style: (row) => statusStyle(row.status), kept: true },
-        { title: 'GROUP', value: (row) => row.resourceGroup.name, flexible: true },
-        { title: 'USED', value: ({ slots }) => slots.map(slotUse).join(' '), flexible: true, kept: true },
-        { title: 'ISOLATION', value: ({ isolation }) => isolation ?? 'unknown' },
-        // This column is shown only if an agent accepts no new kernels.
-        ...(agents.some(({ refuses }) => refuses !== null) ? [refusals] : []),
-        { title: 'HEARD', value: ({ lastHeardAt }) => relative(lastHeardAt), align: 'right' },
-        { title: 'VERSION', value: ({ version }) => version, flexible: true },
+        { title: 'AGENT', value: ({ agent }) => agent, flexible: true },
+        { title: 'GPU', value: ({ index }) => index, align: 'right' },
+        { title: 'MODEL', value: ({ name }) => name, flexible: true, kept: true },
+        { title: 'MEMORY', value: ({ memoryBytes }) => bytesOr(memoryBytes), align: 'right' },
+        { title: 'USED', value: ({ usedMemoryBytes }) => bytesOr(usedMemoryBytes), align: 'right' },
+        { title: 'BUSY', value: ({ utilization }) => percentOr(utilization), align: 'right' },
+        { title: '°C', value: ({ temperatureCelsius }) => temperatureCelsius ?? '', align: 'right' },
+        { title: 'STATE', value: stateOf, flexible: true, kept: true },
+        { title: 'UUID', value: ({ uuid }) => uuid, flexible: true },
       ],
-      'no agents: nothing can run. `reprise serve` includes one; `reprise agent` adds more.',
+      'no GPUs: agents list those that nvidia-smi or rocm-smi shows (REPRISE_GPUS).',
     )
   })
+}
+
+function bytesOr(bytes: number | null): string {
+  return bytes === null ? '' : binaryBytes(bytes)
+}
+
+function percentOr(share: number | null): string {
+  return share === null ? '' : `${Math.round(share * 100)} %`
+}
+
+function stateOf({ fault, inUse }: { fault: string | null; inUse: boolean }): string {
+  if (fault !== null) return `out of service: ${fault}`
+  return inUse ? 'in use' : 'free'
 }
 
 function move(name: 'drain' | 'resume', description: string): Command {

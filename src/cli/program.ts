@@ -13,6 +13,8 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     info: async () => (await import('./session/show.ts')).infoCommand(),
     logs: async () => (await import('./session/logs.ts')).logsCommand(),
     wait: async () => (await import('./session/wait.ts')).waitCommand(),
+    outputs: async () => (await import('./session/outputs.ts')).outputsCommand(),
+    download: async () => (await import('./session/outputs.ts')).downloadCommand(),
     exec: async () => (await import('./channel.ts')).execCommand(),
     'port-forward': async () => (await import('./channel.ts')).portForwardCommand(),
     events: async () => (await import('./event.ts')).eventsCommand(),
@@ -29,7 +31,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     cancel: async () => (await import('./session/cancel.ts')).cancelCommand(),
     retry: async () => (await import('./retry/retry.ts')).retryCommand(),
     resubmit: async () => (await import('./resubmission.ts')).resubmitCommand(),
-    resubmissions: async () => (await import('./resubmission.ts')).resubmissionsCommand(),
+    'bulk-actions': async () => (await import('./resubmission.ts')).bulkActionsCommand(),
     policy: async () => (await import('./retry/policy.ts')).policyCommand(),
   },
   'Administration:': {
@@ -55,9 +57,10 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     completion: async () => (await import('./completion/completion.ts')).completionCommand(),
   },
 }
-/** Commands for programs. Help does not list them. */
+/** Commands for programs, and former names of commands. Help does not list them. */
 const HIDDEN: Readonly<Record<string, Load>> = {
   complete: async () => (await import('./completion/completion.ts')).offerCommand(),
+  resubmissions: async () => (await import('./resubmission.ts')).bulkActionsCommand('resubmissions'),
 }
 
 /** The command that needs all others loaded. */

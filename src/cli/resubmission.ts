@@ -1,6 +1,7 @@
 import { Command } from 'commander'
-import type { ResubmissionOverrides } from '../client/node/index.ts'
+import type { BulkActionState, ResubmissionOverrides, SessionAction } from '../client/node/index.ts'
 import { act, actOnOne, type ClientContext, describedCommand, take } from './client-command.ts'
+import { API_ENUMS } from './options/api-enums.generated.ts'
 import { addPolicyOptions, type PolicyOptions, readPolicy } from './options/policy-options.ts'
 import {
   addAgentOptions,
@@ -13,9 +14,10 @@ import {
   slotsOf,
   type SpecOptions,
 } from './options/session-options.ts'
+import { choices } from './options/values.ts'
 import { withUpload } from './upload.ts'
 import { findNamed } from './options/find-in-options.ts'
-import { findResubmission, SESSION_ARGUMENT } from './find.ts'
+import { findBulkAction, SESSION_ARGUMENT } from './find.ts'
 import { addManyOptions, followMany, type ManyOptions, printDryRun, readSelection } from './many-sessions.ts'
 import { statusStyle } from './output/terminal.ts'
 import { relative } from './output/format.ts'
@@ -56,7 +58,7 @@ const WORDS = { action: 'RESUBMIT', doing: 'resubmitting', done: 'resubmitted' }
 
 async function resubmit(context: ClientContext, given: ResubmitOptions, names: string[]): Promise<number> {
   const selection = await readSelection(context, given, names)
-  const options = given.upload === undefined ? given : await uploaded(context, given, selection.sessionIds)
+  const options = given.upload === undefined ? given : await uploaded(context, given, selection.select)
   const { clientKey, includeSucceeded, includeDependents } = options
   const overrides = overridesOf(await findNamed(context.client, options))
   const input = { ...selection, clientKey, overrides, includeSucceeded, includeDependents }
@@ -68,12 +70,8 @@ async function resubmit(context: ClientContext, given: ResubmitOptions, names: s
 }
 
 /** Uploads files to the named project, or to that of the first session. Sessions of other projects are refused. */
-async function uploaded(
-  context: ClientContext,
-  options: ResubmitOptions,
-  sessionIds: readonly string[] = [],
-): Promise<ResubmitOptions> {
-  const [first] = sessionIds
+async function uploaded(context: ClientContext, options: ResubmitOptions, select: object): Promise<ResubmitOptions> {
+  const first = 'sessionIds' in select ? (select.sessionIds as string[])[0] : undefined
   const project = options.inProject ?? (first && (await context.client.session(first)).project.name)
   const { codeSha256 } = await withUpload(context, { upload: options.upload, project })
   return { ...options, codeSha256 }
@@ -103,22 +101,33 @@ function overridesOf(options: ResubmitOptions): ResubmissionOverrides | undefine
 
 const SHOWN = 50
 
-export function resubmissionsCommand(): Command {
-  return new Command('resubmissions')
-    .description('resubmissions and their progress')
+export function bulkActionsCommand(name = 'bulk-actions'): Command {
+  return new Command(name)
+    .description('actions on many sessions, such as resubmissions, and their progress')
     .addCommand(list(), { isDefault: true })
     .addCommand(abort())
 }
 
+interface ListOptions {
+  action?: SessionAction[]
+  state?: BulkActionState[]
+}
+
 function list(): Command {
-  const command = describedCommand('list', 'list resubmissions, newest first', ['reprise resubmissions'])
-  return act(command, async ({ client, out, signal }) => {
-    const { items } = await take(client.resubmissions({ signal }), SHOWN)
+  const command = describedCommand('list', 'list actions on many sessions, newest first', [
+    'reprise bulk-actions',
+    'reprise bulk-actions --action resubmit --state running',
+  ])
+    .addOption(choices('--action <actions>', 'only these actions', API_ENUMS.SessionAction))
+    .addOption(choices('--state <states>', 'only in these states', API_ENUMS.BulkActionState))
+  return act<ListOptions>(command, async ({ client, out, signal }, { action, state }) => {
+    const { items } = await take(client.bulkActions({ filter: { action, state }, signal }), SHOWN)
     await out.table(
       items,
       [
-        { title: 'RESUBMISSION', value: ({ resubmissionId }) => resubmissionId, id: true },
-        { title: 'STATE', value: ({ state }) => state, style: ({ state }) => statusStyle(state), kept: true },
+        { title: 'ID', value: ({ bulkActionId }) => bulkActionId, id: true },
+        { title: 'ACTION', value: ({ action: what }) => what, kept: true },
+        { title: 'STATE', value: ({ state: now }) => now, style: ({ state: now }) => statusStyle(now), kept: true },
         { title: 'DONE', value: ({ done }) => done, align: 'right' },
         { title: 'REFUSED', value: ({ refusedCount }) => refusedCount, align: 'right' },
         { title: 'TOTAL', value: ({ total }) => total, align: 'right' },
@@ -126,18 +135,18 @@ function list(): Command {
         { title: 'MADE', value: ({ createdAt }) => relative(createdAt), align: 'right' },
         { title: 'KEY', value: ({ clientKey }) => clientKey, flexible: true },
       ],
-      'no resubmissions',
+      'no actions on many sessions',
     )
   })
 }
 
 function abort(): Command {
-  const command = describedCommand('abort', 'abort a resubmission; sessions that are not done yet are left out', [
-    'reprise resubmissions abort 01990000-0000-7000-8000-000000000000',
-  ]).argument('<resubmission>', 'id, or its beginning, of a resubmission')
+  const command = describedCommand('abort', 'abort an action; sessions that are not done yet are left out', [
+    'reprise bulk-actions abort 01990000-0000-7000-8000-000000000000',
+  ]).argument('<action>', 'id, or its beginning, of an action on many sessions')
   return actOnOne(
     command,
-    async (client, text) => client.abortResubmission(await findResubmission(client, text)),
-    (made) => `${made.resubmissionId}: ${made.state}, ${made.done} of ${made.total} done`,
+    async (client, text) => client.abortBulkAction(await findBulkAction(client, text)),
+    (made) => `${made.bulkActionId}: ${made.state}, ${made.done} of ${made.total} done`,
   )
 }

@@ -13,6 +13,7 @@ export const ERROR_CODES = {
   DEPLOYMENT_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   SCHEDULE_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   CODE_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  OUTPUTS_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   DEPENDENCY_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   CREATION_ID_REUSED: { type: 'ConflictError', httpStatus: 409, retryable: false },
   NAME_TAKEN: { type: 'ConflictError', httpStatus: 409, retryable: false },
@@ -59,6 +60,7 @@ export const ERROR_CODES = {
   SERVER_STARTING: { type: 'RequestError', httpStatus: 503, retryable: true },
   SERVER_STOPPING: { type: 'RequestError', httpStatus: 503, retryable: true },
   SERVER_DISK_FULL: { type: 'RequestError', httpStatus: 507, retryable: true },
+  STORAGE_UNAVAILABLE: { type: 'RequestError', httpStatus: 503, retryable: true },
   DATABASE_UNAVAILABLE: { type: 'RequestError', httpStatus: 503, retryable: true },
 } as const
 

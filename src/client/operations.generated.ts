@@ -74,7 +74,7 @@ export type AuditLogQueryVariables = Exact<{
 }>;
 
 
-export type AuditLogQuery = { auditLog: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { entryId: string, at: string, actor: string, tokenId: string | null, userId: string | null, requestId: string | null, address: string | null, action: string, projectId: string | null, sessionId: string | null, details: string } }> } | null };
+export type AuditLogQuery = { auditLog: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { entryId: string, at: string, actor: string, tokenId: string | null, userId: string | null, requestId: string | null, address: string | null, action: string, projectId: string | null, sessionId: string | null, data: unknown } }> } | null };
 
 export type ProjectsQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -255,7 +255,7 @@ export type RemoveProjectMemberMutation = { removeProjectMember:
     )
    };
 
-export type QuotaDetailFragment = { scope: Types.QuotaScope, name: string, maxPending: number | null, maxRunning: number | null, maxCheckpointBytes: number | null, slots: Array<{ slot: string, amount: string }>, usage: { pending: number, running: number, checkpointBytes: number, slots: Array<{ slot: string, amount: string }> } };
+export type QuotaDetailFragment = { scope: Types.QuotaScope, name: string, maxPending: number | null, maxRunning: number | null, maxCheckpointBytes: number | null, maxOutputBytes: number | null, slots: Array<{ slot: string, amount: string }>, usage: { pending: number, running: number, checkpointBytes: number, outputBytes: number, slots: Array<{ slot: string, amount: string }> } };
 
 export type QuotasQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -290,7 +290,7 @@ export type AgentsQueryVariables = Exact<{
 }>;
 
 
-export type AgentsQuery = { agents: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { agentId: string, name: string, status: Types.AgentStatus, embedded: boolean, isolation: string | null, refuses: string | null, version: string, registeredAt: string, lastHeardAt: string, resourceGroup: { name: string }, slots: Array<{ slot: string, capacity: string, used: string }>, labels: Array<{ key: string, value: string }> } }> } };
+export type AgentsQuery = { agents: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { agentId: string, name: string, status: Types.AgentStatus, embedded: boolean, isolation: string | null, refuses: string | null, gpuFault: string | null, version: string, registeredAt: string, lastHeardAt: string, resourceGroup: { name: string }, slots: Array<{ slot: string, capacity: string, used: string }>, labels: Array<{ key: string, value: string }>, gpus: Array<{ slot: string, uuid: string, index: number, name: string, memoryBytes: number | null, inUse: boolean, fault: string | null, temperatureCelsius: number | null, usedMemoryBytes: number | null, utilization: number | null }> } }> } };
 
 export type VolumesQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -316,6 +316,10 @@ export type DrainAgentMutationVariables = Exact<{
 
 
 export type DrainAgentMutation = { drainAgent:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | { __typename: 'DrainAgentPayload', agent: { agentId: string, name: string, status: Types.AgentStatus } }
     | (
       { __typename: 'ForbiddenError' }
@@ -342,6 +346,10 @@ export type ResumeAgentMutationVariables = Exact<{
 
 export type ResumeAgentMutation = { resumeAgent:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -366,6 +374,10 @@ export type RemoveAgentMutationVariables = Exact<{
 
 
 export type RemoveAgentMutation = { removeAgent:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -450,6 +462,10 @@ export type DeleteResourceGroupMutation = { deleteResourceGroup:
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
     )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type ChainQueryVariables = Exact<{
@@ -467,7 +483,7 @@ export type ChainsQueryVariables = Exact<{
 }>;
 
 
-export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, state: Types.ChainState, cause: Types.FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, at: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
+export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, state: Types.ChainState, cause: Types.FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, dueAt: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
 
 export type ChainEndsQueryVariables = Exact<{
   ids: Array<string> | string;
@@ -553,6 +569,10 @@ export type ScaleDeploymentMutationVariables = Exact<{
 
 export type ScaleDeploymentMutation = { scaleDeployment:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -578,6 +598,10 @@ export type UpdateDeploymentMutationVariables = Exact<{
 
 export type UpdateDeploymentMutation = { updateDeployment:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -602,6 +626,10 @@ export type DestroyDeploymentMutationVariables = Exact<{
 
 
 export type DestroyDeploymentMutation = { destroyDeployment:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | { __typename: 'DestroyDeploymentPayload', deployment: DeploymentSummaryFragment }
     | (
       { __typename: 'ForbiddenError' }
@@ -621,13 +649,24 @@ export type DestroyDeploymentMutation = { destroyDeployment:
     )
    };
 
+export type DeploymentEventFieldsFragment = { cursor: string, type: Types.DeploymentEventType, occurredAt: string, deploymentId: string, routeId: string | null, sessionId: string | null, fromStatus: Types.EntityStatus | null, toStatus: Types.EntityStatus | null, fromReplicas: number | null, toReplicas: number | null, fromRevision: number | null, revision: number | null, host: string | null, port: number | null, reason: string | null, deployment: { name: string } };
+
 export type DeploymentEventsSubscriptionVariables = Exact<{
   filter?: Types.DeploymentEventFilter | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type DeploymentEventsSubscription = { deploymentEvents: { cursor: string, type: Types.DeploymentEventType, occurredAt: string, deploymentId: string, routeId: string | null, sessionId: string | null, fromStatus: string | null, toStatus: string | null, fromReplicas: number | null, toReplicas: number | null, fromRevision: number | null, revision: number | null, host: string | null, port: number | null, reason: string | null, deployment: { name: string } } };
+export type DeploymentEventsSubscription = { deploymentEvents: DeploymentEventFieldsFragment };
+
+export type PastDeploymentEventsQueryVariables = Exact<{
+  filter?: Types.DeploymentEventFilter | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type PastDeploymentEventsQuery = { deploymentEvents: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: DeploymentEventFieldsFragment }> } };
 
 export type EventCursorQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -640,9 +679,9 @@ export type RetryEventsSubscriptionVariables = Exact<{
 }>;
 
 
-export type RetryEventsSubscription = { retryEvents: { cursor: string, type: Types.RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: Types.FailureCause | null, delaySeconds: number | null, scheduledAt: string | null, childSessionId: string | null, reason: string | null, session: { attempt: number } } };
+export type RetryEventsSubscription = { retryEvents: { cursor: string, type: Types.RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: Types.FailureCause | null, delaySeconds: number | null, dueAt: string | null, childSessionId: string | null, reason: string | null, session: { attempt: number } } };
 
-export type EventFieldsFragment = { cursor: string, type: Types.SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: Types.SessionStatus | null, toStatus: Types.SessionStatus | null, reason: string | null, chainEnd: { epoch: number, attempts: number, cause: Types.FailureCause | null, runningSeconds: number, waitingSeconds: number } | null };
+export type EventFieldsFragment = { cursor: string, type: Types.SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: Types.SessionStatus | null, toStatus: Types.SessionStatus | null, attempt: number | null, maxAttempts: number | null, cause: Types.FailureCause | null, delaySeconds: number | null, dueAt: string | null, childSessionId: string | null, reason: string | null, chainEnd: { epoch: number, attempts: number, cause: Types.FailureCause | null, runningSeconds: number, waitingSeconds: number } | null };
 
 export type SessionEventsSubscriptionVariables = Exact<{
   filter?: Types.SessionEventFilter | null | undefined;
@@ -661,17 +700,44 @@ export type EventsQueryVariables = Exact<{
 
 export type EventsQuery = { events: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: EventFieldsFragment }> } };
 
-type Failure_ConflictError_Fragment = { __typename: 'ConflictError', code: string, message: string };
+type Failure_ConflictError_Fragment = { __typename: 'ConflictError', code: Types.ErrorCode, message: string, existing:
+    | { __typename: 'Agent', id: string }
+    | { __typename: 'AuditEntry', id: string }
+    | { __typename: 'BulkAction', id: string }
+    | { __typename: 'BulkActionItem', id: string }
+    | { __typename: 'Chain', id: string }
+    | { __typename: 'Deployment', id: string }
+    | { __typename: 'DeploymentRevision', id: string }
+    | { __typename: 'Domain', id: string }
+    | { __typename: 'Kernel', id: string }
+    | { __typename: 'Project', id: string }
+    | { __typename: 'ProjectMember', id: string }
+    | { __typename: 'Quota', id: string }
+    | { __typename: 'ResourceGroup', id: string }
+    | { __typename: 'Resubmission', id: string }
+    | { __typename: 'ResubmissionItem', id: string }
+    | { __typename: 'RetryDecision', id: string }
+    | { __typename: 'RetryDefaults', id: string }
+    | { __typename: 'RetrySwitch', id: string }
+    | { __typename: 'Route', id: string }
+    | { __typename: 'Schedule', id: string }
+    | { __typename: 'ScheduleRun', id: string }
+    | { __typename: 'Session', id: string }
+    | { __typename: 'Token', id: string }
+    | { __typename: 'User', id: string }
+    | { __typename: 'Webhook', id: string }
+    | { __typename: 'WebhookDelivery', id: string }
+   | null };
 
-type Failure_ForbiddenError_Fragment = { __typename: 'ForbiddenError', code: string, message: string };
+type Failure_ForbiddenError_Fragment = { __typename: 'ForbiddenError', code: Types.ErrorCode, message: string };
 
-type Failure_InvalidStateError_Fragment = { __typename: 'InvalidStateError', code: string, message: string };
+type Failure_InvalidStateError_Fragment = { __typename: 'InvalidStateError', code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null };
 
-type Failure_NotFoundError_Fragment = { __typename: 'NotFoundError', code: string, message: string };
+type Failure_NotFoundError_Fragment = { __typename: 'NotFoundError', code: Types.ErrorCode, message: string };
 
-type Failure_QuotaExceededError_Fragment = { __typename: 'QuotaExceededError', code: string, message: string };
+type Failure_QuotaExceededError_Fragment = { __typename: 'QuotaExceededError', code: Types.ErrorCode, message: string };
 
-type Failure_ValidationError_Fragment = { __typename: 'ValidationError', code: string, message: string, issues: Array<{ path: string, message: string }> };
+type Failure_ValidationError_Fragment = { __typename: 'ValidationError', code: Types.ErrorCode, message: string, issues: Array<{ path: string, message: string }> };
 
 export type FailureFragment =
   | Failure_ConflictError_Fragment
@@ -682,11 +748,11 @@ export type FailureFragment =
   | Failure_ValidationError_Fragment
 ;
 
-export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
+export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, timedOut: boolean, batchTimeout: number | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, dueAt: string | null, delaySeconds: number | null } };
 
 export type UsageFragment = { peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null, source: Types.UsageSource };
 
-export type KernelSummaryFragment = { id: string, kernelId: string, role: string, index: number, host: string | null, slurmJobId: string | null, status: Types.KernelStatus, exitCode: number | null, oomKilled: boolean, reason: string | null, startedAt: string | null, terminatedAt: string | null, exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, agent: { agentId: string, name: string } | null };
+export type KernelSummaryFragment = { id: string, kernelId: string, role: Types.KernelRole, index: number, host: string | null, slurmJobId: string | null, status: Types.KernelStatus, exitCode: number | null, oomKilled: boolean, reason: string | null, startedAt: string | null, terminatedAt: string | null, exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, agent: { agentId: string, name: string } | null };
 
 export type DecisionFragment = { sessionId: string, chainId: string, phase: Types.RetryPhase, cause: Types.FailureCause | null, matchedRule: number | null, counted: boolean, explanation: string, baseDelaySeconds: number | null, jitterSeconds: number | null, delaySeconds: number | null, dueAt: string | null, holdReason: Types.HoldReason | null, decidedAt: string, dispatchedAt: string | null, childSession: { sessionId: string } | null };
 
@@ -695,18 +761,37 @@ export type AttemptFragment = (
   & SessionSummaryFragment
 );
 
-export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, checkpoint: Types.CheckpointWish, checkpointWait: number, pinImage: boolean, oomIsFailure: boolean, rules: Array<RuleFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> };
+export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, checkpoint: Types.CheckpointWish, checkpointWait: number, pinImage: boolean, oomIsFailure: boolean, rules: Array<RuleFragment>, sources: Array<{ field: Types.RetryPolicyField, source: Types.RetryPolicyLayer }> };
 
-export type PartialPolicyFragment = { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, oomIsFailure: boolean | null, rules: Array<RuleFragment> | null };
+export type PartialPolicyFragment = { given: Array<Types.RetryPolicyField>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, oomIsFailure: boolean | null, rules: Array<RuleFragment> | null };
 
 export type RuleFragment = { action: Types.RetryRuleAction, avoid: Types.RetryAvoidance | null, exclude: Types.RetryExclusion | null, delay: number | null, match: { causes: Array<Types.FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
+export type OutputsSummaryFragment = { state: Types.OutputsState, id: string | null, bytes: number, fileCount: number, reasons: Array<string>, completedAt: string | null, expiresAt: string | null, pinned: boolean, paths: Array<string>, when: Types.OutputsWhen, keepDays: number | null };
+
 export type SessionDetailFragment = (
-  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, imageDigest: string | null, requiredImageDigest: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, stopGrace: number | null, maxPending: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
+  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, imageDigest: string | null, requiredImageDigest: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, stopGrace: number | null, maxPending: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, outputs: OutputsSummaryFragment | null, inputs: Array<{ from: string, match: string | null, to: string | null }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
   & AttemptFragment
 );
 
-export type ResubmissionSummaryFragment = { resubmissionId: string, clientKey: string, action: Types.SessionAction, actor: string, state: Types.ResubmissionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
+export type ChainOutputsQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type ChainOutputsQuery = { session: { name: string, retryChain: Array<{ sessionId: string, chainId: string, attempt: number, status: Types.SessionStatus, result: Types.SessionResult, retryState: { phase: Types.RetryPhase }, outputs: OutputsSummaryFragment | null }> } | null };
+
+export type OutputFilesQueryVariables = Exact<{
+  id: string;
+  match?: string | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type OutputFilesQuery = { session: { outputs: { files: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { path: string, bytes: number, sha256: string, executable: boolean, linkTarget: string | null, modifiedAt: string | null } }> } } | null } | null };
+
+export type BulkActionSummaryFragment = { bulkActionId: string, clientKey: string, action: Types.SessionAction, actor: string, state: Types.BulkActionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
 
 export type ResubmitSessionsMutationVariables = Exact<{
   input: Types.ResubmitSessionsInput;
@@ -718,25 +803,29 @@ export type ResubmitSessionsMutation = { resubmitSessions:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, cancelledDependents: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, cancelledDependents: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
-    | { __typename: 'ResubmitSessionsPayload', cancelledDependents: number, resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'ResubmitSessionsPayload', cancelledDependents: number, bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
     )
    };
 
-export type AbortResubmissionMutationVariables = Exact<{
-  input: Types.AbortResubmissionInput;
+export type AbortBulkActionMutationVariables = Exact<{
+  input: Types.AbortBulkActionInput;
 }>;
 
 
-export type AbortResubmissionMutation = { abortResubmission:
-    | { __typename: 'AbortResubmissionPayload', resubmission: ResubmissionSummaryFragment }
+export type AbortBulkActionMutation = { abortBulkAction:
+    | { __typename: 'AbortBulkActionPayload', bulkAction: BulkActionSummaryFragment }
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -749,40 +838,44 @@ export type AbortResubmissionMutation = { abortResubmission:
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
     )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
-export type ResubmissionQueryVariables = Exact<{
+export type BulkActionQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type ResubmissionQuery = { resubmission: ResubmissionSummaryFragment | null };
+export type BulkActionQuery = { bulkAction: BulkActionSummaryFragment | null };
 
-export type ResubmissionRefusalsQueryVariables = Exact<{
+export type BulkActionRefusalsQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type ResubmissionRefusalsQuery = { resubmission: { refusals: Array<{ code: string, count: number, message: string }> } | null };
+export type BulkActionRefusalsQuery = { bulkAction: { refusals: Array<{ code: Types.ErrorCode, count: number, message: string }> } | null };
 
-export type ResubmissionsQueryVariables = Exact<{
-  idPrefix?: string | null | undefined;
+export type BulkActionsQueryVariables = Exact<{
+  filter?: Types.BulkActionFilter | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type ResubmissionsQuery = { resubmissions: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: ResubmissionSummaryFragment }> } };
+export type BulkActionsQuery = { bulkActions: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: BulkActionSummaryFragment }> } };
 
-export type ResubmissionItemsQueryVariables = Exact<{
+export type BulkActionItemsQueryVariables = Exact<{
   id: string;
-  status?: Types.ResubmissionItemStatus | null | undefined;
+  status?: Types.BulkActionItemStatus | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type ResubmissionItemsQuery = { resubmission: { items: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { position: number, sessionId: string, status: Types.ResubmissionItemStatus, childSessionId: string | null, code: string | null, message: string | null, session: { chainId: string } | null } }> } } | null };
+export type BulkActionItemsQuery = { bulkAction: { items: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { position: number, sessionId: string, status: Types.BulkActionItemStatus, childSessionId: string | null, code: Types.ErrorCode | null, message: string | null, session: { chainId: string } | null } }> } } | null };
 
 export type TerminateSessionsMutationVariables = Exact<{
   input: Types.TerminateSessionsInput;
@@ -794,12 +887,12 @@ export type TerminateSessionsMutation = { terminateSessions:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
-    | { __typename: 'TerminateSessionsPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'TerminateSessionsPayload', bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
@@ -812,12 +905,12 @@ export type CancelRetriesMutationVariables = Exact<{
 
 
 export type CancelRetriesMutation = { cancelRetries:
-    | { __typename: 'CancelRetriesPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'CancelRetriesPayload', bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
     | (
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -838,12 +931,12 @@ export type RetryNowManyMutation = { retryNowMany:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
-    | { __typename: 'RetryNowManyPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'RetryNowManyPayload', bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
@@ -861,7 +954,7 @@ export type RetryPolicyPreviewQueryVariables = Exact<{
 }>;
 
 
-export type RetryPolicyPreviewQuery = { retryPolicyPreview: { eligible: boolean, explanation: string, schedule: Array<PlannedFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> } };
+export type RetryPolicyPreviewQuery = { retryPolicyPreview: { eligible: boolean, explanation: string, schedule: Array<PlannedFragment>, sources: Array<{ field: Types.RetryPolicyField, source: Types.RetryPolicyLayer }> } };
 
 export type AirflowPolicyPreviewQueryVariables = Exact<{
   settings: Types.AirflowSettingsInput;
@@ -935,7 +1028,7 @@ export type SetRetrySwitchMutation = { setRetrySwitch:
     )
    };
 
-export type ScheduleRunSummaryFragment = { runId: string, plannedAt: string, lastPlannedAt: string, count: number, outcome: Types.ScheduleRunOutcome, code: string | null, reason: string | null, askedBy: string | null, decidedAt: string, chainId: string | null };
+export type ScheduleRunSummaryFragment = { runId: string, plannedAt: string, lastPlannedAt: string, count: number, outcome: Types.ScheduleRunOutcome, code: Types.ErrorCode | null, reason: string | null, askedBy: string | null, decidedAt: string, chainId: string | null };
 
 export type ScheduleSummaryFragment = { scheduleId: string, name: string, cron: string | null, every: number | null, timeZone: string, overlap: Types.ScheduleOverlap, catchUp: number, jitter: number, paused: boolean, pausedAt: string | null, pausedBy: string | null, pauseReason: string | null, statusReason: string | null, nextRunAt: string | null, queued: number, owner: string, createdBy: string, createdAt: string, updatedAt: string, project: { name: string } };
 
@@ -1037,6 +1130,10 @@ export type PauseScheduleMutationVariables = Exact<{
 
 export type PauseScheduleMutation = { pauseSchedule:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1058,6 +1155,10 @@ export type ResumeScheduleMutationVariables = Exact<{
 
 export type ResumeScheduleMutation = { resumeSchedule:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1066,6 +1167,10 @@ export type ResumeScheduleMutation = { resumeSchedule:
       & Failure_NotFoundError_Fragment
     )
     | { __typename: 'ResumeSchedulePayload', schedule: ScheduleDetailFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type RunScheduleNowMutationVariables = Exact<{
@@ -1086,7 +1191,7 @@ export type RunScheduleNowMutation = { runScheduleNow:
       { __typename: 'QuotaExceededError' }
       & Failure_QuotaExceededError_Fragment
     )
-    | { __typename: 'RunScheduleNowPayload', run: ScheduleRunSummaryFragment }
+    | { __typename: 'RunScheduleNowPayload', created: boolean, run: ScheduleRunSummaryFragment }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
@@ -1108,6 +1213,10 @@ export type DeleteScheduleMutation = { deleteSchedule:
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
     )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type SessionStatisticsQueryVariables = Exact<{
@@ -1119,10 +1228,11 @@ export type SessionStatisticsQueryVariables = Exact<{
   user?: string | null | undefined;
   name?: string | null | undefined;
   label?: Types.LabelInput | null | undefined;
+  sessionType?: Array<Types.SessionType> | Types.SessionType | null | undefined;
 }>;
 
 
-export type SessionStatisticsQuery = { sessionStatistics: { from: string, to: string, bucketSeconds: number, total: FiguresFragment, byCause: Array<{ cause: Types.FailureCause, failed: number, retries: number, retriesSucceeded: number }>, byStatus: Array<{ status: Types.SessionStatus, count: number }>, usage: Array<{ result: Types.SessionResult, sessions: number, peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null }>, buckets: Array<{ from: string, to: string, figures: FiguresFragment }> } };
+export type SessionStatisticsQuery = { sessionStatistics: { from: string, to: string, bucketSeconds: number, total: FiguresFragment, byCause: Array<{ cause: Types.FailureCause, failed: number, timedOut: number, retries: number, retriesSucceeded: number }>, byStatus: Array<{ status: Types.SessionStatus, count: number }>, usage: Array<{ result: Types.SessionResult, sessions: number, peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null }>, buckets: Array<{ from: string, to: string, figures: FiguresFragment }> } };
 
 export type FiguresFragment = { ended: number, succeeded: number, failed: number, cancelled: number, retries: number, retriesSucceeded: number, retryRate: number | null, retrySuccessRate: number | null, held: number | null, waiting: number | null };
 
@@ -1154,7 +1264,7 @@ export type SessionHistoryQueryVariables = Exact<{
 }>;
 
 
-export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { phase: string, fromStatus: string | null, toStatus: string | null, result: Types.SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string, agents: Array<{ agentId: string, name: string }> } }> } } | null };
+export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { handler: Types.SchedulingHandler, fromStatus: Types.EntityStatus | null, toStatus: Types.EntityStatus | null, result: Types.SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string, agents: Array<{ agentId: string, name: string }> } }> } } | null };
 
 export type CreateSessionMutationVariables = Exact<{
   input: Types.CreateSessionInput;
@@ -1231,6 +1341,10 @@ export type TerminateSessionMutationVariables = Exact<{
 
 export type TerminateSessionMutation = { terminateSession:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1257,6 +1371,10 @@ export type CancelRetryMutationVariables = Exact<{
 export type CancelRetryMutation = { cancelRetry:
     | { __typename: 'CancelRetryPayload', session: SessionSummaryFragment }
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1268,6 +1386,10 @@ export type CancelRetryMutation = { cancelRetry:
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
     )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type RetryNowMutationVariables = Exact<{
@@ -1276,6 +1398,10 @@ export type RetryNowMutationVariables = Exact<{
 
 
 export type RetryNowMutation = { retryNow:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1289,6 +1415,10 @@ export type RetryNowMutation = { retryNow:
       & Failure_NotFoundError_Fragment
     )
     | { __typename: 'RetryNowPayload', session: SessionSummaryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type UpdateRetryMutationVariables = Exact<{
@@ -1297,6 +1427,10 @@ export type UpdateRetryMutationVariables = Exact<{
 
 
 export type UpdateRetryMutation = { updateRetry:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1326,16 +1460,26 @@ export type KernelLogTailQueryVariables = Exact<{
 
 export type KernelLogTailQuery = { node:
     | { __typename: 'Agent' }
+    | { __typename: 'AuditEntry' }
+    | { __typename: 'BulkAction' }
+    | { __typename: 'BulkActionItem' }
     | { __typename: 'Chain' }
     | { __typename: 'Deployment' }
+    | { __typename: 'DeploymentRevision' }
     | { __typename: 'Domain' }
     | { __typename: 'Kernel', logs: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null }, edges: Array<{ cursor: string, node: { cursor: string, stream: Types.LogStream, text: string, at: string } }> } }
     | { __typename: 'Project' }
+    | { __typename: 'ProjectMember' }
+    | { __typename: 'Quota' }
     | { __typename: 'ResourceGroup' }
     | { __typename: 'Resubmission' }
+    | { __typename: 'ResubmissionItem' }
     | { __typename: 'RetryDecision' }
+    | { __typename: 'RetryDefaults' }
+    | { __typename: 'RetrySwitch' }
     | { __typename: 'Route' }
     | { __typename: 'Schedule' }
+    | { __typename: 'ScheduleRun' }
     | { __typename: 'Session' }
     | { __typename: 'Token' }
     | { __typename: 'User' }
@@ -1353,16 +1497,26 @@ export type KernelLogPageQueryVariables = Exact<{
 
 export type KernelLogPageQuery = { node:
     | { __typename: 'Agent' }
+    | { __typename: 'AuditEntry' }
+    | { __typename: 'BulkAction' }
+    | { __typename: 'BulkActionItem' }
     | { __typename: 'Chain' }
     | { __typename: 'Deployment' }
+    | { __typename: 'DeploymentRevision' }
     | { __typename: 'Domain' }
     | { __typename: 'Kernel', logs: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { cursor: string, stream: Types.LogStream, text: string, at: string } }> } }
     | { __typename: 'Project' }
+    | { __typename: 'ProjectMember' }
+    | { __typename: 'Quota' }
     | { __typename: 'ResourceGroup' }
     | { __typename: 'Resubmission' }
+    | { __typename: 'ResubmissionItem' }
     | { __typename: 'RetryDecision' }
+    | { __typename: 'RetryDefaults' }
+    | { __typename: 'RetrySwitch' }
     | { __typename: 'Route' }
     | { __typename: 'Schedule' }
+    | { __typename: 'ScheduleRun' }
     | { __typename: 'Session' }
     | { __typename: 'Token' }
     | { __typename: 'User' }
@@ -1383,7 +1537,7 @@ export type SessionKernelsQueryVariables = Exact<{
 }>;
 
 
-export type SessionKernelsQuery = { session: { sessionId: string, attempt: number, kernels: Array<{ id: string, kernelId: string, role: string, index: number }> } | null };
+export type SessionKernelsQuery = { session: { sessionId: string, attempt: number, kernels: Array<{ id: string, kernelId: string, role: Types.KernelRole, index: number }> } | null };
 
 export type FailureGroupsQueryVariables = Exact<{
   by: Types.FailureGrouping;
@@ -1394,12 +1548,14 @@ export type FailureGroupsQueryVariables = Exact<{
   user?: string | null | undefined;
   name?: string | null | undefined;
   label?: Types.LabelInput | null | undefined;
+  sessionType?: Array<Types.SessionType> | Types.SessionType | null | undefined;
   cause?: Array<Types.FailureCause> | Types.FailureCause | null | undefined;
+  timedOut?: boolean | null | undefined;
   first?: number | null | undefined;
 }>;
 
 
-export type FailureGroupsQuery = { failureGroups: Array<{ cause: Types.FailureCause | null, exitCode: number | null, name: string | null, agentId: string | null, agentName: string | null, failed: number, chains: number, lost: number, latestAt: string, label: { key: string, value: string } | null }> };
+export type FailureGroupsQuery = { failureGroups: Array<{ cause: Types.FailureCause | null, timedOut: boolean | null, exitCode: number | null, name: string | null, agentId: string | null, agentName: string | null, failed: number, chains: number, lost: number, latestAt: string, label: { key: string, value: string } | null }> };
 
 export type WebhookSummaryFragment = { webhookId: string, url: string, description: string, eventTypes: Array<string>, chainId: string | null, enabled: boolean, disabledAt: string | null, disabledReason: string | null, failingSince: string | null, restingUntil: string | null, lastDeliveredAt: string | null, previousSecretExpiresAt: string | null, createdAt: string, project: { name: string } | null, labels: Array<{ key: string, value: string }> };
 
@@ -1459,6 +1615,10 @@ export type UpdateWebhookMutationVariables = Exact<{
 
 export type UpdateWebhookMutation = { updateWebhook:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1487,6 +1647,10 @@ export type DeleteWebhookMutation = { deleteWebhook:
     | (
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
     )
    };
 
@@ -1518,6 +1682,10 @@ export type SendTestEventMutationVariables = Exact<{
 
 export type SendTestEventMutation = { sendTestEvent:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1530,6 +1698,10 @@ export type SendTestEventMutation = { sendTestEvent:
       & Failure_NotFoundError_Fragment
     )
     | { __typename: 'SendTestEventPayload', delivery: DeliveryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type ReplayDeliveryMutationVariables = Exact<{
@@ -1538,6 +1710,10 @@ export type ReplayDeliveryMutationVariables = Exact<{
 
 
 export type ReplayDeliveryMutation = { replayDelivery:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1551,6 +1727,10 @@ export type ReplayDeliveryMutation = { replayDelivery:
       & Failure_NotFoundError_Fragment
     )
     | { __typename: 'ReplayDeliveryPayload', delivery: DeliveryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type ReplayWebhookMutationVariables = Exact<{
@@ -1559,6 +1739,10 @@ export type ReplayWebhookMutationVariables = Exact<{
 
 
 export type ReplayWebhookMutation = { replayWebhook:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1622,6 +1806,7 @@ export const QuotaDetailFragmentDoc = new TypedDocumentString(`
   maxPending
   maxRunning
   maxCheckpointBytes
+  maxOutputBytes
   slots {
     slot
     amount
@@ -1630,6 +1815,7 @@ export const QuotaDetailFragmentDoc = new TypedDocumentString(`
     pending
     running
     checkpointBytes
+    outputBytes
     slots {
       slot
       amount
@@ -1795,6 +1981,28 @@ export const DeploymentDetailFragmentDoc = new TypedDocumentString(`
   createdAt
   destroyedAt
 }`, {"fragmentName":"DeploymentDetail"}) as unknown as TypedDocumentString<DeploymentDetailFragment, unknown>;
+export const DeploymentEventFieldsFragmentDoc = new TypedDocumentString(`
+    fragment DeploymentEventFields on DeploymentEvent {
+  cursor
+  type
+  occurredAt
+  deploymentId
+  deployment {
+    name
+  }
+  routeId
+  sessionId
+  fromStatus
+  toStatus
+  fromReplicas
+  toReplicas
+  fromRevision
+  revision
+  host
+  port
+  reason
+}
+    `, {"fragmentName":"DeploymentEventFields"}) as unknown as TypedDocumentString<DeploymentEventFieldsFragment, unknown>;
 export const EventFieldsFragmentDoc = new TypedDocumentString(`
     fragment EventFields on SessionEvent {
   cursor
@@ -1804,6 +2012,12 @@ export const EventFieldsFragmentDoc = new TypedDocumentString(`
   chainId
   fromStatus
   toStatus
+  attempt
+  maxAttempts
+  cause
+  delaySeconds
+  dueAt
+  childSessionId
   reason
   chainEnd {
     epoch
@@ -1825,6 +2039,17 @@ export const FailureFragmentDoc = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
     `, {"fragmentName":"Failure"}) as unknown as TypedDocumentString<FailureFragment, unknown>;
 export const SessionSummaryFragmentDoc = new TypedDocumentString(`
@@ -1841,6 +2066,8 @@ export const SessionSummaryFragmentDoc = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -1870,7 +2097,7 @@ export const SessionSummaryFragmentDoc = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -1978,6 +2205,8 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -2007,7 +2236,7 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -2061,6 +2290,21 @@ fragment Decision on RetryDecision {
   decidedAt
   dispatchedAt
 }`, {"fragmentName":"Attempt"}) as unknown as TypedDocumentString<AttemptFragment, unknown>;
+export const OutputsSummaryFragmentDoc = new TypedDocumentString(`
+    fragment OutputsSummary on Outputs {
+  state
+  id
+  bytes
+  fileCount
+  reasons
+  completedAt
+  expiresAt
+  pinned
+  paths
+  when
+  keepDays
+}
+    `, {"fragmentName":"OutputsSummary"}) as unknown as TypedDocumentString<OutputsSummaryFragment, unknown>;
 export const RuleFragmentDoc = new TypedDocumentString(`
     fragment Rule on RetryRule {
   action
@@ -2154,6 +2398,14 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
     path
     readOnly
   }
+  outputs {
+    ...OutputsSummary
+  }
+  inputs {
+    from
+    match
+    to
+  }
   concurrencyKey
   concurrencyLimit
   resourceSlots {
@@ -2189,6 +2441,8 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -2218,7 +2472,7 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -2346,10 +2600,23 @@ fragment Rule on RetryRule {
     factor
     max
   }
+}
+fragment OutputsSummary on Outputs {
+  state
+  id
+  bytes
+  fileCount
+  reasons
+  completedAt
+  expiresAt
+  pinned
+  paths
+  when
+  keepDays
 }`, {"fragmentName":"SessionDetail"}) as unknown as TypedDocumentString<SessionDetailFragment, unknown>;
-export const ResubmissionSummaryFragmentDoc = new TypedDocumentString(`
-    fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+export const BulkActionSummaryFragmentDoc = new TypedDocumentString(`
+    fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -2362,7 +2629,7 @@ export const ResubmissionSummaryFragmentDoc = new TypedDocumentString(`
   finishedAt
   abortedBy
 }
-    `, {"fragmentName":"ResubmissionSummary"}) as unknown as TypedDocumentString<ResubmissionSummaryFragment, unknown>;
+    `, {"fragmentName":"BulkActionSummary"}) as unknown as TypedDocumentString<BulkActionSummaryFragment, unknown>;
 export const PlannedFragmentDoc = new TypedDocumentString(`
     fragment Planned on PlannedRetry {
   retry
@@ -2834,6 +3101,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateTokenMutation, CreateTokenMutationVariables>;
 export const RevokeTokenDocument = new TypedDocumentString(`
     mutation RevokeToken($input: RevokeTokenInput!) {
@@ -2874,6 +3152,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<RevokeTokenMutation, RevokeTokenMutationVariables>;
 export const AuditLogDocument = new TypedDocumentString(`
     query AuditLog($filter: AuditFilter, $first: Int, $after: String) {
@@ -2895,7 +3184,7 @@ export const AuditLogDocument = new TypedDocumentString(`
         action
         projectId
         sessionId
-        details
+        data
       }
     }
   }
@@ -2969,6 +3258,17 @@ export const CreateUserDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateUserMutation, CreateUserMutationVariables>;
 export const DomainsDocument = new TypedDocumentString(`
     query Domains($first: Int, $after: String) {
@@ -3012,6 +3312,17 @@ export const CreateDomainDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateDomainMutation, CreateDomainMutationVariables>;
 export const CreateProjectDocument = new TypedDocumentString(`
     mutation CreateProject($input: CreateProjectInput!) {
@@ -3036,6 +3347,17 @@ export const CreateProjectDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<CreateProjectMutation, CreateProjectMutationVariables>;
@@ -3063,6 +3385,17 @@ export const UpdateProjectDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<UpdateProjectMutation, UpdateProjectMutationVariables>;
 export const DeleteUserDocument = new TypedDocumentString(`
     mutation DeleteUser($input: DeleteUserInput!) {
@@ -3082,6 +3415,17 @@ export const DeleteUserDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<DeleteUserMutation, DeleteUserMutationVariables>;
@@ -3107,6 +3451,17 @@ export const SetProjectMemberDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<SetProjectMemberMutation, SetProjectMemberMutationVariables>;
 export const RemoveProjectMemberDocument = new TypedDocumentString(`
     mutation RemoveProjectMember($input: RemoveProjectMemberInput!) {
@@ -3128,6 +3483,17 @@ export const RemoveProjectMemberDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<RemoveProjectMemberMutation, RemoveProjectMemberMutationVariables>;
 export const QuotasDocument = new TypedDocumentString(`
     query Quotas {
@@ -3141,6 +3507,7 @@ export const QuotasDocument = new TypedDocumentString(`
   maxPending
   maxRunning
   maxCheckpointBytes
+  maxOutputBytes
   slots {
     slot
     amount
@@ -3149,6 +3516,7 @@ export const QuotasDocument = new TypedDocumentString(`
     pending
     running
     checkpointBytes
+    outputBytes
     slots {
       slot
       amount
@@ -3173,6 +3541,7 @@ export const SetQuotaDocument = new TypedDocumentString(`
   maxPending
   maxRunning
   maxCheckpointBytes
+  maxOutputBytes
   slots {
     slot
     amount
@@ -3181,6 +3550,7 @@ export const SetQuotaDocument = new TypedDocumentString(`
     pending
     running
     checkpointBytes
+    outputBytes
     slots {
       slot
       amount
@@ -3195,6 +3565,17 @@ fragment Failure on Error {
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<SetQuotaMutation, SetQuotaMutationVariables>;
@@ -3226,6 +3607,19 @@ export const AgentsDocument = new TypedDocumentString(`
         embedded
         isolation
         refuses
+        gpus {
+          slot
+          uuid
+          index
+          name
+          memoryBytes
+          inUse
+          fault
+          temperatureCelsius
+          usedMemoryBytes
+          utilization
+        }
+        gpuFault
         version
         registeredAt
         lastHeardAt
@@ -3308,6 +3702,17 @@ export const DrainAgentDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<DrainAgentMutation, DrainAgentMutationVariables>;
 export const ResumeAgentDocument = new TypedDocumentString(`
     mutation ResumeAgent($input: ResumeAgentInput!) {
@@ -3331,6 +3736,17 @@ export const ResumeAgentDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<ResumeAgentMutation, ResumeAgentMutationVariables>;
@@ -3357,6 +3773,17 @@ export const RemoveAgentDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<RemoveAgentMutation, RemoveAgentMutationVariables>;
 export const CreateResourceGroupDocument = new TypedDocumentString(`
     mutation CreateResourceGroup($input: CreateResourceGroupInput!) {
@@ -3379,6 +3806,17 @@ export const CreateResourceGroupDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<CreateResourceGroupMutation, CreateResourceGroupMutationVariables>;
@@ -3425,6 +3863,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<UpdateResourceGroupMutation, UpdateResourceGroupMutationVariables>;
 export const DeleteResourceGroupDocument = new TypedDocumentString(`
     mutation DeleteResourceGroup($input: DeleteResourceGroupInput!) {
@@ -3444,6 +3893,17 @@ export const DeleteResourceGroupDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<DeleteResourceGroupMutation, DeleteResourceGroupMutationVariables>;
@@ -3468,6 +3928,8 @@ export const ChainDocument = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -3497,7 +3959,7 @@ export const ChainDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -3600,7 +4062,7 @@ export const ChainsDocument = new TypedDocumentString(`
         }
         outlook {
           willRetry
-          at
+          dueAt
           reason
         }
         newestAttempt {
@@ -3651,6 +4113,8 @@ export const ChainEndsDocument = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -3680,7 +4144,7 @@ export const ChainEndsDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<ChainEndsQuery, ChainEndsQueryVariables>;
@@ -3932,6 +4396,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateDeploymentMutation, CreateDeploymentMutationVariables>;
 export const ScaleDeploymentDocument = new TypedDocumentString(`
     mutation ScaleDeployment($input: ScaleDeploymentInput!) {
@@ -3985,6 +4460,17 @@ fragment Failure on Error {
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<ScaleDeploymentMutation, ScaleDeploymentMutationVariables>;
@@ -4042,6 +4528,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<UpdateDeploymentMutation, UpdateDeploymentMutationVariables>;
 export const DestroyDeploymentDocument = new TypedDocumentString(`
     mutation DestroyDeployment($input: DestroyDeploymentInput!) {
@@ -4097,31 +4594,79 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<DestroyDeploymentMutation, DestroyDeploymentMutationVariables>;
 export const DeploymentEventsDocument = new TypedDocumentString(`
     subscription DeploymentEvents($filter: DeploymentEventFilter, $after: String) {
   deploymentEvents(filter: $filter, after: $after) {
-    cursor
-    type
-    occurredAt
-    deploymentId
-    deployment {
-      name
-    }
-    routeId
-    sessionId
-    fromStatus
-    toStatus
-    fromReplicas
-    toReplicas
-    fromRevision
-    revision
-    host
-    port
-    reason
+    ...DeploymentEventFields
   }
 }
-    `) as unknown as TypedDocumentString<DeploymentEventsSubscription, DeploymentEventsSubscriptionVariables>;
+    fragment DeploymentEventFields on DeploymentEvent {
+  cursor
+  type
+  occurredAt
+  deploymentId
+  deployment {
+    name
+  }
+  routeId
+  sessionId
+  fromStatus
+  toStatus
+  fromReplicas
+  toReplicas
+  fromRevision
+  revision
+  host
+  port
+  reason
+}`) as unknown as TypedDocumentString<DeploymentEventsSubscription, DeploymentEventsSubscriptionVariables>;
+export const PastDeploymentEventsDocument = new TypedDocumentString(`
+    query PastDeploymentEvents($filter: DeploymentEventFilter, $last: Int, $before: String) {
+  deploymentEvents(filter: $filter, last: $last, before: $before) {
+    pageInfo {
+      hasPreviousPage
+      startCursor
+      endCursor
+    }
+    edges {
+      node {
+        ...DeploymentEventFields
+      }
+    }
+  }
+}
+    fragment DeploymentEventFields on DeploymentEvent {
+  cursor
+  type
+  occurredAt
+  deploymentId
+  deployment {
+    name
+  }
+  routeId
+  sessionId
+  fromStatus
+  toStatus
+  fromReplicas
+  toReplicas
+  fromRevision
+  revision
+  host
+  port
+  reason
+}`) as unknown as TypedDocumentString<PastDeploymentEventsQuery, PastDeploymentEventsQueryVariables>;
 export const EventCursorDocument = new TypedDocumentString(`
     query EventCursor {
   eventCursor
@@ -4142,7 +4687,7 @@ export const RetryEventsDocument = new TypedDocumentString(`
     maxAttempts
     cause
     delaySeconds
-    scheduledAt
+    dueAt
     childSessionId
     reason
   }
@@ -4162,6 +4707,12 @@ export const SessionEventsDocument = new TypedDocumentString(`
   chainId
   fromStatus
   toStatus
+  attempt
+  maxAttempts
+  cause
+  delaySeconds
+  dueAt
+  childSessionId
   reason
   chainEnd {
     epoch
@@ -4194,6 +4745,12 @@ export const EventsDocument = new TypedDocumentString(`
   chainId
   fromStatus
   toStatus
+  attempt
+  maxAttempts
+  cause
+  delaySeconds
+  dueAt
+  childSessionId
   reason
   chainEnd {
     epoch
@@ -4203,13 +4760,70 @@ export const EventsDocument = new TypedDocumentString(`
     waitingSeconds
   }
 }`) as unknown as TypedDocumentString<EventsQuery, EventsQueryVariables>;
+export const ChainOutputsDocument = new TypedDocumentString(`
+    query ChainOutputs($id: UUID!) {
+  session(id: $id) {
+    name
+    retryChain {
+      sessionId
+      chainId
+      attempt
+      status
+      result
+      retryState {
+        phase
+      }
+      outputs {
+        ...OutputsSummary
+      }
+    }
+  }
+}
+    fragment OutputsSummary on Outputs {
+  state
+  id
+  bytes
+  fileCount
+  reasons
+  completedAt
+  expiresAt
+  pinned
+  paths
+  when
+  keepDays
+}`) as unknown as TypedDocumentString<ChainOutputsQuery, ChainOutputsQueryVariables>;
+export const OutputFilesDocument = new TypedDocumentString(`
+    query OutputFiles($id: UUID!, $match: String, $first: Int, $after: String) {
+  session(id: $id) {
+    outputs {
+      files(match: $match, first: $first, after: $after) {
+        pageInfo {
+          hasNextPage
+          endCursor
+        }
+        edges {
+          cursor
+          node {
+            path
+            bytes
+            sha256
+            executable
+            linkTarget
+            modifiedAt
+          }
+        }
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<OutputFilesQuery, OutputFilesQueryVariables>;
 export const ResubmitSessionsDocument = new TypedDocumentString(`
     mutation ResubmitSessions($input: ResubmitSessionsInput!) {
   resubmitSessions(input: $input) {
     __typename
     ... on ResubmitSessionsPayload {
-      resubmission {
-        ...ResubmissionSummary
+      bulkAction {
+        ...BulkActionSummary
       }
       sessions {
         ...SessionSummary
@@ -4218,6 +4832,9 @@ export const ResubmitSessionsDocument = new TypedDocumentString(`
         sessionId
         code
         message
+        childSession {
+          sessionId
+        }
       }
       cancelledDependents
     }
@@ -4247,6 +4864,17 @@ export const ResubmitSessionsDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -4261,6 +4889,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4290,12 +4920,12 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4308,13 +4938,13 @@ fragment ResubmissionSummary on Resubmission {
   finishedAt
   abortedBy
 }`) as unknown as TypedDocumentString<ResubmitSessionsMutation, ResubmitSessionsMutationVariables>;
-export const AbortResubmissionDocument = new TypedDocumentString(`
-    mutation AbortResubmission($input: AbortResubmissionInput!) {
-  abortResubmission(input: $input) {
+export const AbortBulkActionDocument = new TypedDocumentString(`
+    mutation AbortBulkAction($input: AbortBulkActionInput!) {
+  abortBulkAction(input: $input) {
     __typename
-    ... on AbortResubmissionPayload {
-      resubmission {
-        ...ResubmissionSummary
+    ... on AbortBulkActionPayload {
+      bulkAction {
+        ...BulkActionSummary
       }
     }
     ...Failure
@@ -4330,29 +4960,20 @@ export const AbortResubmissionDocument = new TypedDocumentString(`
       message
     }
   }
-}
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
-  clientKey
-  action
-  actor
-  state
-  total
-  done
-  pending
-  refusedCount
-  createdAt
-  finishedAt
-  abortedBy
-}`) as unknown as TypedDocumentString<AbortResubmissionMutation, AbortResubmissionMutationVariables>;
-export const ResubmissionDocument = new TypedDocumentString(`
-    query Resubmission($id: UUID!) {
-  resubmission(id: $id) {
-    ...ResubmissionSummary
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
   }
 }
-    fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4364,10 +4985,30 @@ export const ResubmissionDocument = new TypedDocumentString(`
   createdAt
   finishedAt
   abortedBy
-}`) as unknown as TypedDocumentString<ResubmissionQuery, ResubmissionQueryVariables>;
-export const ResubmissionRefusalsDocument = new TypedDocumentString(`
-    query ResubmissionRefusals($id: UUID!) {
-  resubmission(id: $id) {
+}`) as unknown as TypedDocumentString<AbortBulkActionMutation, AbortBulkActionMutationVariables>;
+export const BulkActionDocument = new TypedDocumentString(`
+    query BulkAction($id: UUID!) {
+  bulkAction(id: $id) {
+    ...BulkActionSummary
+  }
+}
+    fragment BulkActionSummary on BulkAction {
+  bulkActionId
+  clientKey
+  action
+  actor
+  state
+  total
+  done
+  pending
+  refusedCount
+  createdAt
+  finishedAt
+  abortedBy
+}`) as unknown as TypedDocumentString<BulkActionQuery, BulkActionQueryVariables>;
+export const BulkActionRefusalsDocument = new TypedDocumentString(`
+    query BulkActionRefusals($id: UUID!) {
+  bulkAction(id: $id) {
     refusals {
       code
       count
@@ -4375,10 +5016,10 @@ export const ResubmissionRefusalsDocument = new TypedDocumentString(`
     }
   }
 }
-    `) as unknown as TypedDocumentString<ResubmissionRefusalsQuery, ResubmissionRefusalsQueryVariables>;
-export const ResubmissionsDocument = new TypedDocumentString(`
-    query Resubmissions($idPrefix: String, $first: Int, $after: String) {
-  resubmissions(idPrefix: $idPrefix, first: $first, after: $after) {
+    `) as unknown as TypedDocumentString<BulkActionRefusalsQuery, BulkActionRefusalsQueryVariables>;
+export const BulkActionsDocument = new TypedDocumentString(`
+    query BulkActions($filter: BulkActionFilter, $first: Int, $after: String) {
+  bulkActions(filter: $filter, first: $first, after: $after) {
     pageInfo {
       hasNextPage
       endCursor
@@ -4386,13 +5027,13 @@ export const ResubmissionsDocument = new TypedDocumentString(`
     edges {
       cursor
       node {
-        ...ResubmissionSummary
+        ...BulkActionSummary
       }
     }
   }
 }
-    fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+    fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4404,10 +5045,10 @@ export const ResubmissionsDocument = new TypedDocumentString(`
   createdAt
   finishedAt
   abortedBy
-}`) as unknown as TypedDocumentString<ResubmissionsQuery, ResubmissionsQueryVariables>;
-export const ResubmissionItemsDocument = new TypedDocumentString(`
-    query ResubmissionItems($id: UUID!, $status: ResubmissionItemStatus, $first: Int, $after: String) {
-  resubmission(id: $id) {
+}`) as unknown as TypedDocumentString<BulkActionsQuery, BulkActionsQueryVariables>;
+export const BulkActionItemsDocument = new TypedDocumentString(`
+    query BulkActionItems($id: UUID!, $status: BulkActionItemStatus, $first: Int, $after: String) {
+  bulkAction(id: $id) {
     items(status: $status, first: $first, after: $after) {
       pageInfo {
         hasNextPage
@@ -4430,14 +5071,14 @@ export const ResubmissionItemsDocument = new TypedDocumentString(`
     }
   }
 }
-    `) as unknown as TypedDocumentString<ResubmissionItemsQuery, ResubmissionItemsQueryVariables>;
+    `) as unknown as TypedDocumentString<BulkActionItemsQuery, BulkActionItemsQueryVariables>;
 export const TerminateSessionsDocument = new TypedDocumentString(`
     mutation TerminateSessions($input: TerminateSessionsInput!) {
   terminateSessions(input: $input) {
     __typename
     ... on TerminateSessionsPayload {
-      resubmission {
-        ...ResubmissionSummary
+      bulkAction {
+        ...BulkActionSummary
       }
       sessions {
         ...SessionSummary
@@ -4446,6 +5087,9 @@ export const TerminateSessionsDocument = new TypedDocumentString(`
         sessionId
         code
         message
+        childSession {
+          sessionId
+        }
       }
     }
     ... on DryRun {
@@ -4473,6 +5117,17 @@ export const TerminateSessionsDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -4487,6 +5142,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4516,12 +5173,12 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4539,8 +5196,8 @@ export const CancelRetriesDocument = new TypedDocumentString(`
   cancelRetries(input: $input) {
     __typename
     ... on CancelRetriesPayload {
-      resubmission {
-        ...ResubmissionSummary
+      bulkAction {
+        ...BulkActionSummary
       }
       sessions {
         ...SessionSummary
@@ -4549,6 +5206,9 @@ export const CancelRetriesDocument = new TypedDocumentString(`
         sessionId
         code
         message
+        childSession {
+          sessionId
+        }
       }
     }
     ... on DryRun {
@@ -4576,6 +5236,17 @@ export const CancelRetriesDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -4590,6 +5261,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4619,12 +5292,12 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4642,8 +5315,8 @@ export const RetryNowManyDocument = new TypedDocumentString(`
   retryNowMany(input: $input) {
     __typename
     ... on RetryNowManyPayload {
-      resubmission {
-        ...ResubmissionSummary
+      bulkAction {
+        ...BulkActionSummary
       }
       sessions {
         ...SessionSummary
@@ -4652,6 +5325,9 @@ export const RetryNowManyDocument = new TypedDocumentString(`
         sessionId
         code
         message
+        childSession {
+          sessionId
+        }
       }
     }
     ... on DryRun {
@@ -4679,6 +5355,17 @@ export const RetryNowManyDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -4693,6 +5380,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4722,12 +5411,12 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4966,6 +5655,17 @@ export const SetRetryDefaultsDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment PartialPolicy on PartialRetryPolicy {
   given
@@ -5065,6 +5765,17 @@ export const SetRetrySwitchDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -5334,6 +6045,17 @@ export const CreateScheduleDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment PartialPolicy on PartialRetryPolicy {
   given
@@ -5496,6 +6218,17 @@ export const UpdateScheduleDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -5662,6 +6395,17 @@ export const PauseScheduleDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment PartialPolicy on PartialRetryPolicy {
   given
@@ -5826,6 +6570,17 @@ export const ResumeScheduleDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment PartialPolicy on PartialRetryPolicy {
   given
@@ -5973,6 +6728,7 @@ export const RunScheduleNowDocument = new TypedDocumentString(`
   runScheduleNow(input: $input) {
     __typename
     ... on RunScheduleNowPayload {
+      created
       run {
         ...ScheduleRunSummary
       }
@@ -5988,6 +6744,17 @@ export const RunScheduleNowDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -6023,9 +6790,20 @@ export const DeleteScheduleDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<DeleteScheduleMutation, DeleteScheduleMutationVariables>;
 export const SessionStatisticsDocument = new TypedDocumentString(`
-    query SessionStatistics($from: DateTime, $to: DateTime, $bucketSeconds: Int, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput) {
+    query SessionStatistics($from: DateTime, $to: DateTime, $bucketSeconds: Int, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput, $sessionType: [SessionType!]) {
   sessionStatistics(
     from: $from
     to: $to
@@ -6035,6 +6813,7 @@ export const SessionStatisticsDocument = new TypedDocumentString(`
     user: $user
     name: $name
     label: $label
+    sessionType: $sessionType
   ) {
     from
     to
@@ -6045,6 +6824,7 @@ export const SessionStatisticsDocument = new TypedDocumentString(`
     byCause {
       cause
       failed
+      timedOut
       retries
       retriesSucceeded
     }
@@ -6099,6 +6879,8 @@ export const SessionDocument = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6128,7 +6910,7 @@ export const SessionDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -6257,6 +7039,19 @@ fragment Rule on RetryRule {
     max
   }
 }
+fragment OutputsSummary on Outputs {
+  state
+  id
+  bytes
+  fileCount
+  reasons
+  completedAt
+  expiresAt
+  pinned
+  paths
+  when
+  keepDays
+}
 fragment SessionDetail on Session {
   ...Attempt
   image
@@ -6277,6 +7072,14 @@ fragment SessionDetail on Session {
     volume
     path
     readOnly
+  }
+  outputs {
+    ...OutputsSummary
+  }
+  inputs {
+    from
+    match
+    to
   }
   concurrencyKey
   concurrencyLimit
@@ -6333,6 +7136,8 @@ export const SessionsDocument = new TypedDocumentString(`
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6362,7 +7167,7 @@ export const SessionsDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -6383,7 +7188,7 @@ export const SessionHistoryDocument = new TypedDocumentString(`
       edges {
         cursor
         node {
-          phase
+          handler
           fromStatus
           toStatus
           result
@@ -6425,6 +7230,17 @@ export const CreateSessionDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6439,6 +7255,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6468,7 +7286,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<CreateSessionMutation, CreateSessionMutationVariables>;
@@ -6501,6 +7319,17 @@ export const CreateSessionsDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6515,6 +7344,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6544,7 +7375,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<CreateSessionsMutation, CreateSessionsMutationVariables>;
@@ -6570,6 +7401,17 @@ export const TerminateSessionDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6584,6 +7426,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6613,7 +7457,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<TerminateSessionMutation, TerminateSessionMutationVariables>;
@@ -6639,6 +7483,17 @@ export const CancelRetryDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6653,6 +7508,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6682,7 +7539,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<CancelRetryMutation, CancelRetryMutationVariables>;
@@ -6708,6 +7565,17 @@ export const RetryNowDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6722,6 +7590,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6751,7 +7621,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<RetryNowMutation, RetryNowMutationVariables>;
@@ -6777,6 +7647,17 @@ export const UpdateRetryDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6791,6 +7672,8 @@ fragment SessionSummary on Session {
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6820,7 +7703,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<UpdateRetryMutation, UpdateRetryMutationVariables>;
@@ -6897,7 +7780,7 @@ export const SessionKernelsDocument = new TypedDocumentString(`
 }
     `) as unknown as TypedDocumentString<SessionKernelsQuery, SessionKernelsQueryVariables>;
 export const FailureGroupsDocument = new TypedDocumentString(`
-    query FailureGroups($by: FailureGrouping!, $from: DateTime, $to: DateTime, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput, $cause: [FailureCause!], $first: Int) {
+    query FailureGroups($by: FailureGrouping!, $from: DateTime, $to: DateTime, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput, $sessionType: [SessionType!], $cause: [FailureCause!], $timedOut: Boolean, $first: Int) {
   failureGroups(
     by: $by
     from: $from
@@ -6907,10 +7790,13 @@ export const FailureGroupsDocument = new TypedDocumentString(`
     user: $user
     name: $name
     label: $label
+    sessionType: $sessionType
     cause: $cause
+    timedOut: $timedOut
     first: $first
   ) {
     cause
+    timedOut
     exitCode
     name
     label {
@@ -7033,6 +7919,17 @@ export const CreateWebhookDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment WebhookSummary on Webhook {
   webhookId
@@ -7078,6 +7975,17 @@ export const UpdateWebhookDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment WebhookSummary on Webhook {
   webhookId
@@ -7121,6 +8029,17 @@ export const DeleteWebhookDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<DeleteWebhookMutation, DeleteWebhookMutationVariables>;
 export const RotateWebhookSecretDocument = new TypedDocumentString(`
     mutation RotateWebhookSecret($input: RotateWebhookSecretInput!) {
@@ -7143,6 +8062,17 @@ export const RotateWebhookSecretDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -7190,6 +8120,17 @@ export const SendTestEventDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment Delivery on WebhookDelivery {
   deliveryId
@@ -7233,6 +8174,17 @@ export const ReplayDeliveryDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment Delivery on WebhookDelivery {
   deliveryId
@@ -7273,6 +8225,17 @@ export const ReplayWebhookDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<ReplayWebhookMutation, ReplayWebhookMutationVariables>;

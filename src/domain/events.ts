@@ -12,6 +12,7 @@ export const SESSION_EVENT_TYPES = [
   'session.retry_exhausted',
   'session.retry_cancelled',
   'session.checkpoint_missing',
+  'session.outputs_complete',
   'chain.succeeded',
   'chain.failed',
   'chain.cancelled',
@@ -80,6 +81,14 @@ export interface ChainEventData {
   waitingSeconds?: number
 }
 
+/** `data` of the event that the outputs of an attempt are settled. */
+export interface OutputsEventData {
+  /** An OutputsState. */
+  state: string
+  files: number
+  bytes: number
+}
+
 /** `data` of the events about a deployment and its routes, by type. */
 export interface DeploymentEventData {
   'deployment.created': { replicas: number; revision: number }
@@ -113,7 +122,7 @@ export interface SessionOutboxEvent extends OutboxRow {
   chainId: string
   deploymentId: null
   routeId: null
-  data: StatusEventData | RetryEventData | ChainEventData
+  data: StatusEventData | RetryEventData | ChainEventData | OutputsEventData
 }
 
 export interface DeploymentOutboxEvent extends OutboxRow {
@@ -138,8 +147,11 @@ export interface EventFilter {
   sessionId?: string | null
   deploymentId?: string | null
   types?: ReadonlySet<EventType> | null
+  /** Conditions on the labels of the session or deployment; events do not carry them, so statements check them. */
+  labels?: readonly { key: string; present: boolean; values: readonly string[] | null }[] | null
 }
 
+/** Checks all conditions except `labels`. */
 export function eventMatches(event: OutboxEvent, filter: EventFilter): boolean {
   const { projectId, chainId, chainIds, sessionId, deploymentId, types } = filter
   if (sessionId && sessionId !== event.sessionId) return false
@@ -155,6 +167,7 @@ export function eventMatches(event: OutboxEvent, filter: EventFilter): boolean {
  */
 export function sessionEventFields(event: SessionOutboxEvent['data']): object {
   if ('to' in event) return statusFields(event)
+  if ('files' in event) return { outputs_state: event.state, files: event.files, bytes: event.bytes }
   return 'attempts' in event ? chainFields(event) : retryFields(event)
 }
 
@@ -228,6 +241,8 @@ function retryFields(event: RetryEventData): object {
     cause: event.cause,
     reason: event.reason,
     delay_seconds: event.delaySeconds,
+    due_at: event.scheduledAt,
+    // The former name of `due_at`.
     scheduled_at: event.scheduledAt,
     child_session_id: event.childSessionId,
   }

@@ -130,6 +130,10 @@ export const DISK_LOW_BYTES = 1024 * 1024
 export const DISK_CHECK_INTERVAL_MS = 2_000
 /** Characters of an agent's reason for taking no new kernels. */
 export const REFUSAL_LENGTH_MAX = 1_000
+/** Length of the reason why an agent cannot see its GPUs, or why one of them is out of service. */
+export const GPU_FAULT_LENGTH_MAX = 1_000
+/** GPUs, or instances of GPUs, of one agent. */
+export const AGENT_GPUS_MAX = 256
 
 /** Body of a registration: several times the size of 64 labels and 32 slots with the longest names and values. */
 export const REGISTER_BYTES_MAX = 256 * 1024
@@ -199,6 +203,11 @@ export const FREED_KEYS_PER_PASS_MAX = 500
 export const CONCURRENCY_KEY_PAUSE_MS = 300_000
 /** Holders of a concurrency key that `pendingReason` names. */
 export const KEY_HOLDERS_SHOWN_MAX = 3
+/**
+ * The distinct demands of pending sessions that are told apart as impossible or not when chains are counted or filtered
+ * by state: about 0.1 ms each.
+ */
+export const PENDING_DEMANDS_MAX = 1_000
 /** The largest position in line that a pending reason counts. */
 export const QUEUE_POSITION_MAX = 1_000
 
@@ -227,6 +236,28 @@ export const HEALTH_CHECK_BODY_BYTES_MAX = 4 * 1024
 /** How often the files of service discovery are compared with the published endpoints. */
 export const DISCOVERY_INTERVAL_MS = 1_000
 
+// Blobs
+/** Bytes of a part of a transfer: little enough to be sent again, and more than the 5 MiB that S3 asks for. */
+export const BLOB_PART_BYTES = 8 * 1024 ** 2
+/** Blobs about which an agent asks at once. */
+export const BLOBS_ASKED_MAX = 1_000
+/** Blobs of which one request carries bytes: their description is in a header, for which proxies allow 8 KiB. */
+export const BLOB_SLICES_MAX = 40
+/** Time without a use after which a blob is removed, so that a sender that was told of it can still name it. */
+export const BLOB_KEPT_MS = 86_400_000
+/** The same for parts: a sender that is away for longer begins again. */
+export const BLOB_UNFINISHED_KEPT_MS = 6 * 3_600_000
+/** How often a store is searched for bytes without a record, which only crashes leave. */
+export const BLOB_LEFTOVERS_EVERY_MS = 6 * 3_600_000
+/** Blobs removed in one transaction. */
+export const RETENTION_BATCH_BLOBS_MAX = 20
+/** Time after which the last part is answered although the hash of the whole is still being checked. */
+export const BLOB_FINISH_ANSWER_MS = 20_000
+/** Parts in the memory of a server at once, of agents and of clients each. */
+export const BLOB_PARTS_AT_ONCE_MAX = 8
+/** Time for one part of a transfer, in either direction. A whole transfer has no limit. */
+export const BLOB_PART_WITHIN_MS = 120_000
+
 // Uploaded code
 /**
  * Bytes of one archive, unless configured otherwise: enough for sources, not for data. At 4.5 megabits per second it
@@ -243,9 +274,7 @@ export const UPLOAD_ENTRIES_MAX = 20_000
  * Interval at which the use of an archive is recorded, so that creating thousands of sessions does not write each time.
  */
 export const CODE_USE_NOTED_MS = 600_000
-/** Age at which files without a record are deleted: until then an upload may still be writing them. */
-export const CODE_LEFTOVER_AFTER_MS = 86_400_000
-/** Archives removed in one transaction; each has one file. */
+/** Archives whose records are removed one after the other. */
 export const RETENTION_BATCH_CODE_MAX = 50
 
 // Retention
@@ -334,6 +363,8 @@ export const NAME_LENGTH_MAX = 256
 /** Nesting of filters; the next limit is the number of their conditions. */
 export const FILTER_DEPTH_MAX = 5
 export const FILTER_TERMS_MAX = 100
+/** Days for which the key of a request is kept: longer than any client repeats it. */
+export const CLIENT_KEY_KEPT_DAYS = 14
 /** Nodes read by id in one request: as many as a page shows. */
 export const NODES_MAX = 200
 /** Values of one list in a filter. */
@@ -652,12 +683,9 @@ export const RELAY_BYTES_DEFAULT = 1024 ** 3
 export const RELAY_CEILING_BYTES = 1024 ** 4
 /** Files, directories and links in such an archive. */
 export const RELAY_ENTRIES_MAX = 20_000
-/** Time without a write after which an upload counts as abandoned: the HTTP server ends stalled requests sooner. */
-export const RELAY_LEFTOVER_AFTER_MS = 600_000
 /**
- * Time for a relay, from the kernel's end or from its program's request to publish. At a kernel's end, the end is
- * already recorded, but the next attempt waits for the relay. An upload is one request, for which the HTTP server
- * allows 120 s.
+ * Time that a relay may go without progress. At a kernel's end, the end is already recorded, but the next attempt waits
+ * for the relay.
  */
 export const RELAY_WITHIN_MS = 120_000
 /** Interval at which running programs are checked for a wish to publish: one `lstat` each. */
@@ -669,3 +697,42 @@ export const PUBLISH_LOOK_MS = 1_000
 export const PUBLISH_PAUSE_MS = 5_000
 /** Concurrent snapshots of one agent. */
 export const PUBLISH_AT_ONCE_MAX = 2
+
+// Outputs
+export const OUTPUT_PATTERNS_MAX = 64
+/** Sessions whose outputs are removed in one transaction, each with many files. */
+export const RETENTION_BATCH_OUTPUTS_MAX = 20
+export const OUTPUT_PATTERN_LENGTH_MAX = 512
+/** Files and links in the outputs of one attempt. */
+export const OUTPUT_FILES_MAX = 100_000
+/** Bytes of one path: two of them fit into an entry of an index. */
+export const OUTPUT_PATH_BYTES_MAX = 1_024
+export const OUTPUT_DEPTH_MAX = 64
+/** Bytes of the outputs of one attempt, unless a quota sets less. */
+export const OUTPUT_BYTES_DEFAULT = 1024 ** 4
+/** Names in the working directory that an agent visits to find outputs. */
+export const OUTPUT_ENTRIES_VISITED_MAX = 1_000_000
+/** Files in one report of an agent: below 1 MiB even with long paths. */
+export const OUTPUT_PAGE_FILES_MAX = 500
+/** Bytes of such a report: characters of a path may be escaped. */
+export const OUTPUTS_REPORT_BYTES_MAX = 8 * 1024 * 1024
+/** Reasons that are stored; the last one counts the others. */
+export const OUTPUT_REASONS_MAX = 20
+/** Names of the working directory in the reason that no file matches. */
+export const OUTPUT_NAMES_SHOWN_MAX = 10
+/** Days for which outputs can be kept: ten years. */
+export const OUTPUT_KEEP_DAYS_MAX = 3_650
+/** Bytes of a file that clients can read as text with its name. */
+export const OUTPUT_TEXT_BYTES_MAX = 64 * 1024
+/** Attempts whose outputs one agent collects at a time. */
+export const OUTPUTS_AT_ONCE_MAX = 2
+/** Files that an agent sends at a time. */
+export const OUTPUT_FILES_AT_ONCE_MAX = 8
+/** Blobs in one question of an agent. */
+export const OUTPUT_HASHES_ASKED_MAX = 1_000
+/** Interval at which an agent reports that it still has files to send. */
+export const OUTPUTS_HEARD_INTERVAL_MS = 60_000
+/** Outputs count as lost if their agent answers, but has not mentioned them for this long. */
+export const OUTPUTS_LOST_AFTER_MS = 900_000
+/** Other sessions whose outputs a session can receive. */
+export const INPUTS_MAX = 100

@@ -13,6 +13,7 @@ export type WarningKind =
   | 'transport'
   | 'interface'
   | 'database'
+  | 'gpus'
   | 'isolation'
   | 'limits'
   | 'directory'

@@ -27,7 +27,7 @@ interface Mount {
 }
 
 export interface HttpAppDependencies
-  extends Omit<GraphQLDependencies, 'staticAnswer'>, Pick<RestDependencies, 'code'>, ChannelOptions {
+  extends Omit<GraphQLDependencies, 'staticAnswer'>, Pick<RestDependencies, 'code' | 'blobs'>, ChannelOptions {
   metricsPage: MetricsPage
   mounts?: readonly Mount[]
   /** The web UI: null if it is switched off, undefined if it has not been bundled. */
@@ -100,6 +100,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
       const answered = ui?.answer(request, response)
       if (answered) return answered
       if (path === '/') return sendIndex(request, response)
+      if (ui && asksForPage(request)) return ui.answerUnknown(request, response)
       respond(response, 404, 'text/plain', 'Not found\n')
     },
     upgrade(request, socket, head) {

@@ -18,7 +18,7 @@ import { type Authenticate, createAuthenticator } from '../services/access/authe
 import { createMetricsPage } from '../services/render-metrics.ts'
 import { type DatabaseAccess, diskWarnings, readWarnings, type RuntimeParts } from './runtime-parts.ts'
 import { createPrisma, databaseOf } from '../store/prisma.ts'
-import { checkpointDirectory } from './agent-options.ts'
+import { blobDirectory } from './agent-options.ts'
 import { createGateway, type ServerGateway } from '../gateway/gateway.ts'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { SERVER_URL_FILE } from '../client/node/find-server.ts'
@@ -62,7 +62,7 @@ export async function listen(http: HttpServer, config: Config, resources: AsyncD
 }
 
 export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<void> {
-  const { config, secrets, code, bus, topics, wake, log, metrics, trace, access, resources } = parts
+  const { config, secrets, code, blobs, bus, topics, wake, log, metrics, trace, access, resources } = parts
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
   const prisma = createPrisma({
     connectionString: access.url,
@@ -89,13 +89,14 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
   const failures = createRates(config.failedAuthenticationsPerSecond)
   const disks = {
     'the data directory': parts.dataDir,
-    'uploads and copies of checkpoints': checkpointDirectory(config, parts.dataDir),
+    'uploads and copies of checkpoints': blobDirectory(config, parts.dataDir),
   }
   const app = createHttpApp({
     db,
     admission: createAdmission(config),
     secrets,
     code,
+    blobs,
     authenticate,
     prisma,
     bus,
@@ -178,9 +179,10 @@ function whyNotListening({ host, port }: Config, { code, message }: NodeJS.Errno
   return `cannot listen on ${host}:${port}: ${message}`
 }
 
-export function serverGateway({ db, wake, topics, lease, secrets, metrics, code, relay }: RuntimeParts): ServerGateway {
+export function serverGateway(parts: RuntimeParts): ServerGateway {
+  const { db, wake, topics, lease, secrets, metrics, code, relay, outputs } = parts
   const logged = (kernelId: string) => topics.signal(`logs:${kernelId}`)
-  return createGateway({ db, wake, lease, secrets, metrics, code, relay, onAgent: wake.onAgent, logged })
+  return createGateway({ db, wake, lease, secrets, metrics, code, relay, outputs, onAgent: wake.onAgent, logged })
 }
 
 /**

@@ -18,9 +18,10 @@ export const OPENAPI_INFO = {
   tags: [
     { name: 'sessions', description: 'Attempts at pieces of work, and their chains.' },
     { name: 'code', description: 'Uploaded files for sessions.' },
+    { name: 'outputs', description: 'Files that attempts left.' },
     { name: 'kernels', description: 'The processes of sessions, and their output.' },
     { name: 'chains', description: 'All attempts at one piece of work.' },
-    { name: 'resubmissions', description: 'Actions on many sessions.' },
+    { name: 'bulk actions', description: 'Actions on many sessions.' },
     { name: 'agents', description: 'Nodes that run kernels.' },
     { name: 'events', description: 'Streams of events.' },
     { name: 'deployments', description: 'Services with a fixed number of healthy replicas.' },

@@ -6,11 +6,14 @@ import type { Authenticate } from '../services/access/authenticate.ts'
 import type { ReadContext } from '../services/session/read-sessions.ts'
 import { createRefusalLog } from '../services/access/audit.ts'
 import { serveKernels } from './kernel.routes.ts'
+import { serveLogs } from './log.routes.ts'
 import { serveAgents } from './agent.routes.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
+import type { BlobStore } from '../services/blob/blob-store.ts'
+import { serveOutputs } from './output.routes.ts'
 import { serveCode } from './code.routes.ts'
 import { serveChains } from './chain.routes.ts'
-import { serveResubmissions } from './resubmission.routes.ts'
+import { serveBulkActions } from './resubmission.routes.ts'
 import { serveRetries } from './retry.routes.ts'
 import { answerErrors, refuseRequest } from './answer-errors.ts'
 import { authenticated } from './authenticated.ts'
@@ -34,6 +37,7 @@ export interface RestDependencies extends Omit<ReadContext, 'viewer'>, StreamSer
   authenticate: Authenticate
   admission: Admission
   code: CodeStore
+  blobs: BlobStore
 }
 
 export interface Rest {
@@ -87,14 +91,16 @@ function restApp({ authenticate, admission, ...base }: RestDependencies): RestAp
   serveSessions(app)
   serveRetries(app)
   serveKernels(app, base)
+  serveLogs(app)
   serveChains(app)
   serveAgents(app)
-  serveResubmissions(app)
+  serveBulkActions(app)
   serveDeployments(app)
   serveSchedules(app)
   serveDiscovery(app)
   serveEvents(app, base)
   serveCode(app, base)
+  serveOutputs(app, base)
   answerErrors(app, { log: base.log, refusals: createRefusalLog(base) })
   return app
 }

@@ -21,7 +21,7 @@ const OVERRIDES: JsonSchema = {
 OVERRIDES.properties!['retry_policy'] = partialPolicy()
 const CLIENT_KEY: JsonSchema = {
   type: ['string', 'null'],
-  description: 'Idempotency key: the same key with the same request returns the first resubmission.',
+  description: 'Idempotency key: the same key with the same request returns the record of the first one.',
 }
 const INCLUDE_DEPENDENTS: JsonSchema = {
   type: ['boolean', 'null'],
@@ -32,7 +32,7 @@ const INCLUDE_SUCCEEDED: JsonSchema = {
   description: 'True: sessions that succeeded run again as well. False: they are refused.',
 }
 
-export const RESUBMISSION_INPUT = component('ResubmissionInput', {
+export const BULK_ACTION_INPUT = component('BulkActionInput', {
   type: 'object',
   description: 'An action on many sessions. Give one of `session_ids`, `filter` and `chain_filter` to select them.',
   properties: {

@@ -2,11 +2,11 @@ import { z } from '@hono/zod-openapi'
 import { createSessionSchema } from '../services/session/create-session-input.ts'
 import { component, inputSchema, type JsonSchema } from './openapi.ts'
 import { RetryPolicyResource } from './retry.resource.ts'
-import { FAILURE_CAUSES, RETRY_PHASES } from '../domain/session/failure.ts'
+import { FAILURE_CAUSES, HOLD_REASONS, RETRY_PHASES } from '../domain/session/failure.ts'
 import { STATUSES } from '../domain/session/lifecycle.ts'
 import { ID_PREFIX_WORDS } from '../services/input/input-fields.ts'
 import type { SessionFilterInput } from '../services/session/session-where.ts'
-import { integers, label, moment, range, several, toLabel } from './parameters.ts'
+import { flag, integers, labelFilters, moment, range, several, toLabelFilters } from './parameters.ts'
 
 export const SESSION_INPUT = component('SessionInput', sessionInputSchema())
 
@@ -41,6 +41,7 @@ export const SESSION_FILTER = {
     .transform((names) => names.split(','))
     .optional()
     .openapi({ type: 'string', description: 'With one of these `failure_reason`s, separated by commas.' }),
+  timed_out: flag('Whether it was ended by its batch timeout.'),
   exit_code: integers('Ended with one of these exit codes.'),
   reason_contains: z.string().optional().openapi({ description: 'With this text in `status_reason`.' }),
   retry_phase: several(RETRY_PHASES, 'With `retry_state.phase` in one of these.'),
@@ -66,12 +67,19 @@ export const SESSION_FILTER = {
     .openapi({ description: 'Sessions that start only once this chain has succeeded.' }),
   retry_count: range('Retry count:'),
   max_retries: range('Retry budget:'),
+  attempt: range('Position in the chain:'),
+  epoch: range('Epoch:'),
+  hold_reason: several(HOLD_REASONS, 'Retry is held for one of these reasons.'),
   id_prefix: z.string().optional().openapi({ description: ID_PREFIX_WORDS }),
   name: z.string().optional().openapi({ description: 'With this name.' }),
   name_contains: z.string().optional().openapi({ description: 'With this text in the name.' }),
-  label: label(),
+  label: labelFilters(),
   created_after: moment('Created at this time or later.'),
   created_before: moment('Created before this time.'),
+  started_after: moment('Started at this time or later.'),
+  started_before: moment('Started before this time.'),
+  terminated_after: moment('Ended at this time or later.'),
+  terminated_before: moment('Ended before this time.'),
 }
 
 const Conditions = z.object(SESSION_FILTER)
@@ -84,6 +92,7 @@ export function sessionFilter(given: z.output<typeof Conditions>): SessionFilter
     origin: given.origin ?? null,
     failureCause: given.failure_cause ?? null,
     failureReason: given.failure_reason ?? null,
+    timedOut: given.timed_out ?? null,
     exitCode: given.exit_code ?? null,
     statusReason: { contains: given.reason_contains ?? null },
     retryPhase: given.retry_phase ?? null,
@@ -98,9 +107,14 @@ export function sessionFilter(given: z.output<typeof Conditions>): SessionFilter
     dependsOn: given.depends_on ?? null,
     retryCount: given.retry_count ?? null,
     maxRetries: given.max_retries ?? null,
+    attempt: given.attempt ?? null,
+    epoch: given.epoch ?? null,
+    holdReason: given.hold_reason ?? null,
     name: { equals: given.name ?? null, contains: given.name_contains ?? null },
-    label: toLabel(given.label),
+    labels: toLabelFilters(given.label),
     createdAt: { gte: given.created_after ?? null, lt: given.created_before ?? null },
+    startedAt: { gte: given.started_after ?? null, lt: given.started_before ?? null },
+    terminatedAt: { gte: given.terminated_after ?? null, lt: given.terminated_before ?? null },
   }
 }
 

@@ -3,6 +3,7 @@ import { exitSignalOf, FAILURE_CAUSES, failureReason, RETRY_PHASES } from '../do
 import { USAGE_SOURCES } from '../domain/agent/kernel-report.ts'
 import { retryState } from '../domain/retry/retry-state.ts'
 import { showStoredPolicy } from '../domain/retry/policy/stored-policy.ts'
+import { type InputRequest, OUTPUTS_WHEN, type OutputsRequest } from '../domain/session/outputs.ts'
 import { secretNames } from '../domain/session/kernel-environment.ts'
 import { STATUSES } from '../domain/session/lifecycle.ts'
 import type { SessionRecord } from '../services/session/read-sessions.ts'
@@ -16,10 +17,11 @@ const RetryStateResource = z
   .object({
     phase: z.enum(RETRY_PHASES),
     attempt: z.int().openapi({ description: '1-based within the present budget: `retry_count` + 1.' }),
-    max_attempts: z.int().openapi({ description: '`max_retries` + 1.' }),
+    max_attempts: z.int().openapi({ description: '`max_retries` + 1, or 1 for a session that is not BATCH.' }),
     label: z.string().openapi({ example: 'attempt 2 of 4' }),
     reason: z.string().nullable(),
-    scheduled_at: time().nullable(),
+    due_at: time().nullable().openapi({ description: 'When the retry is or was due.' }),
+    scheduled_at: time().nullable().openapi({ deprecated: true, description: 'The former name of `due_at`.' }),
     delay_seconds: z.number().nullable(),
     child_session_id: z.uuid().nullable(),
   })
@@ -60,6 +62,28 @@ const CheckpointResource = z
   })
   .openapi('Checkpoint', { description: 'The checkpoint that earlier attempts of its chain left for a session.' })
 
+const OutputsRequestResource = z
+  .object({
+    paths: z.array(z.string()).openapi({ description: 'Patterns in the syntax of `.gitignore`.' }),
+    when: z.enum(OUTPUTS_WHEN).openapi({ description: 'The attempts whose outputs are collected.' }),
+    keep_days: z.number().nullable().openapi({ description: 'Days to keep them; null for the default.' }),
+  })
+  .openapi('OutputsRequest', {
+    description:
+      'Files to collect at the end of each attempt; `GET /v2/sessions/{id}/outputs` has those of an attempt.',
+  })
+
+const InputFilesResource = z
+  .object({
+    from: z.uuid().openapi({ description: 'Id of the chain, whose attempt that succeeded has the files.' }),
+    match: z.string().nullable().openapi({ description: 'Only files that match this pattern; null for all.' }),
+    to: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The directory that they are in; null for the working directory.' }),
+  })
+  .openapi('InputFiles', { description: 'Outputs of another chain that a session finds in its working directory.' })
+
 export const SessionResource = z
   .object({
     id: z.uuid(),
@@ -85,6 +109,7 @@ export const SessionResource = z
       .string()
       .nullable()
       .openapi({ description: 'A more exact name of its failure.', example: 'task-timeout' }),
+    timed_out: z.boolean().openapi({ description: 'Whether its batch timeout ended it.' }),
     created_by: z.string().nullable().openapi({ description: 'Name of the token that created it.' }),
     user: z.string().nullable().openapi({ description: 'Its user.' }),
     terminated_by: z.string().nullable().openapi({ description: 'Name of the token that terminated it.' }),
@@ -123,6 +148,8 @@ export const SessionResource = z
       description: 'Its own executor options. Options that its resource group does not allow have no effect.',
     }),
     mounts: mounts(),
+    outputs: OutputsRequestResource.nullable(),
+    inputs: z.array(InputFilesResource),
     concurrency_key: z.string().nullable().openapi({
       description: 'Only `concurrency_limit` sessions of its project with this key are placed at the same time.',
     }),
@@ -151,7 +178,9 @@ export const SessionResource = z
       .array(z.uuid())
       .openapi({ description: 'Ids of the first attempts of the chains that must succeed before it starts.' }),
     retry_policy: RetryPolicyResource,
-    retry_cause: cause().openapi({ description: "The cause of its parent's failure, if it is a retry." }),
+    retry_cause: cause().openapi({
+      description: "The cause of its parent's failure, for a retry and for a resubmission; else null.",
+    }),
     retry_chain: z.array(z.uuid()).openapi({ description: 'Ids of all attempts, oldest to newest.' }),
     retry_state: RetryStateResource,
   })
@@ -187,6 +216,7 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     checkpoint: toCheckpoint(record.checkpoint),
     failure_cause: record.failureCause,
     failure_reason: failureReason(record),
+    timed_out: record.timedOut,
     created_by: record.createdBy,
     user: record.user?.name ?? null,
     terminated_by: record.terminatedBy,
@@ -212,6 +242,8 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     agent_labels: toLabels(record.agentLabels),
     executor_options: toLabels(record.executorOptions),
     mounts: toMounts(record.mounts),
+    outputs: toOutputsRequest(record.outputs),
+    inputs: toInputs(record.inputs),
     concurrency_key: record.concurrencyKey,
     concurrency_limit: record.concurrencyLimit,
     created_at: record.createdAt.toISOString(),
@@ -238,11 +270,22 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
       max_attempts: state.maxAttempts,
       label: state.label,
       reason: state.reason,
+      due_at: toTime(state.scheduledAt),
       scheduled_at: toTime(state.scheduledAt),
       delay_seconds: state.delaySeconds,
       child_session_id: decision?.childSessionId ?? null,
     },
   }
+}
+
+function toOutputsRequest(stored: unknown): z.infer<typeof OutputsRequestResource> | null {
+  if (stored === null) return null
+  const { paths, when, keepDays } = stored as OutputsRequest
+  return { paths, when, keep_days: keepDays }
+}
+
+function toInputs(stored: unknown): z.infer<typeof InputFilesResource>[] {
+  return (stored as InputRequest[]).map(({ chainId: from, match, to }) => ({ from, match, to }))
 }
 
 /**

@@ -28,7 +28,7 @@ describeOwnUi('an action on many chains', 'bulk-page', (ui) => {
       ...[...failed, foreign, own].map((id) => ui.reached(id, ['FAILED'])),
       ...succeeded.map((id) => ui.reached(id, ['SUCCEEDED'])),
       ...waiting.map((id) => ui.reached(id, ['WAITING_RETRY'])),
-      ui.reached(running, ['LIVE']),
+      ui.reached(running, ['RUNNING']),
     ])
   })
 
@@ -111,7 +111,9 @@ describeOwnUi('an action on many chains', 'bulk-page', (ui) => {
       '{ resubmissions(action: [RETRY_NOW]) { edges { node { filter done refusedCount refusals { code count } } } } }',
     )
     expect(resubmissions.edges[0].node).toEqual({
-      filter: JSON.stringify({ chains: { label: { key: 'study', value: 'seven' } } }),
+      filter: JSON.stringify({
+        chains: { sessionType: ['BATCH', 'INTERACTIVE'], label: { key: 'study', value: 'seven' } },
+      }),
       done: 3,
       refusedCount: 6,
       refusals: [{ code: 'NO_PENDING_RETRY', count: 6 }],

@@ -1,3 +1,5 @@
+import { text as textOf } from 'node:stream/consumers'
+import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { timelineOf, waitingSeconds, type Segment } from '../../src/ui/timeline/bars.ts'
@@ -137,6 +139,55 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
+  test('its log is searched with / from anywhere and while one types, is printed whole, and saved under its name', async () => {
+    const chainId = await ui.create('läs/log', 'seq 1 300; echo "end of $REPRISE_ATTEMPT"; exit 3', {
+      maxRetries: 1,
+      retryDelay: 0.1,
+    })
+    await ui.reached(chainId, ['FAILED'])
+    await using opened = await ui.open()
+    const { page } = opened
+    const { promise: isRead, resolve: read } = Promise.withResolvers<void>()
+    await page.route('**/graphql', async (route) => {
+      if (route.request().postData()?.includes('UiKernelLog') === true) await isRead
+      await route.continue()
+    })
+    await page.goto(`/chains/${chainId}`)
+    await page.getByText('reading…', { exact: true }).waitFor()
+    expect(await page.getByText('no lines').count()).toBe(0)
+    read()
+    const chosen = page.locator('.log-line[data-chosen] .log-text')
+    await page.locator('.log-line', { hasText: 'end of 2' }).waitFor()
+    await page.locator('h1').focus()
+    await page.keyboard.press('/')
+    await page.keyboard.type('77')
+    await page.getByText('1 of 3', { exact: true }).waitFor()
+    expect(await chosen.innerText()).toBe('77')
+    await page.keyboard.press('Enter')
+    await page.getByText('2 of 3', { exact: true }).waitFor()
+    expect(await chosen.innerText()).toBe('177')
+    expect(new URL(page.url()).pathname).toBe(`/chains/${chainId}`)
+
+    await page.emulateMedia({ media: 'print' })
+    const printed = page.locator('.log-printed .log-text')
+    await printed.last().waitFor()
+    expect(await printed.allInnerTexts()).toEqual([...Array.from({ length: 300 }, (_, n) => `${n + 1}`), 'end of 2'])
+    expect(await page.getByRole('navigation').isVisible()).toBe(false)
+    await page.emulateMedia({ media: 'screen' })
+    await printed.last().waitFor({ state: 'detached' })
+
+    const save = async (name: string) => {
+      const button = page.getByRole('button', { name, exact: true })
+      const [download] = await Promise.all([page.waitForEvent('download'), button.click()])
+      return [download.suggestedFilename(), await textOf(await download.createReadStream())] as const
+    }
+    expect(await save('Download')).toEqual(['läs-log-attempt-2.log', expect.stringMatching(/^1\n2\n.*end of 2\n$/s)])
+    const all =
+      /^──── läs\/log, attempt 1: exit code 3 ────\n1\n.*end of 1\n──── läs\/log, attempt 2: exit code 3 ────\n1\n.*end of 2\n$/s
+    expect(await save('Download all')).toEqual(['läs-log-all-attempts.log', expect.stringMatching(all)])
+    expect(opened.faults).toEqual([])
+  })
+
   test('reads the logs of all attempts as one, and goes on with the next attempt', async () => {
     const script = 'echo "said by $REPRISE_ATTEMPT"; exit 3'
     const chainId = await ui.create('as-one', script, { maxRetries: 4, retryDelay: 600 })
@@ -172,6 +223,38 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
+  test('a refused resubmission keeps the dialog with what was typed, and the message at its field', async () => {
+    const chainId = await ui.create('refused', 'exit 9', { maxRetries: 0 }, { environ: [{ name: 'LR', value: '1' }] })
+    await ui.reached(chainId, ['FAILED'])
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto(`/chains/${chainId}`)
+    await page.getByRole('button', { name: 'Resubmit…' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('retries').fill('2')
+    await dialog.getByLabel('priority').fill('777')
+    await dialog.getByLabel('LR').fill('0.5')
+    await dialog.getByRole('button', { name: 'Resubmit' }).click()
+    const priority = dialog.locator('[data-wrong]').getByLabel('priority')
+    await priority.waitFor()
+    await page.locator('[aria-invalid]:focus').waitFor()
+    expect(await opened.violations()).toEqual([])
+    expect(await priority.inputValue()).toBe('777')
+    expect(await dialog.getByLabel('LR').inputValue()).toBe('0.5')
+    await priority.fill('half')
+    await dialog.getByLabel('resource group').fill('nowhere')
+    await dialog.getByRole('button', { name: 'Resubmit' }).click()
+    await dialog.getByText(/Int cannot represent|must be|whole number/i).waitFor()
+    await priority.fill('70')
+    await dialog.getByRole('button', { name: 'Resubmit' }).click()
+    await dialog.locator('[data-wrong]').getByLabel('resource group').waitFor()
+    await dialog.getByLabel('resource group').fill('default')
+    await dialog.getByRole('button', { name: 'Resubmit' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await bar(page, 2).waitFor()
+    expect(opened.faults.filter((fault) => !fault.includes('status of 400'))).toEqual([])
+  })
+
   test('resubmits with changes, and names them where the new epoch begins', async () => {
     const chainId = await ui.create('again', 'echo left >$REPRISE_CHAIN_DIR/left; exit 9', { maxRetries: 0 })
     await ui.reached(chainId, ['FAILED'])
@@ -199,6 +282,23 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
+  test('shows the files that an attempt left, and saves one', async () => {
+    const chainId = await ui.create('written', 'echo 42 > "$REPRISE_OUTPUT_DIR/answer.txt"', {})
+    await ui.reached(chainId, ['SUCCEEDED'])
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto(`/chains/${chainId}?tab=outputs`)
+    const file = page.getByRole('button', { name: 'answer.txt' })
+    await file.waitFor()
+    await page.getByText('All files have arrived').waitFor()
+    const saving = page.waitForEvent('download')
+    await file.click()
+    const saved = await saving
+    expect(saved.suggestedFilename()).toBe('answer.txt')
+    expect(await readFile(await saved.path(), 'utf8')).toBe('42\n')
+    expect(opened.faults).toEqual([])
+  })
+
   test('says that there is no such chain', async () => {
     await using opened = await ui.open()
     await opened.page.goto('/chains/00000000-0000-7000-8000-000000000000')
@@ -215,7 +315,7 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     await ui.reached(chainId, ['FAILED'])
     await using opened = await ui.open({ colorScheme, width, height })
     const { page } = opened
-    for (const tab of ['Logs', 'Decision', 'History', 'Spec', 'Kernels']) {
+    for (const tab of ['Logs', 'Outputs', 'Decision', 'History', 'Spec', 'Kernels']) {
       await page.goto(`/chains/${chainId}?tab=${tab.toLowerCase()}`)
       await page.getByRole('tab', { name: tab, selected: true }).waitFor()
       await page.locator('.skeleton').waitFor({ state: 'detached' })

@@ -83,6 +83,8 @@ describePages('a browser', (server) => {
   async function loadAnew(path: string): Promise<Load> {
     await using opened = await server.open({ isNew: true })
     const { page } = opened
+    // Dialogs are not loaded while the page is idle.
+    await page.addInitScript(() => Object.defineProperty(navigator, 'connection', { value: { saveData: true } }))
     const asked: string[] = []
     const askedTwice: string[] = []
     page.on('request', (request) => {

@@ -98,6 +98,7 @@ const FAULTY: Record<string, [input: object, paths: string[]]> = {
   createUser: [{ name: LONG }, ['name']],
   deleteUser: [{ name: NUL }, ['name']],
   updateProject: [{ name: 'a b', membersEndAll: true }, ['name']],
+  runScheduleNow: [{ scheduleId: ID, clientKey: '' }, ['clientKey']],
   terminateSession: [{ sessionId: ID, reason: NUL }, ['reason']],
   drainAgent: [{ agentId: ID, reason: '' }, ['reason']],
   rotateWebhookSecret: [{ webhookId: 'ours', overlapSeconds: -1 }, ['overlapSeconds']],
@@ -118,7 +119,6 @@ const WITHOUT_FAULTS = new Set([
   'resumeSchedule',
   'retryNow',
   'revokeToken',
-  'runScheduleNow',
   'sendTestEvent',
 ])
 

@@ -124,7 +124,7 @@ describe('is true', () => {
       await server.factory.session({ status: 'ERROR', phase: 'SCHEDULED', retryPolicy: { maxRetries: 1 } }),
     ]
     const single = '/v2/sessions/{id}/resubmit'
-    const many = '/v2/resubmissions'
+    const many = '/v2/bulk-actions'
     for (const [template, id] of [
       [single, one.id],
       [single, one.id],

@@ -47,6 +47,16 @@ describe('installed', () => {
     }
   })
 
+  test('publint has nothing to say about the package', async () => {
+    // Not a literal, so that the types of the package are not needed.
+    const name: string = 'publint'
+    const { publint } = (await import(name)) as {
+      publint: (options: { pkgDir: string; pack: false; strict: true }) => Promise<{ messages: { code: string }[] }>
+    }
+    const { messages } = await publint({ pkgDir: root, pack: false, strict: true })
+    expect(messages).toEqual([])
+  })
+
   test('the package has no sources of the program', async () => {
     expect(await readdir(join(root, 'src'), { recursive: true })).not.toContain('main.ts')
     const names = await readdir(root)

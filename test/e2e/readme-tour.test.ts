@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
@@ -68,7 +69,7 @@ describe('readme tour', async () => {
     const tour = blocks('README.md')
     const [start, started, first, firstOutput, ...rest] = tour
     expect(start).toMatchObject({ language: 'sh', text: 'npm start\n' })
-    expect(rest.map(({ language }) => language)).toEqual(['sh', 'sh', 'sh'])
+    expect(rest.map(({ language }) => language)).toEqual(['sh', 'sh', 'sh', 'sh'])
     const dataDir = join(await temporaryDirectory('tour'), 'data')
     const environment = { REPRISE_DATA_DIR: dataDir, REPRISE_PORT: '0', XDG_CONFIG_HOME: dataDir }
     const server = await npmStart(cleanEnvironment(environment))
@@ -91,11 +92,14 @@ describe('readme tour', async () => {
       expect(printedByRun.filter((line) => !line.startsWith('npm ')).slice(0, expected.length)).toEqual(expected)
       expect(printedByRun).toContain('── attempt 3 succeeded')
 
-      const [looked, resubmitted, checked] = [
+      const out = await temporaryDirectory('out')
+      const [looked, brought, resubmitted, checked] = [
         await type(rest[0]!.text),
-        await type(rest[1]!.text),
+        await type(rest[1]!.text.replaceAll(/\bout\b(?=[/\n])/g, out)),
         await type(rest[2]!.text),
+        await type(rest[3]!.text),
       ]
+      expect(brought).toMatch(/1 file, 8 B of attempt 1 in \S+\n2 3 5 7\n$/)
       expect(looked).toMatch(/attempt +3 · retry 2 of 3[^]*└─ 3 .*succeeded[^]*\nattempt 1 of 4\n$/)
       expect(resubmitted).toMatch(/ended with 1\n[^]*1 chain resubmitted[^]*└─ 2 .*succeeded/)
       expect(checked).toMatch(/\n +5 +8 m .*█[^]*no problems\n$/)
@@ -153,7 +157,8 @@ describe('demo', () => {
   /** The demo checks itself; these tests check its exit status and its output. */
   test('the demo succeeds', async () => {
     const main = join(import.meta.dirname, '../../bin/reprise.mjs')
-    const child = spawn(process.execPath, [...heapFlags(), main, 'demo'], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const cwd = await temporaryDirectory('user')
+    const child = spawn(process.execPath, [...heapFlags(), main, 'demo'], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
     const output: Buffer[] = []
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => output.push(chunk))
     const [status] = (await once(child, 'close')) as [number | null]
@@ -165,10 +170,11 @@ describe('demo', () => {
     expect(text).toMatch(/killed with SIGKILL/)
     expect(text).toMatch(/What to do next:\n {2}npm start /)
     expect({ status, text }).toMatchObject({ status: 0 })
+    expect(await readFile(join(cwd, 'primes.txt'), 'utf8')).toBe('216816 primes below 3000000\n')
   })
 
   test('--stay keeps the server until Ctrl-C, which leaves nothing behind', async () => {
-    const { child, output, ended } = startCommand(['demo', '--stay'], {})
+    const { child, output, ended } = startCommand(['demo', '--stay'], {}, undefined, await temporaryDirectory('user'))
     const last = await eventually(
       () => /stays until you press Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1),
       {

@@ -82,6 +82,7 @@ describe('the directions of imports', () => {
     ['session'],
     ['quota'],
     ['code'],
+    ['blob'],
     ['event'],
     ['access'],
   ]

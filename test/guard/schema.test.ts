@@ -72,6 +72,43 @@ describe('compatibility of the schema', () => {
       expect(served.filter(({ description }) => !description?.trim()).map(({ name }) => name)).toEqual([])
     })
 
+    test('is written as its linters expect', () => {
+      const LOGIC = ['AND', 'OR', 'NOT']
+      const named = served.filter(({ name }) => !LOGIC.includes(name.split('.')[1] ?? ''))
+      const values = new Set(
+        Object.values(schema.getTypeMap()).flatMap((type) =>
+          isEnumType(type) ? type.getValues().map(({ name }) => `${type.name}.${name}`) : [],
+        ),
+      )
+      const wrong = named.filter(({ name }) => {
+        const [type, part, argument] = name.split(/[.()]/)
+        if (!/^[A-Z][A-Za-z0-9]*$/.test(type!)) return true
+        if (part === undefined) return false
+        if (values.has(name)) return !/^[A-Z][A-Z0-9_]*$/.test(part)
+        return ![part, argument || part].every((word) => /^[a-z][A-Za-z0-9]*$/.test(word))
+      })
+      expect(wrong.map(({ name }) => name)).toEqual([])
+      const small = served.filter(
+        ({ description }) => /^[a-z]/.test(description!) && !/^[a-z]+[A-Z]/.test(description!),
+      )
+      expect(small.map(({ name }) => name)).toEqual([])
+    })
+
+    test('has no type that nothing leads to', () => {
+      const text = printSchema(schema)
+      const roots = ['Query', 'Mutation', 'Subscription']
+      const types = Object.values(schema.getTypeMap()).filter(
+        (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type) && !roots.includes(type.name),
+      )
+      const unused = types.filter(
+        ({ name }) =>
+          [...text.matchAll(new RegExp(`(?<!(?:type|input|enum|union|interface|scalar) )\\b${name}\\b`, 'g'))]
+            .length === 0,
+      )
+      // Clients write them in fragments.
+      expect(unused.map(({ name }) => name).toSorted()).toEqual([])
+    })
+
     test('names a replacement for each deprecated field', () => {
       const unhelpful = served.filter(({ deprecationReason }) => deprecationReason?.startsWith('Use `') === false)
       expect(unhelpful.map(({ name }) => name)).toEqual([])

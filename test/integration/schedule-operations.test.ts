@@ -216,15 +216,16 @@ describe('schedules over GraphQL', () => {
     const read = await server.query(RUNS, { id })
     expect(read.data).toMatchObject({
       schedule: {
-        lastRuns: [{ outcome: 'STARTED', session: { schedule: { name: 'linked' }, chain: { state: 'LIVE' } } }],
+        lastRuns: [{ outcome: 'STARTED', session: { schedule: { name: 'linked' }, chain: { state: 'QUEUED' } } }],
       },
       scheduleRuns: { totalCount: 1, edges: [{ node: { outcome: 'STARTED', count: 1, session: { name: 'report' } } }] },
     })
     const now = await server.query(
       `mutation ($input: RunScheduleNowInput!) { runScheduleNow(input: $input) {
-      ... on RunScheduleNowPayload { run { outcome askedBy reason } } } }`,
-      { input: { scheduleId: id } },
+      ... on RunScheduleNowPayload { created run { outcome askedBy reason } } } }`,
+      { input: { scheduleId: id, clientKey: 'once' } },
     )
+    expect(now.data.runScheduleNow.created).toBe(true)
     expect(now.data.runScheduleNow.run).toMatchObject({ outcome: 'SKIPPED', reason: 'an earlier run is still running' })
   })
 
@@ -300,7 +301,10 @@ describe('schedules over REST', () => {
     const paused = await ask('POST', `${path}/pause`, { reason: 'holidays' })
     expect(paused.body).toMatchObject({ paused: true, pause_reason: 'holidays', next_run_at: null })
     expect((await ask('GET', '/v2/schedules?paused=true&name=nightly')).body.items).toHaveLength(1)
-    expect(await ask('POST', `${path}/run`)).toMatchObject({ status: 201, body: { outcome: 'STARTED', count: 1 } })
+    const keyed = `${path}/run?client_key=once`
+    const once = await ask('POST', keyed)
+    expect(once).toMatchObject({ status: 201, body: { outcome: 'STARTED', count: 1 } })
+    expect(await ask('POST', keyed)).toMatchObject({ status: 200, body: { id: once.body.id } })
     expect(await ask('POST', `${path}/run`)).toMatchObject({ status: 201, body: { outcome: 'QUEUED', chain_id: null } })
     expect((await ask('POST', `${path}/resume`)).body).toMatchObject({ paused: false, queued: 1 })
     const runs = await ask('GET', `${path}/runs?outcome=started`)

@@ -1,17 +1,24 @@
 import type { Readable, Writable } from 'node:stream'
 import type { ChannelSignal, ExecRequest } from '../../domain/agent/channel-protocol.ts'
 import type {
+  BlobAnswer,
+  BlobPartRequest,
+  BlobRequest,
+  BlobsRequest,
+  BlobState,
   ChainSize,
-  CheckpointAnswer,
-  CheckpointCopy,
   CheckpointRequest,
   CheckpointWish,
-  CodeAnswer,
+  InputsAnswer,
+  InputsRequest,
+  OutputsAnswer,
+  OutputsReport,
   CodeRequest,
   KernelSpec,
   LogStreamName,
   ObservedKernel,
 } from '../../domain/agent/protocol.ts'
+import type { ObservedGpu } from '../../domain/agent/gpu.ts'
 import type { FailureError } from '../../domain/session/failure.ts'
 
 /**
@@ -133,6 +140,15 @@ export interface ExecutorOffer {
   slotsPerKernelMax: Record<string, string>
 }
 
+/** The GPUs that an agent assigns. */
+export interface GpuReport {
+  gpus: ObservedGpu[]
+  /** Number of those in service, by slot. */
+  slots: Record<string, string>
+  /** Why they cannot be seen now, as text for people; null if they can. */
+  fault: string | null
+}
+
 export interface ExecutorHooks {
   /**
    * Returns why no new kernel may start now, as text for people, or null if one may. If missing, kernels may always
@@ -145,6 +161,8 @@ export interface ExecutorHooks {
   changed(): void
   /** Called when the executor offers other resources than before. If missing, changes are not reported. */
   offers?(offer: ExecutorOffer): void
+  /** Called when the agent has found other GPUs than before, or one has broken. If missing, that is not reported. */
+  gpus?(report: GpuReport): void
   /** Called with labels that the agent adds to the configured ones. If missing, changes are not reported. */
   labelled?(labels: Record<string, string>): void
   /**
@@ -152,20 +170,44 @@ export interface ExecutorHooks {
    *
    * @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND; any other error may be temporary
    */
-  fetchCode?(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<CodeAnswer>
+  fetchCode?(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<BlobAnswer>
   /** If missing, there is no server, and checkpoints stay on this agent. */
   relay?: CheckpointRelay
+  /**
+   * Reports about the outputs of a kernel that is gone. If missing, there is no server, and outputs are not collected.
+   *
+   * @throws RepriseError KERNEL_NOT_FOUND; any other error may be temporary
+   */
+  reportOutputs?(report: OutputsOf, signal: AbortSignal): Promise<OutputsAnswer>
+  /**
+   * Lists files of other sessions for a kernel that is being prepared.
+   *
+   * @throws RepriseError KERNEL_NOT_FOUND, OUTPUTS_NOT_FOUND; any other error may be temporary
+   */
+  listInputs?(request: Omit<InputsRequest, 'agentId'>, signal: AbortSignal): Promise<InputsAnswer>
+  /** If missing, there is no server. */
+  blobs?: BlobExchange
 }
+
+/** Transfers blobs of a kernel's project; see Gateway, `sendBlob` and `fetchBlob`. */
+export interface BlobExchange {
+  have(request: Omit<BlobsRequest, 'agentId'>, signal: AbortSignal): Promise<{ blobs: BlobState[] }>
+  send(
+    request: Omit<BlobPartRequest, 'agentId'>,
+    body: Uint8Array,
+    signal: AbortSignal,
+  ): Promise<{ blobs: BlobState[] }>
+  /** Continues a blob that breaks off until the signal aborts. */
+  fetch(request: Omit<BlobRequest, 'agentId' | 'offset'>, signal: AbortSignal): Promise<BlobAnswer>
+}
+
+/** A report without the agent, which is added to it. */
+type OutputsOf = OutputsReport extends infer Each ? (Each extends OutputsReport ? Omit<Each, 'agentId'> : never) : never
 
 /** Sends checkpoints to the servers and fetches them from there; see Gateway. */
 export interface CheckpointRelay {
   offer(request: Omit<CheckpointRequest, 'agentId'>, signal: AbortSignal): Promise<CheckpointWish>
-  send(
-    request: Omit<CheckpointRequest, 'agentId'> & { copy: CheckpointCopy },
-    chunks: AsyncIterable<Uint8Array>,
-    signal: AbortSignal,
-  ): Promise<{ recorded: boolean }>
-  fetch(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<CheckpointAnswer>
+  readonly blobs: BlobExchange
 }
 
 /** Exit codes of processes that a signal ended, as a shell reports them. */

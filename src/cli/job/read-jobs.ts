@@ -29,6 +29,7 @@ const FIELDS: Readonly<Partial<Record<Field, Parse>>> = {
   agentLabels: (value) => entries(value, 'key', 'value'),
   executorOptions: (value) => entries(value, 'key', 'value'),
   mounts: mountList,
+  outputs: (value) => (Array.isArray(value) ? { paths: list(value) } : value),
   resourceSlots: (value) => entries(value, 'slot', 'amount'),
   startsAt: (value) => future(String(value instanceof Date ? value.toISOString() : value)),
   allowAgents: list,

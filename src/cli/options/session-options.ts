@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import process from 'node:process'
 import { basename, isAbsolute, resolve } from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
-import type { ClusterMode, CreateSessionInput, MountInput, SessionType } from '../../client/node/index.ts'
+import type { ClusterMode, CreateSessionInput, MountInput, OutputsWhen, SessionType } from '../../client/node/index.ts'
 import { collect } from '../client-command.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from './policy-options.ts'
 import { choice, decimal, future, type JobArray, jobArray, pair, pairs, seconds, wholeNumber } from './values.ts'
@@ -19,6 +19,10 @@ export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions
   agentLabel?: [string, string][]
   executorOption?: [string, string][]
   mount?: MountInput[]
+  output?: string[]
+  outputWhen?: OutputsWhen
+  outputKeepDays?: number
+  input?: InputOption[]
   maxPending?: number
   startsAt?: string
   stopGrace?: number
@@ -43,6 +47,7 @@ export interface SlotOptions {
   slot?: [string, string][]
   cpu?: string
   mem?: string
+  gpus?: number
 }
 
 /** Options that a resubmission may override, too. */
@@ -97,6 +102,7 @@ export function addSlotOptions(command: Command): Command {
     .option('--slot <slot=amount>', 'resource slot, like cuda.device=1', pairs)
     .option('--cpu <amount>', 'the same as --slot cpu=…', amount)
     .option('--mem <amount>', 'the same as --slot mem=…; like 512m or 1.5 GiB', amount)
+    .option('--gpus <n>', 'the same as --slot cuda.device=…; for GPUs of AMD use --slot rocm.device=…', wholeNumber)
 }
 
 /** Description of `--image`. The executor of the agents decides what an image is. */
@@ -119,6 +125,9 @@ export function addTemplateOptions(command: Command): Command {
     .option('-n, --name <name>', 'name of the session (default: the name of the program)')
     .option('-p, --project <project>', 'project (default: the only one of the token, or default)')
   return addMountOption(addUploadOption(addAgentOptions(addSpecOptions(command))))
+    .option('--output <pattern>', 'files to collect at the end, like results/**; ! excludes; may be repeated', collect)
+    .addOption(choice('--output-when <when>', 'attempts to collect them from (default: always)', API_ENUMS.OutputsWhen))
+    .option('--output-keep-days <days>', 'days to keep them', decimal)
     .option('--agent-label <key=value>', 'label that an agent must have; may be repeated', pairs)
     .option('--executor-option <key=value>', 'executor option, like partition=gpu; may be repeated', pairs)
     .option('--image <image>', IMAGE_OPTION)
@@ -139,6 +148,11 @@ export function addSessionOptions(command: Command): Command {
       '--depends-on <session>',
       'id or name of a session whose chain must succeed first; may be repeated',
       collect,
+    )
+    .option(
+      '--input <session[:directory]>',
+      'outputs of another session to find in the working directory, or in a directory of it; may be repeated',
+      inputFrom,
     )
     .option('--creation-id <id>', 'idempotency key: repeating it returns the same session')
     .option(
@@ -185,6 +199,8 @@ export function sessionInput(options: SessionOptions, command: readonly string[]
     agentLabels: agentLabel?.map(([key, value]) => ({ key, value })),
     executorOptions: options.executorOption?.map(([key, value]) => ({ key, value })),
     mounts: options.mount,
+    outputs: outputsOf(options),
+    inputs: options.input?.map(({ from, to }) => ({ from, to })),
     clusterSize: options.clusterSize,
     clusterMode: options.clusterMode,
     sessionType: options.type,
@@ -195,6 +211,23 @@ export function sessionInput(options: SessionOptions, command: readonly string[]
     creationId,
     retryPolicy: readPolicy(options),
   }
+}
+
+function outputsOf({ output: paths, outputWhen: when, outputKeepDays: keepDays }: SessionOptions) {
+  return paths === undefined ? undefined : { paths, when, keepDays }
+}
+
+/** A session, by id or name, whose outputs a session receives, and the directory for them. */
+export interface InputOption {
+  from: string
+  to?: string | undefined
+}
+
+function inputFrom(text: string, earlier: InputOption[] = []): InputOption[] {
+  const [from, to, ...more] = text.split(':')
+  if (!from || to === '' || more.length > 0)
+    throw new InvalidArgumentError('It is not like SESSION or SESSION:DIRECTORY.')
+  return [...earlier, { from, to }]
 }
 
 /**
@@ -224,9 +257,10 @@ export function secretsOf({ secret: here = [], secretFile: files = [] }: SpecOpt
   return all.length === 0 ? undefined : named(all)
 }
 
-export function slotsOf({ slot = [], cpu, mem }: SlotOptions) {
-  const all = [...slot, ...(cpu === undefined ? [] : [['cpu', cpu]]), ...(mem === undefined ? [] : [['mem', mem]])]
-  return all.length === 0 ? undefined : all.map(([name, value]) => ({ slot: name!, amount: value! }))
+export function slotsOf({ slot = [], cpu, mem, gpus }: SlotOptions) {
+  const short = Object.entries({ cpu, mem, 'cuda.device': gpus })
+  const all = [...slot, ...short.filter(([, value]) => value !== undefined)]
+  return all.length === 0 ? undefined : all.map(([name, value]) => ({ slot: name, amount: String(value) }))
 }
 
 export function mounts(text: string, earlier: MountInput[] = []): MountInput[] {

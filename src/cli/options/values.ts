@@ -19,11 +19,11 @@ export function decimal(text: string): number {
 }
 
 /** Parses `3`, `1..3`, `1..` or `..3`; ends included. */
-export function range(text: string): { min: number | null; max: number | null } {
+export function range(text: string): { gte: number | null; lte: number | null } {
   const [, low = '', dots, high = ''] = /^(\d*)(\.\.)?(\d*)$/.exec(text) ?? []
   if (low === '' && high === '') throw new InvalidArgumentError('It is not a range, like 3, 1..3, 1.. or ..3.')
-  const ends = { min: low === '' ? null : Number(low), max: high === '' ? null : Number(high) }
-  return dots === undefined ? { min: ends.min, max: ends.min } : ends
+  const ends = { gte: low === '' ? null : Number(low), lte: high === '' ? null : Number(high) }
+  return dots === undefined ? { gte: ends.gte, lte: ends.gte } : ends
 }
 
 const ARRAY_MAX = 100_000

@@ -131,3 +131,8 @@ export function tokenScope(token: {
   if (resourceGroups.length === 0) return 'all resource groups'
   return `the resource ${resourceGroups.length === 1 ? 'group' : 'groups'} ${resourceGroups.join(', ')}`
 }
+
+/** Formats a number with its noun: `1 retry`, `3 retries`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
+}

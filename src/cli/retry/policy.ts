@@ -6,7 +6,7 @@ import { choice, oneOf, wholeNumber } from '../options/values.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { type Column, formatTable } from '../output/table.ts'
 import type { Terminal } from '../output/terminal.ts'
-import { duration } from '../output/format.ts'
+import { duration, slotList } from '../output/format.ts'
 import { findSession } from '../find.ts'
 import { readFileSync } from 'node:fs'
 import { UsageError } from '../present-error.ts'
@@ -67,7 +67,9 @@ function defaultsWords(sources: readonly { field: string; source: string }[]): s
 async function showAirflow({ client, out }: ClientContext, settings: AirflowSettingsInput): Promise<void> {
   const found = await client.previewAirflowPolicy(settings)
   const { sources, ...policy } = found.policy
-  const decided = new Set(sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field))
+  const decided: ReadonlySet<string> = new Set(
+    sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field),
+  )
   await out.showSoon(found, async () => {
     const fields = Object.entries(policy).filter(([field]) => decided.has(field))
     return [
@@ -120,7 +122,7 @@ function spreadOf({ earliestSeconds, latestSeconds }: Row): string {
 }
 
 function slotsOf({ resourceSlots = [] }: Row): string {
-  return resourceSlots.map(({ slot, amount }) => `${slot}=${amount}`).join(' ')
+  return slotList(resourceSlots)
 }
 
 interface Planned {

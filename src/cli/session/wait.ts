@@ -10,10 +10,12 @@ import { duration } from '../output/format.ts'
 import { type Output, progressBar } from '../output/output.ts'
 import { statusStyle } from '../output/terminal.ts'
 import { UsageError } from '../present-error.ts'
+import { awaitOutputs } from './outputs.ts'
 import { outcomeOf, worksStatus } from './session-text.ts'
 
 interface WaitOptions extends FilterOptions {
   any?: true
+  outputs?: true
   timeout?: number
 }
 
@@ -32,11 +34,12 @@ export function waitCommand(): Command {
   addFilterOptions(command)
     .optionsGroup('Execution:')
     .option('--any', 'wait only until the first one ends')
+    .option('--outputs', 'wait for their outputs, too; 1 if some are missing')
     .option('--timeout <duration>', 'stop waiting after this time, with exit status 124; 0 looks only once', seconds)
   return act<WaitOptions>(
     command,
     async (context, options, names) => {
-      const { any, timeout } = options
+      const { any, timeout, outputs } = options
       const ended = await waitForEnds(context, {
         chainIds: () => selectedChains(context, options, names),
         timeout,
@@ -45,7 +48,10 @@ export function waitCommand(): Command {
         onOpen: (open, total) => context.out.note(total === 1 ? 'waiting' : `waiting for ${open} of ${total} chains`),
         onEnd: (chain) => printEnded(context.out, chain),
       })
-      return ended === null ? exitStatus('TIMED_OUT') : worksStatus(ended.map(({ last }) => last))
+      if (ended === null) return exitStatus('TIMED_OUT')
+      const status = worksStatus(ended.map(({ last }) => last))
+      if (outputs !== true || status !== 0) return status
+      return Math.max(...(await Promise.all(ended.map(({ last }) => awaitOutputs(context, last.sessionId)))))
     },
     { follow: true },
   )
@@ -159,7 +165,7 @@ function printEnded(out: Output, ended: EndedChain): void {
   out.item({ type: 'ended', sessionId, exitCode, ...ended }, () => endedLine(out, ended))
 }
 
-/** Formats `nightly ID: FAILED after 3 attempts: exit code 1, KERNEL_NONZERO_EXIT; ran 4 s`. */
+/** Formats `nightly ID: FAILED after 3 attempts: exit code 1; ran 4 s`. */
 function endedLine({ terminal }: Output, { name, state, attempts, runningSeconds, last }: EndedChain): string {
   const style = statusStyle(state)
   const word = style ? terminal.style(style, state) : state

@@ -27,8 +27,8 @@ export function readKernelUsage(value: unknown): KernelUsage | null {
   const { peakMemoryBytes, cpuSeconds, wallSeconds, source } = value as Record<string, unknown>
   const usage = {
     peakMemoryBytes: figure(peakMemoryBytes, PEAK_MEMORY_BYTES_MAX),
-    cpuSeconds: figure(cpuSeconds, CPU_SECONDS_MAX),
-    wallSeconds: figure(wallSeconds, WALL_SECONDS_MAX),
+    cpuSeconds: rounded(figure(cpuSeconds, CPU_SECONDS_MAX), 1_000_000),
+    wallSeconds: rounded(figure(wallSeconds, WALL_SECONDS_MAX), 1_000),
   }
   if (Object.values(usage).every((each) => each === null)) return null
   return {
@@ -41,6 +41,11 @@ export function readKernelUsage(value: unknown): KernelUsage | null {
 /** Whether the value identifies an image by its content, independently of its name. */
 export function isImageDigest(value: unknown): value is string {
   return typeof value === 'string' && /^sha256:[0-9a-f]{64}$/.test(value)
+}
+
+/** Rounds to a fraction of a second: a difference of two clock readings has digits that mean nothing. */
+function rounded(seconds: number | null, fractions: number): number | null {
+  return seconds === null ? null : Math.round(seconds * fractions) / fractions
 }
 
 /** Returns null for values out of range, including NaN. */

@@ -1,8 +1,10 @@
+import type { ObservedGpu } from './gpu.ts'
 import type { CheckpointOffer, FoundCheckpoint, LeftCheckpoint } from './checkpoint.ts'
 import type { ChannelPort } from './channel-protocol.ts'
 import type { KernelUsage } from './kernel-report.ts'
 import type { FailureError } from '../session/failure.ts'
 import type { Mount } from '../session/mounts.ts'
+import type { OutputFile, OutputsState } from '../session/outputs.ts'
 import type { AgentWarning } from '../warning.ts'
 import type { ProgramVerdict } from '../session/program-verdict.ts'
 import type { ValidationIssue } from '../errors.ts'
@@ -60,6 +62,10 @@ export interface KernelSpec {
   imageDigest?: string | null
   /** Volumes of the agent to mount in the kernel. */
   mounts?: Mount[]
+  /** Patterns of the files to collect at the end, in the syntax of `.gitignore`. */
+  outputPaths?: string[] | null
+  /** Whether files of other sessions belong into the working directory; see InputsRequest. */
+  hasInputs?: boolean
 }
 
 export interface KernelGang {
@@ -202,6 +208,10 @@ export interface RegisterRequest {
   warnings?: AgentWarning[]
   /** Why the agent takes no new kernels now, for people. Missing if it takes them. */
   refuses?: string
+  /** The GPUs that it assigns to kernels. Missing if it assigns none. */
+  gpus?: ObservedGpu[]
+  /** Why it cannot see its GPUs now, for people. Missing if it can. */
+  gpuFault?: string
   /** The agent reports `inTime`: while it is alive, the server does not decide how a program ended. */
   judgesTime?: boolean
 }
@@ -310,6 +320,61 @@ export interface CodeAnswer {
   chunks: AsyncIterable<Uint8Array>
 }
 
+/** What a transfer between an agent and the server is for. */
+export const BLOB_PURPOSES = ['CODE', 'CHECKPOINT', 'OUTPUT'] as const
+export type BlobPurpose = (typeof BLOB_PURPOSES)[number]
+
+/** Asks which of these blobs the kernel's project has. */
+export interface BlobsRequest extends CodeRequest {
+  purpose: BlobPurpose
+  /** At most BLOBS_ASKED_MAX. */
+  sha256s: string[]
+}
+
+export interface BlobState {
+  sha256: string
+  /**
+   * The next part begins here. Of several blobs in a request that asks, 0 is reported for all that are not complete.
+   */
+  received: number
+  complete: boolean
+  /** Set if the bytes had another hash: everything received was discarded. */
+  refused?: string
+}
+
+/** A part of a blob, or a whole one. */
+export interface BlobSlice {
+  sha256: string
+  /** Bytes of the whole blob. */
+  bytes: number
+  offset: number
+  /** BLOB_PART_BYTES, or less for the end of the blob. 0 at the end of a blob only asks to check it. */
+  length: number
+}
+
+/** Sends parts. Several small blobs can travel together; with their bytes, in this order, as one body. */
+export interface BlobPartRequest extends CodeRequest {
+  purpose: BlobPurpose
+  /** At most BLOB_SLICES_MAX, of at most BLOB_PART_BYTES in all. */
+  slices: BlobSlice[]
+}
+
+/** Asks for a blob from an offset on. */
+export interface BlobRequest extends CodeRequest {
+  purpose: BlobPurpose
+  /** Null for the code of the kernel, or the newest checkpoint of its chain. */
+  sha256: string | null
+  offset: number
+}
+
+/** The rest of a blob. `bytes` is its length, `total` that of the whole blob. */
+export interface BlobAnswer extends CodeAnswer {
+  sha256: string
+  total: number
+  /** The attempt that left it; set for a checkpoint. */
+  attempt?: number
+}
+
 /** Describes the checkpoint of a kernel's chain, which the kernel's agent offers to the servers. */
 export interface CheckpointRequest extends CodeRequest {
   /** The generation of the checkpoint's directory. */
@@ -357,13 +422,62 @@ export interface CheckpointAnswer extends CodeAnswer {
   archiveBytes: number
 }
 
+/**
+ * Reports about the outputs of a kernel that has ended, in this order: BEGIN, again from time to time while the agent
+ * has them; then FILES, the sorted list in pages; then END. The contents are sent as blobs in between. Each may be
+ * repeated, and after a failure the agent starts again with BEGIN.
+ */
+export type OutputsReport = CodeRequest &
+  (
+    | { step: 'BEGIN' }
+    /** `first` replaces an earlier list. */
+    | { step: 'FILES'; first: boolean; files: OutputFile[] }
+    | {
+        step: 'END'
+        state: Extract<OutputsState, 'COMPLETE' | 'PARTIAL' | 'NONE'>
+        /** The id of the list of files; null for none. */
+        manifest: string | null
+        reasons: string[]
+      }
+  )
+
+export interface OutputsAnswer {
+  /** False once the outputs are settled, or are not wanted: the agent then deletes the files. */
+  wanted: boolean
+  /** The session has not ended yet: BEGIN again later. */
+  later?: boolean
+  /** The most bytes that the files may have together. */
+  bytesMax: number
+  /** Answers END: blobs that have not arrived. Missing if there are none, and then the outputs are settled. */
+  missing?: string[]
+}
+
+/** Asks for the files of other sessions that belong into the working directory of a kernel. */
+export interface InputsRequest extends CodeRequest {
+  /** `next` of the answer before; null for the first page. */
+  after: string | null
+}
+
+/** `path` of a file is its place in the working directory. Its content is a blob of the kernel's project. */
+export interface InputsAnswer {
+  files: OutputFile[]
+  /** Null at the end. */
+  next: string | null
+  /** Outputs that have not arrived yet, for people. The agent then asks again later. */
+  waiting?: string
+}
+
 /** The server side as an agent sees it: in process the gateway itself, otherwise a client of its HTTP endpoints. */
 export interface Gateway {
   /** @throws RepriseError FORBIDDEN, RESOURCE_GROUP_NOT_FOUND, VALIDATION_FAILED */
   register(request: RegisterRequest, signal: AbortSignal): Promise<RegisterAnswer>
   /** @throws RepriseError AGENT_UNKNOWN (register again), AGENT_SUPERSEDED (another process has this id: exit) */
   sync(request: SyncRequest, signal: AbortSignal): Promise<SyncAnswer>
-  /** @throws RepriseError KERNEL_NOT_FOUND (it is no longer assigned to this agent), CODE_NOT_FOUND */
+  /**
+   * For agents of the previous version, like the following ones that carry a whole archive.
+   *
+   * @throws RepriseError KERNEL_NOT_FOUND (it is no longer assigned to this agent), CODE_NOT_FOUND
+   */
   fetchCode(request: CodeRequest, signal: AbortSignal): Promise<CodeAnswer>
   /** @throws RepriseError KERNEL_NOT_FOUND */
   offerCheckpoint(request: CheckpointRequest, signal: AbortSignal): Promise<CheckpointWish>
@@ -377,8 +491,23 @@ export interface Gateway {
     chunks: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
   ): Promise<{ recorded: boolean }>
+  /** @throws RepriseError KERNEL_NOT_FOUND (it is no longer assigned to this agent, or the session is gone) */
+  reportOutputs(request: OutputsReport, signal: AbortSignal): Promise<OutputsAnswer>
+  /** @throws RepriseError KERNEL_NOT_FOUND, OUTPUTS_NOT_FOUND (they will never come) */
+  listInputs(request: InputsRequest, signal: AbortSignal): Promise<InputsAnswer>
   /** @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND (the servers have no copy of the newest checkpoint) */
   fetchCheckpoint(request: CodeRequest, signal: AbortSignal): Promise<CheckpointAnswer>
+  /** @throws RepriseError KERNEL_NOT_FOUND */
+  haveBlobs(request: BlobsRequest, signal: AbortSignal): Promise<{ blobs: BlobState[] }>
+  /**
+   * Idempotent: a part that the server has already is answered with the offset at which it continues.
+   *
+   * @param body the bytes of all slices
+   * @throws RepriseError KERNEL_NOT_FOUND, REQUEST_TOO_LARGE, SERVER_DISK_FULL, STORAGE_UNAVAILABLE
+   */
+  sendParts(request: BlobPartRequest, body: Uint8Array, signal: AbortSignal): Promise<{ blobs: BlobState[] }>
+  /** @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND, STORAGE_UNAVAILABLE */
+  fetchBlob(request: BlobRequest, signal: AbortSignal): Promise<BlobAnswer>
 }
 
 /**
@@ -391,6 +520,9 @@ export type DialChannel = (order: ChannelOrder, signal: AbortSignal) => Promise<
 /** The agent protocol over HTTP: POST, JSON both ways, `Authorization: Bearer …`; 200, or an error as below. */
 export const AGENT_REGISTER_PATH = '/agent/v1/register'
 export const AGENT_SYNC_PATH = '/agent/v1/sync'
+/** Reports about a kernel's outputs; see OutputsReport. */
+export const AGENT_OUTPUTS_PATH = '/agent/v1/outputs'
+export const AGENT_INPUTS_PATH = '/agent/v1/inputs'
 /** The response body is the archive; `content-length` is its length. */
 export const AGENT_CODE_PATH = '/agent/v1/code'
 /** Asks whether a copy of a checkpoint is wanted. */
@@ -400,6 +532,13 @@ export const AGENT_CHECKPOINT_SEND_PATH = '/agent/v1/checkpoint-upload'
 /** The response body is the copy; `content-length` is its length, and the header below describes it. */
 export const AGENT_CHECKPOINT_FETCH_PATH = '/agent/v1/checkpoint'
 export const AGENT_CHECKPOINT_HEADER = 'reprise-checkpoint'
+/** Asks which blobs the project has. */
+export const AGENT_BLOB_HAVE_PATH = '/agent/v1/blob-have'
+/** The request body has the bytes of the slices, which the header below describes in JSON. */
+export const AGENT_BLOB_PART_PATH = '/agent/v1/blob-part'
+/** The response body is the rest of the blob; the header below describes it. */
+export const AGENT_BLOB_PATH = '/agent/v1/blob'
+export const AGENT_BLOB_HEADER = 'reprise-blob'
 /**
  * Opens a WebSocket. The channel's id follows in the path, and its secret is the bearer token. 404 if the channel is at
  * another server.

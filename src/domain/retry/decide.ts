@@ -148,6 +148,9 @@ function succeeded(session: DecidedSession, mayEmit: boolean): RetryVerdict {
 function describe(session: DecidedSession, classified: Classification): string {
   if (classified.kind === 'malformed') return classified.message
   if (session.terminatedBy !== null) return `ended by ${session.terminatedBy}`
+  if (classified.error?.name === 'task-timeout' && session.batchTimeout !== null) {
+    return `timed out after ${session.batchTimeout} s`
+  }
   const exitCode = session.exitCode ?? classified.error?.exitCode ?? null
   return describeFailure(classified.cause, classified.error, exitCode)
 }

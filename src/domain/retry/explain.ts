@@ -1,5 +1,5 @@
 import { describeAmount } from '../amounts.ts'
-import type { FailureCause, FailureError } from '../session/failure.ts'
+import { CAUSE_OF_FAILURE, type FailureCause, type FailureError } from '../session/failure.ts'
 import type { Delay } from './delay.ts'
 import type { RetryRule } from './policy/policy.ts'
 import type { Growable, MatchedRule } from './policy/rules.ts'
@@ -14,7 +14,33 @@ const MESSAGE_CHARACTERS_MAX = 200
 /** Failures of a program whose message says more than its exit code. */
 const EXPLAINED: readonly string[] = ['command-not-found', 'path-read-only']
 
-/** Returns text such as `exit code 137` or `OOM_KILLED (oom-killed: used 2.1 GiB of 2 GiB)`. */
+/** The words for failures whose name does not explain them. */
+const FAILURE_WORDS: Readonly<Record<string, string>> = {
+  'kernel-exited': 'failed program',
+  'task-timeout': 'timed out',
+  'oom-killed': 'out of memory',
+  'user-cancelled': 'cancelled',
+}
+
+/** The words for causes: at the beginning of a sentence, and within one. */
+const CAUSE_WORDS: Readonly<Record<FailureCause, readonly [failure: string, noun: string]>> = {
+  AGENT_TRANSIENT: ['agent lost', 'the loss of an agent'],
+  SCHEDULER_TIMEOUT: ['scheduler timeout', 'a scheduler timeout'],
+  IMAGE_PULL_FAILURE: ['image not pulled', 'an image that is not pulled'],
+  KERNEL_NONZERO_EXIT: ['failed program', 'a failed program'],
+  OOM_KILLED: ['out of memory', 'a lack of memory'],
+  UNKNOWN: ['unknown cause', 'an unknown cause'],
+  USER_CANCELLED: ['cancelled', 'a cancelled session'],
+  VALIDATION_ERROR: ['invalid', 'an invalid session'],
+  QUOTA_EXCEEDED: ['over quota', 'a session over its quota'],
+}
+
+/** Returns text such as `a lack of memory`. */
+export function describeCause(cause: FailureCause): string {
+  return CAUSE_WORDS[cause][1]
+}
+
+/** Returns text such as `exit code 137` or `out of memory (used 2.1 GiB of memory, more than its 2 GiB)`. */
 export function describeFailure(cause: FailureCause, error: FailureError | null, exitCode: number | null): string {
   if (cause === 'KERNEL_NONZERO_EXIT' && exitCode !== null && error?.name !== 'task-timeout') {
     const reason = error?.verdict?.reason ?? (error !== null && EXPLAINED.includes(error.name) ? error.message : null)
@@ -22,9 +48,13 @@ export function describeFailure(cause: FailureCause, error: FailureError | null,
       ? `exit code ${exitCode}`
       : `exit code ${exitCode} (${reason.slice(0, MESSAGE_CHARACTERS_MAX)})`
   }
-  if (error === null) return cause
+  const [words] = CAUSE_WORDS[cause]
+  if (error === null) return words
+  const { name } = error
   const message = error.message.slice(0, MESSAGE_CHARACTERS_MAX)
-  return message === '' ? `${cause} (${error.name})` : `${cause} (${error.name}: ${message})`
+  if (!(name in CAUSE_OF_FAILURE)) return `${words} (${message === '' ? name : `${name}: ${message}`})`
+  const failure = FAILURE_WORDS[name] ?? name.replaceAll('-', ' ')
+  return message === '' ? failure : `${failure} (${message})`
 }
 
 export function describeRule(matched: MatchedRule): string {

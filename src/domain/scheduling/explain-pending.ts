@@ -70,12 +70,20 @@ export function explainPending(facts: PendingFacts): PendingReason {
   return { text, impossible: false }
 }
 
-function whyImpossible(facts: PendingFacts): string | undefined {
-  const { lastingRequest: request, agents, otherAgents, group } = facts
+/** The facts that decide whether a session waits in vain. The present use of quotas does not matter. */
+type LastingFacts = Pick<PendingFacts, 'lastingRequest' | 'agents' | 'otherAgents' | 'group' | 'quotas'>
+
+/** Whether a PENDING session without a failed dependency is `impossible`. */
+export function waitsInVain(facts: LastingFacts): boolean {
+  return whyImpossible(facts) !== undefined
+}
+
+function whyImpossible(facts: LastingFacts): string | undefined {
+  const { lastingRequest: request, agents, otherAgents, group, quotas } = facts
   const known = [...agents, ...otherAgents]
   const shortage = explainShortage(request, known, group)
   if (shortage?.never === true) return shortage.long + nearestAgent(request, known)
-  const quota = overQuota(facts)
+  const quota = firstQuotaShortage(quotas, totalOf(request))
   return quota?.never === true ? quota.long : undefined
 }
 

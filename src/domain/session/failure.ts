@@ -26,6 +26,8 @@ export const CAUSE_OF_FAILURE = {
   'node-failed': 'AGENT_TRANSIENT',
   preempted: 'AGENT_TRANSIENT',
   'cancelled-outside': 'AGENT_TRANSIENT',
+  'gpu-lost': 'AGENT_TRANSIENT',
+  'gpu-unavailable': 'AGENT_TRANSIENT',
   'scheduler-timeout': 'SCHEDULER_TIMEOUT',
   'waited-too-long': 'SCHEDULER_TIMEOUT',
   'image-pull-failed': 'IMAGE_PULL_FAILURE',
@@ -35,9 +37,11 @@ export const CAUSE_OF_FAILURE = {
   'image-invalid': 'IMAGE_PULL_FAILURE',
   'image-disk-full': 'IMAGE_PULL_FAILURE',
   'code-unavailable': 'IMAGE_PULL_FAILURE',
+  'inputs-unavailable': 'IMAGE_PULL_FAILURE',
   'kernel-exited': 'KERNEL_NONZERO_EXIT',
   'command-not-found': 'KERNEL_NONZERO_EXIT',
   'path-read-only': 'KERNEL_NONZERO_EXIT',
+  'gpu-memory': 'KERNEL_NONZERO_EXIT',
   'task-timeout': 'KERNEL_NONZERO_EXIT',
   'oom-killed': 'OOM_KILLED',
   'executor-failed': 'UNKNOWN',
@@ -69,14 +73,6 @@ const PULL_FAILURES: readonly FailureName[] = [
 
 export function isPullFailure({ name }: Pick<FailureError, 'name'>): boolean {
   return PULL_FAILURES.includes(name)
-}
-
-/** Returns whether the session asks for something that every agent refuses. */
-export function isRefusal({ name }: Pick<FailureError, 'name'>): boolean {
-  return (
-    Object.hasOwn(CAUSE_OF_FAILURE, name) &&
-    CAUSE_OF_FAILURE[name as keyof typeof CAUSE_OF_FAILURE] === 'VALIDATION_ERROR'
-  )
 }
 
 export const RETRY_PHASES = [

@@ -23,6 +23,7 @@ import {
   REQUEST_VALUES_MAX,
 } from '../../domain/limits.ts'
 import type { WholeRequest } from '../transport/whole-request.ts'
+import { describeBytes } from '../../domain/amounts.ts'
 
 type Check = (payload: { args: ExecutionArgs; setResultAndStopExecution(result: ExecutionResult): void }) => void
 
@@ -46,7 +47,7 @@ function faultsOf(args: ExecutionArgs, operation: OperationDefinitionNode): Grap
   const values = args.variableValues ?? {}
   const large = onlyCreatesSessions(operation)
   if (!large && request?.isLarge) {
-    return [refusal('REQUEST_TOO_LARGE', `The request is too large: the limit is ${REQUEST_BYTES_MAX} bytes.`)]
+    return [refusal('REQUEST_TOO_LARGE', `The request is too large: the limit is ${describeBytes(REQUEST_BYTES_MAX)}.`)]
   }
   const excess = excessOf(values, large ? CREATE_SESSIONS_VALUES_MAX : REQUEST_VALUES_MAX)
   if (excess !== undefined) return [refusal('REQUEST_TOO_LARGE', `The request is too large: ${excess}.`)]

@@ -1,6 +1,6 @@
 import DataLoader from 'dataloader'
 import type { KernelUsage } from '../../domain/agent/kernel-report.ts'
-import type { Agent, Kernel, PrismaClient } from '../../generated/prisma/client.ts'
+import type { Agent, Kernel, PrismaClient, User } from '../../generated/prisma/client.ts'
 import {
   type AgentWorkRow,
   countGroupAgents,
@@ -10,6 +10,7 @@ import {
   readKernelsOnAgents,
   readSessionsOnAgents,
 } from '../../services/agent/agent-work.ts'
+import { visibleUsers } from '../../services/access/tenants.ts'
 import { AGENTS_BY_NAME, type OrderColumn } from '../../services/paging.ts'
 import { countGroupPending, type GroupPendingRow, readGroupPending } from '../../services/resource-group.ts'
 import type { ServiceContext } from '../../services/service-context.ts'
@@ -37,6 +38,8 @@ import {
 export interface AgentLoaders {
   kernelNodes: NodeLoader<Kernel>
   agentNodes: NodeLoader<Agent>
+  /** Users that the viewer sees. */
+  userNodes: NodeLoader<User>
   /** Keyed by agent. */
   agentKernels: PageLoader<AgentWorkRow>
   agentKernelCount: DataLoader<string, number>
@@ -68,6 +71,10 @@ type Source = Pick<ServiceContext, 'db' | 'viewer'> & { prisma: PrismaClient }
 export const agentLoaders: Makers<Source, AgentLoaders> = {
   kernelNodes: ({ prisma }) => nodeLoader((query) => prisma.kernel.findMany(query)),
   agentNodes: ({ prisma }) => nodeLoader((query) => prisma.agent.findMany(query)),
+  userNodes: ({ prisma, viewer }) =>
+    nodeLoader(({ where, ...query }) =>
+      prisma.user.findMany({ ...query, where: { AND: [visibleUsers(viewer), where] } }),
+    ),
   agentKernels: (source) =>
     pageLoader(
       (agentIds, after, limit) => readKernelsOnAgents(source, { agentIds, before: idOf(after), limit }),

@@ -98,7 +98,7 @@ export function countLoader(
 }
 
 /** The values of the order's columns in the row after which a page begins; null for the first page. */
-export type PageCursor = (string | number | Date)[] | null
+export type PageCursor = (string | number | Date | null)[] | null
 
 /** Decodes the cursor that `after` of a `PageRequest` holds; null if it is empty. */
 export function cursorValues(order: readonly OrderColumn[], after: string): PageCursor {
@@ -141,6 +141,16 @@ export function nodeLoader<Row extends { id: string }>(
 
 function nodeKeyOf({ id, queryKey }: NodeRequest): string {
   return `${queryKey} ${id}`
+}
+
+/** Loads the row with this id for the field `info`, whose type is the node itself; null if it is gone. */
+export function loadNode<Row>(
+  loader: NodeLoader<Row>,
+  { context, info, typeName }: { context: object; info: GraphQLResolveInfo; typeName: string },
+  id: string,
+): Promise<Row | null> {
+  const query = queryFromInfo({ context, info, typeName })
+  return loader.load({ id, query, queryKey: JSON.stringify(query) })
 }
 
 /**

@@ -49,10 +49,12 @@ import type { Role, ServiceContext } from '../../services/service-context.ts'
 import {
   countSchedulingHistory,
   explainPendingSessions,
+  findImpossible,
   type PendingReason,
   type HistoryRow,
   readSchedulingHistory,
 } from '../../services/session/explain-pending.ts'
+import { type OutputsRow, readOutputs } from '../../services/session/read-outputs.ts'
 import { type ReadSessions, readStartNotes } from '../../services/session/read-sessions.ts'
 import { agentLoaders, type AgentLoaders } from './agent-loaders.ts'
 import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
@@ -66,7 +68,11 @@ export interface Loaders extends DeploymentLoaders, AgentLoaders {
   sessions: SessionLoader
   /** Reasons why sessions wait; null for a session that does not wait. */
   pendingReasons: DataLoader<string, PendingReason | null>
+  /** Whether a pending session waits in vain, without the words of `pendingReasons`. */
+  impossible: DataLoader<string, boolean>
   startNotes: DataLoader<string, string | null>
+  /** Keyed by session; null if it has no outputs. */
+  outputs: DataLoader<string, OutputsRow | null>
   /** Keyed by session; empty if the viewer does not see it. */
   sessionActions: DataLoader<string, ActionVerdict[]>
   /** Keyed by token; null if the token is not valid. */
@@ -113,10 +119,20 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
       const reasons = await explainPendingSessions(source, ids)
       return ids.map((id) => reasons.get(id) ?? null)
     }),
+  impossible: (source) =>
+    new DataLoader(async (ids) => {
+      const found = await findImpossible(source, ids)
+      return ids.map((id) => found.has(id))
+    }),
   startNotes: (source) =>
     new DataLoader(async (ids) => {
       const notes = await readStartNotes(source, ids)
       return ids.map((id) => notes.get(id) ?? null)
+    }),
+  outputs: (source) =>
+    new DataLoader(async (ids) => {
+      const outputs = await readOutputs(source, ids)
+      return ids.map((id) => outputs.get(id) ?? null)
     }),
   sessionActions: (source) =>
     new DataLoader(async (ids) => {

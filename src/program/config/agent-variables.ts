@@ -5,6 +5,7 @@ import {
   absolutePaths,
   bytesOrNone,
   countOrNone,
+  gpus,
   labels,
   list,
   slots,
@@ -82,6 +83,14 @@ export const AGENT_VARIABLES = {
       'How the agent runs kernels: `process` runs them as processes of its machine, `container` as containers of Docker or Podman, `slurm` as jobs of a Slurm cluster, `noop` runs nothing (for benches).',
     unit: null,
     schema: z.enum(EXECUTORS).default('process'),
+  }),
+  gpus: variable({
+    name: 'REPRISE_GPUS',
+    default: 'auto',
+    meaning:
+      'GPUs that the agent gives to kernels: `auto` (all that `nvidia-smi` or `rocm-smi` shows), `off`, or UUIDs, separated by commas.',
+    unit: null,
+    schema: gpus().default('auto'),
   }),
   isolation: variable({
     name: 'REPRISE_ISOLATION',

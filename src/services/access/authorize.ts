@@ -5,9 +5,11 @@ import type { Queryable } from '../../store/database.ts'
 import { readForeignWork } from '../../store/sql/access/tenants.sql.ts'
 import { findOpenAgent } from '../../store/sql/agent/register-agent.sql.ts'
 
-/** The viewer as an actor in the audit log. */
-export function actorOf({ name, tokenId, userId, request }: Viewer): Actor {
-  return { name, tokenId, userId, requestId: request?.id ?? null, address: request?.address ?? null }
+/** The viewer as an actor in the audit log, with the reason of the action. */
+export function actorOf(viewer: Viewer, reason: string | null | undefined = viewer.reason): Actor {
+  const { name, tokenId, userId, request } = viewer
+  const actor = { name, tokenId, userId, requestId: request?.id ?? null, address: request?.address ?? null }
+  return reason == null ? actor : { ...actor, reason }
 }
 
 /** The actor of work that a person requested earlier, in a request that is already in the log. */

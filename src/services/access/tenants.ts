@@ -7,6 +7,7 @@ import {
   addProject,
   addUser,
   deleteUserRow,
+  readIdByName,
   readOwnProjects,
   readProjectNames,
   setMember,
@@ -26,6 +27,16 @@ export function projectScope({ projectId }: Viewer): { projectId?: string } {
 /** The same restriction for reads of projects. */
 export function ownProject({ projectId }: Viewer): { id?: string } {
   return projectId === null ? {} : { id: projectId }
+}
+
+/** The same restriction for reads of domains: that of the project. */
+export function visibleDomains({ projectId }: Viewer): { projects?: { some: { id: string } } } {
+  return projectId === null ? {} : { projects: { some: { id: projectId } } }
+}
+
+/** The same restriction for reads of users: the members of the project. Deleted users are not visible to anybody. */
+export function visibleUsers({ projectId }: Viewer): { deletedAt: null; members?: { some: { projectId: string } } } {
+  return { deletedAt: null, ...(projectId !== null && { members: { some: { projectId } } }) }
 }
 
 /**
@@ -93,7 +104,7 @@ export async function createUser(context: ServiceContext, input: CreateNamedInpu
   const { name } = parsed(context, named, input)
   const id = await addUser(context.db, { id: uuidv7(), name, actor: actorOf(context.viewer) })
   if (id !== undefined) return { id }
-  throw new RepriseError('NAME_TAKEN', `there is a user ${name} already`)
+  throw await nameTaken(context.db, 'user', name)
 }
 
 /**
@@ -180,7 +191,15 @@ async function create(
 ): Promise<{ id: string }> {
   const id = uuidv7()
   if (await add(db, { id, name, actor: actorOf(viewer) })) return { id }
-  throw new RepriseError('NAME_TAKEN', `there is a ${kind} ${name} already`)
+  throw await nameTaken(db, kind, name)
+}
+
+const TYPES = { domain: 'Domain', project: 'Project', user: 'User' } as const
+
+async function nameTaken(db: Queryable, kind: keyof typeof TYPES, name: string): Promise<RepriseError> {
+  const id = await readIdByName(db, kind, name)
+  const existing = id === undefined ? null : { type: TYPES[kind], id }
+  return new RepriseError('NAME_TAKEN', `there is a ${kind} ${name} already`, [], existing)
 }
 
 async function write(

@@ -15,6 +15,7 @@ import { projectScope } from '../access/tenants.ts'
 import { z } from 'zod'
 import { LEASE } from '../../domain/agent/lease.ts'
 import { actorOf, assertMayAdminister } from '../access/authorize.ts'
+import { nameWhere, type TextFilterInput } from '../input/input-fields.ts'
 import { parseInput } from '../input/parse-input.ts'
 import { drainReason } from '../resource-group.ts'
 
@@ -27,10 +28,16 @@ export type AgentRecord = Prisma.AgentGetPayload<{ include: typeof RELATED }>
 interface AgentFilterInput {
   status?: AgentRecord['status'][] | null | undefined
   resourceGroup?: string | null | undefined
+  name?: TextFilterInput | null | undefined
 }
 
-export function agentWhere({ status, resourceGroup }: AgentFilterInput): Prisma.AgentWhereInput {
-  return { ...(status && { status: { in: status } }), ...(resourceGroup != null && { resourceGroup }) }
+/** @throws RepriseError VALIDATION_FAILED */
+export function agentWhere({ status, resourceGroup, name }: AgentFilterInput): Prisma.AgentWhereInput {
+  return {
+    ...(status && { status: { in: status } }),
+    ...(resourceGroup != null && { resourceGroup }),
+    ...nameWhere(name),
+  }
 }
 
 /** @throws RepriseError AGENT_NOT_FOUND */
@@ -124,7 +131,7 @@ async function change(
 ): Promise<{ id: { agentId: string }; found: AgentChange }> {
   assertMayAdminister(viewer, 'CLUSTER')
   const { agentId, reason = null } = parseInput(schema, input)
-  const wish = { agentId, reason, actor: actorOf(viewer), fenceMarginMs: LEASE.fenceMarginMs }
+  const wish = { agentId, reason, actor: actorOf(viewer, reason), fenceMarginMs: LEASE.fenceMarginMs }
   const found = await write(db, wish)
   if (!found) throw new RepriseError('AGENT_NOT_FOUND', `no agent ${agentId}`)
   return { id: { agentId }, found }

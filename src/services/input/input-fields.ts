@@ -7,7 +7,7 @@ import {
   SLOT_NAME_LENGTH_MAX,
   SLOTS_MAX,
 } from '../../domain/limits.ts'
-import { argumentError } from './parse-input.ts'
+import { argumentError, withoutNulls } from './parse-input.ts'
 import { parseAmount } from '../../domain/amounts.ts'
 
 /** The text of a name or a key. */
@@ -58,6 +58,15 @@ export function textConditions<Filter extends TextFilterInput>(
     if (pattern != null) escaped[part] = pattern.replaceAll(/[\\%_]/g, '\\$&')
   }
   return escaped
+}
+
+/** The same for the column `name`: nothing without conditions. @throws RepriseError VALIDATION_FAILED */
+export function nameWhere(
+  filter: TextFilterInput | null | undefined,
+  path = 'filter.name',
+): { name?: { [Key in keyof TextFilterInput]?: NonNullable<TextFilterInput[Key]> } } {
+  const conditions = withoutNulls(textConditions(filter, path) ?? {})
+  return Object.keys(conditions).length === 0 ? {} : { name: conditions }
 }
 
 const PREFIX = /^[0-9a-f]{8}[0-9a-f-]*$/i

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { RepriseError } from '../../domain/errors.ts'
+import { describeBytes } from '../../domain/amounts.ts'
 
 /** The client disconnected before its request was complete, so no answer can be sent. */
 export class RequestGone extends Error {}
@@ -64,6 +65,29 @@ export async function readBody(
 }
 
 /**
+ * Bounds the memory for large bodies: at most so many are there at once, from their first byte until the work on them is
+ * done. More are refused, so that slow senders do not hold up others.
+ */
+export function createBodyRoom(
+  atOnce: number,
+): <T>(request: IncomingMessage, bounds: BodyBounds, work: (body: Buffer) => Promise<T>) => Promise<T> {
+  let underWay = 0
+  return async (request, bounds, work) => {
+    if (underWay >= atOnce)
+      throw new RepriseError(
+        'TOO_MANY_REQUESTS',
+        'The server receives as much as it can at the moment. Try again later.',
+      )
+    underWay++
+    try {
+      return await work(await readBody(request, bounds))
+    } finally {
+      underWay--
+    }
+  }
+}
+
+/**
  * Parses UTF-8 bytes as JSON.
  * @throws RepriseError MALFORMED_REQUEST; its message begins with `what`
  */
@@ -76,5 +100,5 @@ export function parseJson(bytes: Uint8Array, what: string): unknown {
 }
 
 function limitOf(bytesMax: number): string {
-  return `the limit is ${bytesMax} bytes`
+  return `the limit is ${describeBytes(bytesMax)}`
 }

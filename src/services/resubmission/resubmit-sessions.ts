@@ -22,6 +22,7 @@ import type { TerminationOptions } from '../../store/sql/resubmission/open-resub
 import { readGroupScopes } from '../../store/sql/session/creation-scope.sql.ts'
 import { settleItems } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
 import { actorOf, assertMayChange, refuseForeignWork } from '../access/authorize.ts'
+import { withDemands } from '../chain.ts'
 import { listChainTails } from '../../store/sql/chain/list-chains.sql.ts'
 import { projectScope } from '../access/tenants.ts'
 import { refuseInput } from '../input/parse-input.ts'
@@ -165,7 +166,7 @@ async function refuseForeign(
 function answerKnown(clientKey: string, hash: string, known: { id: string; requestHash: string }) {
   if (known.requestHash === hash) return { resubmissionId: known.id }
   const message = `the client key ${clientKey} belongs to a resubmission that asked for something else`
-  throw new RepriseError('CLIENT_KEY_REUSED', message)
+  throw new RepriseError('CLIENT_KEY_REUSED', message, [], { type: 'BulkAction', id: known.id })
 }
 
 function sealed(
@@ -193,8 +194,9 @@ async function selected(context: ResubmitContext, { sessionIds, filter, chainFil
   if (sessionIds) return sessionIds
   const { db, prisma, viewer } = context
   const limit = RESUBMISSION_SESSIONS_MAX + 1
-  const ids = chainFilter
-    ? await listChainTails(db, { conditions: chainFilter.conditions, visibleProjectId: viewer.projectId, limit })
+  const conditions = chainFilter && (await withDemands(context, chainFilter.conditions))
+  const ids = conditions
+    ? await listChainTails(db, { conditions, visibleProjectId: viewer.projectId, limit })
     : await findSessionIds(prisma, { AND: [projectScope(viewer), sessionWhere(filter)] }, limit)
   if (ids.length <= RESUBMISSION_SESSIONS_MAX) return ids
   const message = `matches more than ${RESUBMISSION_SESSIONS_MAX} sessions; narrow it, for example by createdAt`

@@ -66,7 +66,7 @@ export function parseScheduleSettings(
 }
 
 /** Fields that are individual to each run, or do not apply to runs. */
-const NOT_OF_RUNS = ['creationId', 'startsAt', 'dependsOn'] as const
+const NOT_OF_RUNS = ['creationId', 'startsAt', 'dependsOn', 'inputs'] as const
 
 /**
  * Checks that a session can be created from this input, as `createSession` does, and returns the part that is stored.

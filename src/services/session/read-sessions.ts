@@ -181,12 +181,15 @@ export function sessionReader({ db, prisma }: { db: Queryable; prisma: PrismaCli
 
 export type { DependentRow }
 
-/** Reads the first attempts that depend on these chains and that the viewer sees, oldest first. */
+/**
+ * Reads the first attempts that depend on these chains and that the viewer sees, oldest first: one more than are listed,
+ * if there are more.
+ */
 export function readDependents(
   { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
   chainIds: readonly string[],
 ): Promise<DependentRow[]> {
-  return read(db, chainIds, viewer.projectId, DEPENDENTS_LISTED_MAX)
+  return read(db, chainIds, viewer.projectId, DEPENDENTS_LISTED_MAX + 1)
 }
 
 /**

@@ -9,9 +9,13 @@ import {
   ENVIRON_BYTES_MAX,
   ENVIRON_ENTRIES_MAX,
   EXECUTOR_OPTIONS_MAX,
+  INPUTS_MAX,
   LABELS_MAX,
   MOUNTS_MAX,
   NAME_LENGTH_MAX,
+  OUTPUT_KEEP_DAYS_MAX,
+  OUTPUT_PATTERN_LENGTH_MAX,
+  OUTPUT_PATTERNS_MAX,
 } from '../../domain/limits.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/stored-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
@@ -24,6 +28,7 @@ import {
   EXECUTOR_OPTION_VALUE_FAULT,
 } from '../../domain/session/kernel-environment.ts'
 import { mountAbove, mountPathFault, VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/session/mounts.ts'
+import { outputPathFault, outputPatternFault, OUTPUTS_WHEN } from '../../domain/session/outputs.ts'
 import { slotAmounts, text } from '../input/input-fields.ts'
 import type { ResubmissionOverrides } from '../../domain/resubmission.ts'
 import { mayReadEnviron } from '../access/authorize.ts'
@@ -109,6 +114,46 @@ export const mounts = z
     }
   })
   .transform((all) => all.toSorted((a, b) => (a.path < b.path ? -1 : 1)))
+
+/** A pattern in the syntax of `.gitignore`. */
+export const outputPattern = z
+  .string()
+  .max(OUTPUT_PATTERN_LENGTH_MAX)
+  .refine(isStorableText, STORABLE_TEXT)
+  .superRefine((pattern, context) => {
+    const fault = outputPatternFault(pattern)
+    if (fault !== null) context.addIssue(fault)
+  })
+
+/** The order of patterns counts: the last one that matches decides. */
+export const outputs = z.strictObject({
+  paths: z.array(outputPattern).min(1).max(OUTPUT_PATTERNS_MAX),
+  when: z
+    .enum(OUTPUTS_WHEN)
+    .nullish()
+    .transform((when) => when ?? 'ALWAYS'),
+  keepDays: z
+    .number()
+    .positive()
+    .max(OUTPUT_KEEP_DAYS_MAX)
+    .nullish()
+    .transform((keepDays) => keepDays ?? null),
+})
+
+/** Outputs of other sessions, each of which is also a dependency. */
+export const inputs = z
+  .array(
+    z.strictObject({
+      from: z.uuid().toLowerCase(),
+      match: outputPattern.nullish().transform((match) => match ?? null),
+      to: z
+        .string()
+        .refine((path) => outputPathFault(path) === null, 'must be relative to the working directory, without . and ..')
+        .nullish()
+        .transform((to) => to ?? null),
+    }),
+  )
+  .max(INPUTS_MAX)
 
 export const agentIds = z
   .array(z.uuid().toLowerCase())

@@ -4,13 +4,14 @@ import type { Retention } from '../../domain/retention.ts'
 
 /**
  * Claims finished chains, oldest first, that nothing waits for and that have no running kernel. Index:
- * chains(project_id, state, newest_activity_at), once for each final state. Locks: chains.
+ * chains_by_activity, once for each final state, with and without replicas. Locks: chains.
  */
 const CLAIM_SQL = `
 SELECT c.chain_id AS id FROM unnest(ARRAY['SUCCEEDED', 'FAILED', 'CANCELLED']::chain_state[]) AS final(state)
+CROSS JOIN unnest(ARRAY[false, true]) AS kind(replica)
 CROSS JOIN LATERAL (
   SELECT chain_id FROM chains
-  WHERE project_id = $1 AND state = final.state AND newest_activity_at < $2
+  WHERE project_id = $1 AND state = final.state AND replica = kind.replica AND newest_activity_at < $2
     AND NOT EXISTS (SELECT FROM session_dependencies d JOIN sessions s ON s.id = d.session_id
       WHERE d.chain_id = chains.chain_id AND s.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED'))
     AND NOT EXISTS (SELECT FROM sessions s JOIN kernels k ON k.session_id = s.id

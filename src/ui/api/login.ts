@@ -110,9 +110,18 @@ interface Build {
 /** The build of the web UI that the server has. */
 export const build = createStore<Build>({ loaded: null, served: null })
 
+/** When the server last answered; at first, when it sent the program. */
+let answeredAt = performance.now()
+
+/** Whether the server has answered within this time. */
+export function hasAnsweredWithin(ms: number): boolean {
+  return performance.now() - answeredAt < ms
+}
+
 /** Records the server's build and the state of the login from each answer. */
 export const fetchNoting: typeof fetch = async (...request) => {
   const response = await fetch(...request)
+  answeredAt = performance.now()
   if (response.headers.get('x-reprise-login') === 'incomplete') isLoginIncomplete.set(true)
   const served = response.headers.get('x-reprise-build')
   const known = build.get()

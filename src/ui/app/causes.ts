@@ -1,8 +1,10 @@
-import { lookOfCause } from '../design/causes.ts'
+import type { FailureCause } from '../../client/schema-types.generated.ts'
+import { lookOfCause, TIMED_OUT } from '../design/causes.ts'
 
-/** The words for causes in addresses: causes that can be retried. */
+/** The words for kinds of failures in addresses: those that can be retried. */
 export const RETRIED_CAUSES = {
   exit: 'KERNEL_NONZERO_EXIT',
+  timeout: TIMED_OUT,
   oom: 'OOM_KILLED',
   agent: 'AGENT_TRANSIENT',
   image: 'IMAGE_PULL_FAILURE',
@@ -26,4 +28,10 @@ export function namesOfCauses<Word extends string>(causes: Readonly<Record<Word,
 
 export function wordOfCause(cause: string): CauseWord | undefined {
   return Object.entries(CAUSES).find(([, each]) => each === cause)?.[0] as CauseWord | undefined
+}
+
+/** The part of a filter that selects a kind of failure. */
+export function causeFilter(kind: FailureCause | typeof TIMED_OUT): { cause: FailureCause[]; timedOut?: boolean } {
+  if (kind === TIMED_OUT) return { cause: ['KERNEL_NONZERO_EXIT'], timedOut: true }
+  return kind === 'KERNEL_NONZERO_EXIT' ? { cause: [kind], timedOut: false } : { cause: [kind] }
 }

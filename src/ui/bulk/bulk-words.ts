@@ -76,7 +76,10 @@ export function reasonInWords(code: string): string {
 }
 
 const STATES: Readonly<Record<string, string>> = {
-  LIVE: 'running',
+  QUEUED: 'queued',
+  IMPOSSIBLE: 'impossible',
+  RUNNING: 'running',
+  LIVE: 'queued or running',
   WAITING_RETRY: 'waiting for a retry',
   HELD: 'held',
   SUCCEEDED: 'succeeded',
@@ -85,9 +88,9 @@ const STATES: Readonly<Record<string, string>> = {
 }
 
 /** The conditions that selected the sessions: `failed`, `out of memory`, `team=cms`, `project research`. */
-export function filterInWords(filter: string | null): string[] {
+export function filterInWords(filter: unknown): string[] {
   if (filter === null) return ['named one by one']
-  const { chains, ...conditions } = JSON.parse(filter) as Record<string, unknown>
+  const { chains, ...conditions } = filter as Record<string, unknown>
   return Object.entries((chains as object | undefined) ?? conditions).map(([name, value]) =>
     conditionInWords(name, value),
   )
@@ -97,6 +100,10 @@ function conditionInWords(name: string, value: unknown): string {
   switch (name) {
     case 'state':
       return (value as string[]).map((state) => STATES[state] ?? state).join(' or ')
+    case 'sessionType':
+      return (value as string[]).map((type) => type.toLowerCase()).join(' or ')
+    case 'timedOut':
+      return value === true ? 'timed out' : 'not timed out'
     case 'cause':
     case 'failureCause':
       return (value as string[]).map((cause) => causeInWords(cause, null)).join(' or ')
@@ -126,8 +133,8 @@ function minute(at: string): string {
 }
 
 /** The changes, or the force and reason of a termination: `priority 7`, `mem 8g`. */
-export function overridesInWords(overrides: string): string[] {
-  const given = Object.entries(JSON.parse(overrides) as Record<string, unknown>)
+export function overridesInWords(overrides: unknown): string[] {
+  const given = Object.entries(overrides as Record<string, unknown>)
   return given.flatMap(([name, value]) => {
     if (Array.isArray(value)) return value.map((each) => pairInWords(name, each))
     if (value !== null && typeof value === 'object') {

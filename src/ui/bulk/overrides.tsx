@@ -75,7 +75,7 @@ export function Changes({ changes: { draft, faults, change }, problem }: UseChan
   const said: Record<string, string> = {}
   for (const [path, words] of Object.entries(placed?.fields ?? {})) said[OVERRIDE_PLACES[path]!] = words
   return (
-    <details className="bulk-changes">
+    <details className="bulk-changes" open={problem !== null || undefined}>
       <summary>Change something for all of them</summary>
       <OverrideFields draft={draft} faults={{ ...said, ...faults }} onChange={change} />
       {placed?.rest != null && (

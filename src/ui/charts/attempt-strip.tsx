@@ -7,6 +7,7 @@ export type StripMark =
   | 'queued'
   | 'planned'
   | 'exit'
+  | 'timeout'
   | 'memory'
   | 'agent'
   | 'image'

@@ -34,6 +34,14 @@ export function ChainsIcon(props: IconProps) {
   )
 }
 
+export function SessionsIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <path d="m2.5 3 2 1.2-2 1.2zM7 4.2h6.5M2.5 7l2 1.2-2 1.2zM7 8.2h6.5M2.5 11l2 1.2-2 1.2zM7 12.2h6.5" />
+    </Icon>
+  )
+}
+
 export function AgentsIcon(props: IconProps) {
   return (
     <Icon {...props}>

@@ -37,9 +37,14 @@ export function percentage(part: number, whole: number): string {
 
 const BINARY = ['', 'k', 'm', 'g', 't', 'p']
 
+/** Slots that count bytes, such as `mem` and `cuda.mem`. */
+function isMemory(slot: string): boolean {
+  return slot === 'mem' || slot.endsWith('.mem')
+}
+
 /** An amount of a resource in the form of the command line: `8g`, `1.5`. */
 export function amountWords(slot: string, amount: string): string {
-  if (slot !== 'mem') return amount
+  if (!isMemory(slot)) return amount
   let value = Number(amount)
   let unit = 0
   while (value >= 1024 && value % 1 === 0 && value / 1024 >= 1 && unit < BINARY.length - 1) {
@@ -53,7 +58,7 @@ export function amountWords(slot: string, amount: string): string {
 export function roughAmount(slot: string, amount: string): string {
   let value = Number(amount)
   let unit = 0
-  const unitMax = slot === 'mem' ? BINARY.length - 1 : 0
+  const unitMax = isMemory(slot) ? BINARY.length - 1 : 0
   while (value >= 1024 && unit < unitMax) {
     value /= 1024
     unit++
@@ -78,7 +83,7 @@ const SLOT_UNITS = [
 /** An amount in the form that can be typed: `8g` for memory, the number for others. */
 export function slotWords(slot: string, amount: string): string {
   const value = Number(amount)
-  if (slot !== 'mem' || value === 0) return amount
+  if (!isMemory(slot) || value === 0) return amount
   const unit = SLOT_UNITS.find(([size]) => value % size === 0)
   return unit ? `${value / unit[0]}${unit[1]}` : amount
 }

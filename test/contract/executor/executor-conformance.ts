@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { eventually, pause } from '../../support/eventually.ts'
+import { outputServers, type OutputServers } from './output-servers.ts'
 import { find, kernelSpec, reaches, readAll, type ExecutorFixture } from './executor-subject.ts'
 
 /** The contract of every executor. */
@@ -14,11 +15,13 @@ export function executorConformance(
     let fixture: ExecutorFixture
     let executor: Executor
     let changes: number
+    let servers: OutputServers
 
     beforeEach(async () => {
       changes = 0
       fixture = await createFixture()
-      executor = fixture.create({ changed: () => changes++ })
+      servers = outputServers()
+      executor = fixture.create({ changed: () => changes++, ...servers.hooks })
       await executor.recover()
     })
     afterEach(async () => {
@@ -66,6 +69,21 @@ export function executorConformance(
       executor.stop(kernelIds[0]!, 1, 5_000)
       expect((await reaches(executor, kernelIds[0]!, 'EXITED')).port).toBe(ports[0])
       expect(await reaches(executor, start(hang), 'RUNNING')).toMatchObject({ port: null })
+    })
+
+    test('the outputs of a kernel are sent when it is gone, and nothing waits for them', async () => {
+      const { shell } = fixture.commands
+      if (shell === null) return
+      const script = 'mkdir r; echo one > r/a; echo no > c; echo two > "$REPRISE_OUTPUT_DIR/b"; exit 3'
+      const kernelId = start(shell(script), { outputPaths: ['r/**'] })
+      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 3 })
+      expect(servers.reports).toEqual([])
+      executor.forget(kernelId, 1)
+      await eventually(() => find(executor, kernelId) === undefined)
+      servers.answer()
+      const end = await eventually(() => servers.reports.find(({ step }) => step === 'END'), { withinMs: 60_000 })
+      expect(end).toMatchObject({ kernelId, assignment: 1, state: 'COMPLETE', reasons: [] })
+      expect(servers.files()).toEqual({ b: 'two\n', 'r/a': 'one\n' })
     })
 
     test('a start prepares what is not prepared', async () => {

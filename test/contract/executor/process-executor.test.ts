@@ -112,6 +112,7 @@ describe('kernels', () => {
         'REPRISE_DEADLINE',
         'REPRISE_KERNEL_ID',
         'REPRISE_MEMORY_BYTES',
+        'REPRISE_OUTPUT_DIR',
         'REPRISE_SLOTS',
         'REPRISE_STARTED_AT',
         'REPRISE_VERDICT_FILE',

@@ -54,7 +54,7 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
     [projectId, JSON.stringify([{ name: 'SECRET', value: texts.environ }]), texts.command, texts.reason],
   )
   await db.query(
-    `INSERT INTO scheduling_history (entity, entity_id, phase, result, message) VALUES ('SESSION', $1, 'p', 'SUCCESS', $3), ('KERNEL', $2, 'p', 'SUCCESS', $3)`,
+    `INSERT INTO scheduling_history (entity, entity_id, phase, result, message) VALUES ('SESSION', $1, 'schedule-sessions', 'SUCCESS', $3), ('KERNEL', $2, 'agent-sync', 'SUCCESS', $3)`,
     [session.id, kernelId, texts.history],
   )
   const codeSha256 = createHash('sha256').update(word('code')).digest('hex')
@@ -165,6 +165,12 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
     'CreateSchedulePayload',
     'schedule { scheduleId name }',
   )
+  const runId = randomUUID()
+  await db.query(
+    `INSERT INTO schedule_runs (id, schedule_id, planned_at, last_planned_at, outcome, reason)
+     VALUES ($1, $2, now(), now(), 'SKIPPED', $3)`,
+    [runId, schedule.scheduleId, texts.reason],
+  )
   const { webhook, secret } = await answerOf(
     server,
     member,
@@ -225,9 +231,22 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       'resubmission.id': resubmission.resubmission.resubmissionId,
       'resubmissionProgress.id': resubmission.resubmission.resubmissionId,
       resubmissionId: resubmission.resubmission.resubmissionId,
+      'bulkAction.id': resubmission.resubmission.resubmissionId,
+      'bulkActionProgress.id': resubmission.resubmission.resubmissionId,
+      bulkActionId: resubmission.resubmission.resubmissionId,
       deploymentId: deployment.id,
       'deployment.id': deployment.id,
       routeId: route.id,
+      runId,
+      auditEntryId: (
+        await db.query<{ id: string }>('SELECT id::text FROM audit_log WHERE project_id = $1 LIMIT 1', [projectId])
+      ).rows[0]!.id,
+      'webhook.id': webhook.webhookId,
+      'project.by.name': project,
+      'user.by.name': userName,
+      'domain.by.name': 'default',
+      'resourceGroup.name': 'default',
+      'agent.id': (await db.query<{ id: string }>('SELECT id FROM agents LIMIT 1')).rows[0]!.id,
       scheduleId: schedule.scheduleId,
       'schedule.id': schedule.scheduleId,
       reason: texts.reason,
@@ -267,6 +286,7 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       route.session.id,
       schedule.scheduleId,
       schedule.name,
+      runId,
       resubmission.resubmission.resubmissionId,
       webhook.webhookId,
       delivery.deliveryId,

@@ -96,7 +96,7 @@ test('stats shows what the server counted, history what it did', async () => {
   await server.db.query(
     `INSERT INTO scheduling_history (entity, entity_id, phase, to_status, result, attempts, first_at, last_at)
      VALUES ('SESSION', $1, 'schedule-sessions', 'SCHEDULED', 'SUCCESS', 3, now(), now()),
-       ('SESSION', $2, 'settle-sessions', 'TERMINATED', 'SUCCESS', 1, now(), now())`,
+       ('SESSION', $2, 'promote-to-terminated', 'TERMINATED', 'SUCCESS', 1, now(), now())`,
     [id, well.id],
   )
   const { stdout } = await reprise('stats', '--with-name', 'counted')
@@ -106,7 +106,7 @@ test('stats shows what the server counted, history what it did', async () => {
     / 2 +1 +1 +0 +0$/m,
   )
   expect((await reprise('history', 'counted')).status).toBe(0)
-  expect((await reprise('history', well.id)).stdout).toMatch(/ 1 +settle-sessions +SUCCESS +SUCCEEDED$/m)
+  expect((await reprise('history', well.id)).stdout).toMatch(/ 1 +promote-to-terminated +SUCCESS +SUCCEEDED$/m)
   expect((await reprise('history', id)).stdout).toMatch(/ 3 +schedule-sessions +SUCCESS +SCHEDULED$/m)
 })
 

@@ -117,8 +117,8 @@ const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = 
   'reprise retry cancel': waiting,
   'reprise retry update': waiting,
   'reprise resubmit': failed,
-  'reprise resubmissions abort': async () =>
-    (await client.resubmitSessions({ sessionIds: [await failed()] })).resubmission.resubmissionId,
+  'reprise bulk-actions abort': async () =>
+    (await client.resubmitSessions({ select: { sessionIds: [await failed()] } })).bulkAction.bulkActionId,
   'reprise tokens revoke': async () =>
     (await client.createToken({ name: 'old', role: 'VIEWER', project: 'default' })).token.tokenId,
   ...Object.fromEntries(
@@ -135,7 +135,7 @@ const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = 
 
 /** Statuses for a correct command whose object is missing or needs no change. */
 const ENDS_WITH: Readonly<Record<string, number>> = {
-  'reprise resubmissions abort': 5,
+  'reprise bulk-actions abort': 5,
   'reprise agents remove': 5,
   'reprise logs --cause oom-killed --all-attempts': 3,
   // The token of this test has no user.

@@ -373,7 +373,7 @@ describe.skipIf(!PSEUDO_TERMINAL)('in a terminal (needs `script` of util-linux)'
     const { status, text } = await run.ended
     expect(status).toBe(130)
     expect(text).toContain(' chains resubmitted, the rest aborted')
-    expect((await reprise('resubmissions')).stdout).toMatch(/ABORTED/)
+    expect((await reprise('bulk-actions')).stdout).toMatch(/ABORTED/)
   })
 })
 

@@ -16,8 +16,9 @@ import {
 import { RELAY_ENTRIES_MAX } from '../../../src/domain/limits.ts'
 import { kernelRows } from '../../support/database/session-rows.ts'
 import { eventually } from '../../support/eventually.ts'
-import { TEST_CHECKPOINT_DIR, TEST_RELAY } from '../../support/servers/test-code.ts'
+import { TEST_CHECKPOINT_DIR, TEST_RELAY, testBlobPath } from '../../support/servers/test-code.ts'
 import { HOSTILE_ARCHIVES } from '../../support/hostile-archives.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/sessions/factories.ts'
 import { sessionIn } from '../../support/sessions/drive-session.ts'
 import { type Told, useAgentApi } from './agent-api-fixture.ts'
 
@@ -87,12 +88,11 @@ function send(who: Owner, { token = who.token, request, copy, header, body }: Se
 /** All rows and files that could be missing or left over. */
 async function world() {
   const { rows } = await given.api.db.query('SELECT to_json(c) AS row FROM checkpoints c ORDER BY chain_id')
-  const relay = join(TEST_CHECKPOINT_DIR, 'relay')
-  const files = readdirSync(relay, { recursive: true }).map(String).toSorted()
-  const content = [own, foreign].map(({ chainId }) =>
-    readFileSync(join(relay, chainId, `${copyOf(ARCHIVE).sha256}.tar.zst`)),
-  )
-  return { rows, files, content }
+  const blobs = (await given.api.db.query('SELECT sha256, bytes FROM blobs ORDER BY sha256')).rows
+  const found = readdirSync(TEST_CHECKPOINT_DIR, { recursive: true, withFileTypes: true })
+  const files = found.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
+  const content = readFileSync(testBlobPath(DEFAULT_PROJECT_ID, copyOf(ARCHIVE).sha256))
+  return { rows, blobs, files: files.toSorted(), content }
 }
 
 async function expectRefused(lie: Promise<Told>, before: object, status: number, code: string, message: RegExp) {

@@ -44,7 +44,7 @@ test('a retry elsewhere continues from the published checkpoint, if nothing else
   const gate = `until [ -e ${go} ]; do sleep 0.05; done`
   const { sessionId, kernelId } = await begin(`${FIRST}echo 5 >step; publish; ${gate}; echo 6 >step; exit 3`)
   await eventually(async () => (await record(sessionId))?.relay_attempt === 1)
-  given.gateway.sendCheckpoint = async () => {
+  given.gateway.sendParts = async () => {
     throw Object.assign(new Error('no way'), { code: 'EACCES', syscall: 'open' })
   }
   writeFileSync(go, '')
@@ -70,8 +70,8 @@ test('the copy from the end of the attempt replaces the published one', async ()
 test('who publishes all the time has the last state sent, and not each', async () => {
   const [one] = await machines()
   let sent = 0
-  const { sendCheckpoint } = given.gateway
-  given.gateway.sendCheckpoint = (...args) => (sent++, sendCheckpoint(...args))
+  const { sendParts } = given.gateway
+  given.gateway.sendParts = (...args) => (sent++, sendParts(...args))
   const began = performance.now()
   const { sessionId } = await begin(
     `for step in $(seq 100); do echo $step >step.new; mv step.new step; : >.publish; sleep 0.08; done
@@ -90,15 +90,15 @@ test('who publishes all the time has the last state sent, and not each', async (
 test('the next instance finishes a snapshot that its predecessor began', async () => {
   const [one] = await machines()
   const held = Promise.withResolvers<never>()
-  const { sendCheckpoint } = given.gateway
+  const { sendParts } = given.gateway
   let began = 0
-  given.gateway.sendCheckpoint = () => (began++, held.promise)
+  given.gateway.sendParts = () => (began++, held.promise)
   const { sessionId } = await begin('echo 5 >step; publish; exec sleep 1000')
   await eventually(() => began === 1)
   await one.agent.stop()
   const directory = join(one.chainsDir, sessionId)
   expect(readdirSync(directory).toSorted()).toEqual(['.publish', 'step'])
-  given.gateway.sendCheckpoint = sendCheckpoint
+  given.gateway.sendParts = sendParts
   await restart(one)
   await eventually(() => answerIn(one, sessionId))
   expect(answerIn(one, sessionId)).toMatchObject({ published: true, attempt: 1 })

@@ -91,6 +91,10 @@ describe('quotas over GraphQL', () => {
     expect(await set({ ...project, maxCheckpointBytes: '1.5g' })).toMatchObject({
       quota: { maxCheckpointBytes: 1.5 * 2 ** 30, usage: { checkpointBytes: 0 } },
     })
+    // An amount of bytes is written as it is read.
+    expect(await set({ ...project, maxCheckpointBytes: 2 ** 31 })).toMatchObject({
+      quota: { maxCheckpointBytes: 2 ** 31 },
+    })
     for (const maxCheckpointBytes of ['-1', 'much', '1e400', '', `1${'0'.repeat(18)}`])
       expect(await set({ ...project, maxCheckpointBytes })).toMatchObject({ issues: [{ path: 'maxCheckpointBytes' }] })
     expect(await set({ ...project, maxCheckpointBytes: null })).toMatchObject({ quota: { maxCheckpointBytes: null } })

@@ -302,7 +302,7 @@ describe('previews', () => {
 
 describe('the queue', () => {
   const QUEUE = `query ($first: Int, $after: String, $last: Int) {
-  retryDecisions(orderBy: DUE_AT, first: $first, after: $after, last: $last) {
+  retryDecisions(filter: { phase: [SCHEDULED, HELD] }, orderBy: { field: DUE_AT }, first: $first, after: $after, last: $last) {
     totalCount pageInfo { hasNextPage endCursor } edges { node { session { name } dueAt holdReason heldSince holds { from } } } } }`
 
   test('is ordered by due time, page by page, and shows since when retries are held', async () => {
@@ -343,10 +343,10 @@ describe('the queue', () => {
     expect(data.retryDecisions.edges[0].node.session.name).toBe('third')
 
     const { data: held } = await server.query(
-      '{ chains(filter: { name: { equals: "first" } }) { edges { node { outlook { willRetry reason at } } } } }',
+      '{ chains(filter: { name: { equals: "first" } }) { edges { node { outlook { willRetry reason dueAt at } } } } }',
     )
     // Overdue: the time at which it should have been dispatched says nothing about when it will be.
-    expect(held.chains.edges[0].node.outlook).toMatchObject({ willRetry: true, at: null })
+    expect(held.chains.edges[0].node.outlook).toMatchObject({ willRetry: true, dueAt: null, at: null })
     expect(held.chains.edges[0].node.outlook.reason).toMatch(/^held: /)
   })
 
@@ -367,7 +367,9 @@ describe('the queue', () => {
     )
     await db.query('VACUUM ANALYZE retry_decisions')
     const { queries } = await recordQueries(() =>
-      server.query('{ retryDecisions(orderBy: DUE_AT, first: 10) { edges { node { dueAt } } } }'),
+      server.query(
+        '{ retryDecisions(filter: { phase: [SCHEDULED, HELD] }, orderBy: { field: DUE_AT }, first: 10) { edges { node { dueAt } } } }',
+      ),
     )
     const page = queries.find(({ text }) => text.includes('"retry_decisions"'))!
     const nodes = await analysedPlanOf(db, page)

@@ -31,7 +31,7 @@ export const PARTS = {
     'test/e2e/{readme-tour,resubmission,secrets,server,several-servers,tls,traces-and-logs}.test.ts',
     'test/e2e/command-line/*.test.ts',
     'test/e2e/deployments/*.test.ts',
-    'test/e2e/remote/{checkpoints,full-disks,partitions,relay-crashes,relay-faults,remote-agents,upload}.test.ts',
+    'test/e2e/remote/{checkpoints,full-disks,outputs,partitions,relay-crashes,relay-faults,remote-agents,upload}.test.ts',
     'test/integration/access/{admission,strangers}.test.ts',
     'test/integration/agent/{agent-faults,agent-files}.test.ts',
     'test/integration/agent/{checkpoints,checkpoint-failures,decided-isolation,published-checkpoints,relayed-checkpoints,snapshot-checkpoint}.test.ts',

@@ -56,13 +56,24 @@ function choices<Conditions extends object>(all: Conditions): Partial<Conditions
   return [{}, ...each, all]
 }
 
+const DEMANDS = [{ projectId: ID, group: 'default', demand: '1' }]
+const PENDING = { impossible: DEMANDS, possible: DEMANDS }
+
 const CHAINS: Required<ChainConditions> = {
   states: ['LIVE'],
+  pending: PENDING,
+  sessionTypes: ['BATCH'],
+  timedOut: true,
   causes: ['OOM_KILLED'],
-  attempts: { min: 1, max: 3 },
+  attempts: { gt: 0, gte: 1, lt: 4, lte: 3, min: 1, max: 3 },
   project: 'default',
   name: { equals: 'train', in: ['train'], contains: 'rai', startsWith: 'tr', endsWith: 'in' },
   label: { key: 'team', value: 'vision' },
+  labels: [
+    { key: 'team', present: true, values: ['vision', 'text'] },
+    { key: 'owner', present: true, values: null },
+    { key: 'old', present: false, values: null },
+  ],
   search: 'train',
   chainIds: [ID],
   resourceGroup: 'default',
@@ -71,12 +82,27 @@ const CHAINS: Required<ChainConditions> = {
   holdReasons: ['RATE_LIMITED'],
   dueAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
   agentId: ID,
-  failed: { at: { gt: NOON, gte: NOON, lt: NOON, lte: NOON }, causes: ['OOM_KILLED'], exitCodes: [3], agentId: ID },
+  failed: {
+    at: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
+    causes: ['OOM_KILLED'],
+    exitCodes: [3],
+    timedOut: true,
+    agentId: ID,
+  },
   createdAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
   activityAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
 }
 
 const { chainIds: _listed, ...SEARCHED } = CHAINS
+/** Chains in LIVE, told apart. */
+const LIVE: ChainConditions[] = [
+  { states: ['RUNNING', 'FAILED'] },
+  { states: ['QUEUED', 'IMPOSSIBLE'] },
+  { states: ['QUEUED'], pending: PENDING },
+  { states: ['IMPOSSIBLE'], pending: PENDING, search: 'train' },
+  { states: ['QUEUED', 'RUNNING'], pending: { impossible: DEMANDS, possible: null }, agentId: ID },
+  { states: ['IMPOSSIBLE'], pending: { impossible: [], possible: [] }, chainIds: [ID] },
+]
 const PLACES: Record<ChainOrder, ChainKey> = {
   ACTIVITY: NOON,
   ATTEMPTS: 1,
@@ -87,7 +113,8 @@ const PLACES: Record<ChainOrder, ChainKey> = {
 }
 
 function* chains(): Generator<Run> {
-  for (const conditions of [...choices(CHAINS), SEARCHED, ...choices(CHAINS.name).map((name) => ({ name }))]) {
+  const named = choices(CHAINS.name).map((name) => ({ name }))
+  for (const conditions of [...choices(CHAINS), SEARCHED, ...LIVE, ...named, { timedOut: true }]) {
     yield (db) => countChains(db, { conditions, visibleProjectId: null, countMax: 1 })
     yield (db) => countChainStates(db, { conditions, visibleProjectId: null, countMax: 1 })
     yield (db) => listChainTails(db, { conditions, visibleProjectId: null, limit: 1 })
@@ -112,20 +139,24 @@ function* chains(): Generator<Run> {
 }
 
 const AUDIT: Required<Omit<AuditConditions, 'visibleProjectId'>> = {
+  ids: ['1'],
   project: 'default',
   tokenId: ID,
   userId: ID,
   sessionId: ID,
   requestId: 'one',
   actor: 'ann',
+  actorContains: 'an',
   actions: ['session.create'],
+  actionContains: 'create',
+  automatic: true,
   refused: true,
   from: NOON,
   before: NOON,
 }
 
 function* audit(): Generator<Run> {
-  for (const some of [...choices(AUDIT), { refused: false }]) {
+  for (const some of [...choices(AUDIT), { refused: false }, { automatic: false }]) {
     for (const visibleProjectId of [null, ID]) {
       const conditions = { visibleProjectId, ...some }
       yield (db) => countAudit(db, conditions)
@@ -137,7 +168,13 @@ function* audit(): Generator<Run> {
   }
 }
 
-const COUNTED = { name: 'train', label: { key: 'team', value: 'vision' }, resourceGroup: 'default', user: 'ann' }
+const COUNTED = {
+  name: 'train',
+  label: { key: 'team', value: 'vision' },
+  resourceGroup: 'default',
+  user: 'ann',
+  sessionTypes: ['BATCH'] as const,
+}
 
 function* events(): Generator<Run> {
   const stretch = { after: { xid: 0n, id: 0n }, before: { xid: 1n, id: 0n } }
@@ -156,7 +193,7 @@ function* statistics(): Generator<Run> {
     FailureGrouping,
     0
   >)) {
-    for (const which of choices({ ...COUNTED, causes: ['OOM_KILLED'] as const })) {
+    for (const which of choices({ ...COUNTED, causes: ['OOM_KILLED'] as const, timedOut: true })) {
       yield (db) => countFailures(db, { ...span, ...which, by, limit: 1 }, 10_000)
     }
   }

@@ -241,7 +241,7 @@ describe('previews', () => {
         'UNKNOWN is not among the eligible causes',
         { policy: policyOf({ eligibleCauses: ['OOM_KILLED'] }), cause: 'UNKNOWN' },
       ],
-      ['KERNEL_NONZERO_EXIT is not among', { policy: policyOf({ eligibleCauses: ['OOM_KILLED'] }), exitCode: 3 }],
+      ['a failed program is not among', { policy: policyOf({ eligibleCauses: ['OOM_KILLED'] }), exitCode: 3 }],
       ['no cause is eligible', { policy: policyOf({ eligibleCauses: [] }) }],
       ['exit code 0 is a success', { exitCode: 0 }],
       ['matched rules[0] (FAIL)', { policy: policyOf({ rules: [{ match: {}, action: 'FAIL' }] }) }],

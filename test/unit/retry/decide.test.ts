@@ -57,7 +57,21 @@ describe('decisions', () => {
     it('a session that a person ended', () => {
       const verdict = decide({ terminatedBy: 'ann', status: 'TERMINATED', result: 'UNDEFINED' })
       expect(verdict).toMatchObject({ phase: 'NOT_ELIGIBLE', cause: 'USER_CANCELLED', emit: null, ...NOTHING_PLANNED })
-      expect(verdict.explanation).toBe('not retried: ended by ann; USER_CANCELLED is never retried')
+      expect(verdict.explanation).toBe('not retried: ended by ann; a cancelled session is never retried')
+    })
+
+    it.each([
+      ['oom-killed', 'used 2 GiB', 'out of memory (used 2 GiB)'],
+      ['image-not-found', 'no such tag', 'image not found (no such tag)'],
+      ['kernel-vanished', '', 'kernel vanished'],
+      ['gremlins', 'bit a cable', 'unknown cause (gremlins: bit a cable)'],
+    ])('explains %s in words', (name, message, words) => {
+      const { explanation } = decide(
+        { statusData: { error: { name, message } }, exitCode: null },
+        { eligibleCauses: [] },
+      )
+      expect(explanation).toMatch(`not retried: ${words}; `)
+      expect(explanation).not.toMatch(/[A-Z]{3}_/)
     })
 
     it.each(['user-cancelled', 'validation-failed', 'dependency-failed', 'quota-exceeded'])(
@@ -220,13 +234,13 @@ describe('decisions', () => {
     })
 
     it.each([
-      ['agent-lost', 'AGENT_TRANSIENT'],
-      ['image-pull-failed', 'IMAGE_PULL_FAILURE'],
-      ['never-heard-of', 'UNKNOWN'],
-    ])('for %s', (name, cause) => {
+      ['agent-lost', 'AGENT_TRANSIENT', 'agent lost (m)'],
+      ['image-pull-failed', 'IMAGE_PULL_FAILURE', 'image pull failed (m)'],
+      ['never-heard-of', 'UNKNOWN', 'unknown cause (never-heard-of: m)'],
+    ])('for %s', (name, cause, words) => {
       const verdict = decide(failedWith(name))
       expect(verdict).toMatchObject({ phase: 'SCHEDULED', cause })
-      expect(verdict.explanation).toContain(`${cause} (${name}: m)`)
+      expect(verdict.explanation).toContain(words)
     })
 
     it('finds a batch timeout by its reason', () => {

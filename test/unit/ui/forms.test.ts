@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { addPolicyOptions, readPolicy } from '../../../src/cli/options/policy-options.ts'
 import { SHIPPED_POLICY } from '../../../src/domain/retry/policy/policy.ts'
 import { ELIGIBLE_CAUSES } from '../../../src/domain/session/failure.ts'
-import { readSession, shellQuoted, shellWords } from '../../../src/ui/pages/new-session/session-draft.ts'
-import { sessionAsCommand } from '../../../src/ui/pages/new-session/session-text.ts'
+import { readSession } from '../../../src/ui/pages/new-session/session-draft.ts'
+import { sessionAsCommand, shellQuoted, shellWords } from '../../../src/ui/pages/new-session/session-text.ts'
 import { readTiming } from '../../../src/ui/pages/new-session/timing.ts'
 import { draftOf, readPolicySearch, searchOf } from '../../../src/ui/pages/policy/policy-search.ts'
 import { draftOfPolicy, policyAsCommand, readDraft, untypedOf } from '../../../src/ui/policy/policy-draft.ts'
@@ -112,6 +112,40 @@ describe('a new session', () => {
       const ruled = { command: 'true', rules: '[{"match": {"exitCodes": [3]}, "action": {"eligible": true}}]' }
       expect(sessionAsCommand(ruled, readSession(ruled).input, null)).toMatch(
         /--policy - \\\n {2}-- true <<'JSON'\n\{[^]*\}\nJSON$/,
+      )
+    })
+
+    test('names of agents become their ids, and the command has the options of all fields', () => {
+      const agents = [{ name: 'node-7', agentId: '019cfbe2-0000-7000-8000-000000000007' }]
+      const draft = {
+        command: 'true',
+        stopGrace: '5m',
+        maxPending: '2 h',
+        clusterSize: '2',
+        clusterMode: 'MULTI_NODE',
+        allowAgents: 'node-7',
+        excludeAgents: 'nobody',
+        agentLabels: 'zone=a',
+        executorOptions: 'partition=gpu',
+        creationId: 'once',
+      }
+      const { input, faults } = readSession(draft, agents)
+      expect(faults).toEqual({ excludeAgents: 'There is no agent nobody.' })
+      expect(input).toMatchObject({ stopGrace: 300, maxPending: 7200, allowAgents: [agents[0]!.agentId] })
+      expect(sessionAsCommand({ ...draft, excludeAgents: '' }, { ...input, excludeAgents: [] }, null)).toBe(
+        [
+          'npx reprise create',
+          '--name true',
+          '--stop-grace 5m',
+          '--max-pending 2h',
+          '--cluster-size 2',
+          '--cluster-mode multi-node',
+          `--allow-agent ${agents[0]!.agentId}`,
+          '--agent-label zone=a',
+          '--executor-option partition=gpu',
+          '--creation-id once',
+          '-- true',
+        ].join(' \\\n  '),
       )
     })
 

@@ -112,6 +112,8 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
     limits,
     codeBytesMax,
     fetchCode: hooks.fetchCode,
+    listInputs: hooks.listInputs,
+    blobs: hooks.blobs,
     relay: hooks.relay,
     groups: openContainerGroups(agentDir, description),
     networks: createSessionNetworks({

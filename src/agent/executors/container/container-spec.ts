@@ -12,7 +12,6 @@ import { cdiDevices } from './engine/podman-spec.ts'
 /** Paths at which a kernel finds its own files. */
 export const WORK = '/work'
 const CHAIN = '/chain'
-const VERDICT = `${WORK}/.reprise-verdict.json`
 
 /** No container can have what the session asks for. The message is for people. */
 export class ContainerSpecError extends Error {}
@@ -142,7 +141,7 @@ function environmentOf(kernel: ContainerKernel, cluster: ClusterPlace | null): s
   const environ = new Map([
     ...homeVariables(WORK),
     ...spec.environ.map(({ name, value }): [string, string] => [name, value]),
-    ...kernelVariables(spec, { chain: CHAIN, verdict: VERDICT }, kernel),
+    ...kernelVariables(spec, { work: WORK, chain: CHAIN }, kernel),
     ...(hosts === undefined ? [] : [['REPRISE_CLUSTER_HOSTS' satisfies KernelVariable, hosts] as [string, string]]),
   ])
   if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {

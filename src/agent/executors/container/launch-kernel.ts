@@ -4,6 +4,7 @@ import { messageOf } from '../../../observability/error-message.ts'
 import { choosePort } from '../kernels/choose-port.ts'
 import { pullCheckpoint } from '../chain/pull-checkpoint.ts'
 import { pullCode } from '../kernels/kernel-code.ts'
+import { pullInputs } from '../../outputs/place-inputs.ts'
 import { createKernelDirectory, ownerOf, writeRunScript } from '../kernels/kernel-directory.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
@@ -33,7 +34,10 @@ export async function prepareKernel(host: ContainerHost, kernel: ContainerKernel
   if (fault === undefined) return
   if (fault !== null) return host.registry.fail(kernel, 'executor-failed', fault)
   const owner = ownerOf(kernel.uid)
-  kernel.isPlaced ||= (await pullCode(host, kernel, owner)) && (await pullCheckpoint(host, kernel, owner))
+  kernel.isPlaced ||=
+    (await pullCode(host, kernel, owner)) &&
+    (await pullInputs(host, kernel, owner)) &&
+    (await pullCheckpoint(host, kernel, owner))
   if (kernel.isPlaced) await host.registry.prepared(kernel)
 }
 

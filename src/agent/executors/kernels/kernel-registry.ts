@@ -7,6 +7,7 @@ import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
+import { createOutputKeeper } from '../../outputs/output-keeper.ts'
 import { createRemovals, isDropped } from '../../removals.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
 import { readVerdict } from './exit-verdict.ts'
@@ -41,6 +42,7 @@ export function createKernelRegistry<K extends KernelEntry>(
 ): { registry: KernelRegistry<K>; port: Port } {
   const kernels = new Map<string, K>()
   const removals = createRemovals({ log })
+  const outputs = createOutputKeeper({ kernelsDir, hooks, removals, log })
   const limit = pLimit(REMOVALS_AT_ONCE_MAX)
   const removeDirectory = (path: string) => limit(() => removeKernelDirectory(path, removals))
   let closed = false
@@ -265,7 +267,7 @@ export function createKernelRegistry<K extends KernelEntry>(
     changed()
     kernel.busy = kernel.busy
       .then(() => steps.remove?.(kernel))
-      .then(() => removeDirectory(kernel.path))
+      .then(async () => (await outputs.keep(kernel)) || removeDirectory(kernel.path))
       .catch((error: unknown) => log.error({ kernelId: kernel.id, error: messageOf(error) }, 'kernel not removed'))
       .then(() => succeed(kernel))
       .then(() => steps.removed(kernel))
@@ -333,6 +335,7 @@ export function createKernelRegistry<K extends KernelEntry>(
       await removals.resume(kernelsDir)
       // A program without isolation may have put a directory in the place of one of the agent's files.
       await removals.resume(dirname(kernelsDir))
+      await outputs.resume()
       for (const name of await readdir(kernelsDir)) {
         if (isDropped(name)) continue
         const path = join(kernelsDir, name)
@@ -375,6 +378,7 @@ export function createKernelRegistry<K extends KernelEntry>(
     async close() {
       closed = true
       await Promise.all([...kernels.values()].map(({ busy }) => busy))
+      await outputs.close()
       await removals.close()
     },
   }

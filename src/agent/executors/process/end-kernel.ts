@@ -20,6 +20,7 @@ import type { FailureError } from '../../../domain/session/failure.ts'
 import type { KernelUsage } from '../../../domain/agent/kernel-report.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { readMeters } from './limits/cgroup-limits.ts'
+import { isOutOfGpuMemory } from '../../gpus/kernel-gpus.ts'
 
 /** @param exitCode from the shim; null if it left none */
 export function endKernel(host: ProcessHost, kernel: ProcessKernel, exitCode: number | null, endedAt: string): void {
@@ -92,8 +93,13 @@ function isStillThere(pid: number, namespace: number | null, shim: { startTicks:
 
 /** Explains an end by the last output of its program. Only a mount namespace makes the machine's files read-only. */
 function explainedEnd(kernel: ProcessKernel, exitCode: number | null): FailureError | null {
-  if (!kernel.namespaced || exitCode === null || exitCode === 0) return null
-  return readOnlyFailure(readEnd(logPath(kernel.path, 'STDERR'), OUTPUT_READ_BYTES), exitCode)
+  const hasGpus = (kernel.gpus ?? []).length > 0
+  if ((!kernel.namespaced && !hasGpus) || exitCode === null || exitCode === 0) return null
+  const last = readEnd(logPath(kernel.path, 'STDERR'), OUTPUT_READ_BYTES)
+  if (hasGpus && isOutOfGpuMemory(last)) {
+    return { name: 'gpu-memory', message: 'its output says that the memory of its GPUs was exhausted', exitCode }
+  }
+  return kernel.namespaced ? readOnlyFailure(last, exitCode) : null
 }
 
 /** An error message is among the last lines. */

@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, constants, fstatSync, mkdirSync, openSync, realpathSync, writeSync } from 'node:fs'
 import { messageOf } from '../../../observability/error-message.ts'
-import { OUTPUT_LOST } from '../kernels/kernel-entry.ts'
+import { hasEnded, OUTPUT_LOST } from '../kernels/kernel-entry.ts'
 import { logPath, readStatus, spreadDirectories } from '../kernels/kernel-directory.ts'
 import { newProcessKernel, type ProcessHost, type ProcessKernel, type ProcessLimits } from './process-host.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
@@ -35,6 +35,8 @@ import { createMemoryWatch } from './limits/memory-watch.ts'
 import { createForkServer } from './fence/fork-server.ts'
 import { readBootId } from './proc-stat.ts'
 import { createProcessWatch, handleShimMessage } from './process-watch.ts'
+import type { Gpus } from '../../gpus/gpu-watch.ts'
+import { heldGpus } from '../../gpus/kernel-gpus.ts'
 
 /**
  * Runs kernels as processes on this machine (Linux only, since it reads /proc). Each runs under a shim in its own
@@ -51,6 +53,7 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
       host.keeper.open()
       host.forkServer.open()
       await common.recover()
+      watchGpus(host, common, hooks)
       await chains.resume()
     },
     async exec(kernelId, assignment, request) {
@@ -70,8 +73,30 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
       host.forkServer.close()
       host.keeper.close(host.registry.kernels.size > 0)
       host.cgroups?.close()
+      host.gpus?.close()
     },
   }
+}
+
+/** Time in which a program that has lost a GPU can save its work. */
+const GPU_LOST_GRACE_MS = 5_000
+
+/** Ends the kernels of GPUs that break, and reports what the agent offers from then on. */
+function watchGpus({ gpus, registry }: ProcessHost, { stop }: Pick<Executor, 'stop'>, hooks: ExecutorHooks): void {
+  if (gpus === null) return
+  const report = () => hooks.gpus?.({ gpus: gpus.observe(), slots: gpus.offered(), fault: gpus.fault })
+  gpus.watch({
+    held: () => heldGpus(registry.kernels.values()),
+    lost(uuids, reason) {
+      const error = { name: 'gpu-lost', message: `gpu-lost: ${reason}` } as const
+      for (const kernel of registry.kernels.values()) {
+        if (hasEnded(kernel) || !(kernel.gpus ?? []).some((uuid) => uuids.includes(uuid))) continue
+        stop(kernel.id, kernel.assignment, GPU_LOST_GRACE_MS, error)
+      }
+    },
+    changed: report,
+  })
+  report()
 }
 
 const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK
@@ -105,6 +130,8 @@ export interface ProcessExecutorOptions {
   limits?: Partial<ProcessLimits>
   /** Largest archive of a kernel's uploaded code. */
   codeBytesMax?: number
+  /** Null if the agent assigns no GPUs. */
+  gpus?: Gpus | null
   /** Mount point of the cgroups; null means to use none. */
   cgroupMount?: string | null
 }
@@ -170,7 +197,10 @@ function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     codeBytesMax: options.codeBytesMax ?? UPLOAD_BYTES_DEFAULT,
     fetchCode: hooks.fetchCode,
+    listInputs: hooks.listInputs,
+    blobs: hooks.blobs,
     relay: hooks.relay,
+    gpus: options.gpus ?? null,
     forkServer: createForkServer(kernelsDir, () => forkServerEntry(isolation, agentDir), log, {
       message: (message) => handleShimMessage(host, message),
       gone: (reason) => registry.kernels.forEach((kernel) => giveUpLaunch(host, kernel, reason)),

@@ -37,6 +37,7 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
   kernel.namespaced = status.innerPid !== null
   kernel.phase = 'RUNNING'
   kernel.found = foundBefore(host, record.spec)
+  kernel.gpus = directory.readGpuMark(kernel.path)?.uuids ?? null
   kernel.shim = status.shim
   kernel.startedAt = times.startedAt
   kernel.beganAt = status.beganAtSeconds

@@ -4,7 +4,7 @@ import { messageOf } from '../../../observability/error-message.ts'
 import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
 import { pullCheckpoint } from '../chain/pull-checkpoint.ts'
 import { type CodeHost, inputOf, pullCode } from '../kernels/kernel-code.ts'
-import { verdictPath } from '../kernels/exit-verdict.ts'
+import { pullInputs } from '../../outputs/place-inputs.ts'
 import { createKernelDirectory, writeRunScript } from '../kernels/kernel-directory.ts'
 import { kernelEnvironment, pullImage, withInterpreter } from '../process/image-preset.ts'
 import { chainDirectory, openChainDirectory } from '../chain/chain-directory.ts'
@@ -53,8 +53,12 @@ export async function prepareKernel(
   }
   // A stop or a removal may have happened meanwhile.
   if (!isWanted()) return
-  if ((await pullCode(host, kernel, kernel.user)) && (await pullCheckpoint(host, kernel, kernel.user)))
-    await host.registry.prepared(kernel)
+  const { user: owner } = kernel
+  const isPlaced =
+    (await pullCode(host, kernel, owner)) &&
+    (await pullInputs(host, kernel, owner)) &&
+    (await pullCheckpoint(host, kernel, owner))
+  if (isPlaced) await host.registry.prepared(kernel)
 }
 
 function userFor({ options }: SlurmHost, { spec }: SlurmKernel): Owner | null {
@@ -111,7 +115,7 @@ function endUnstarted({ registry }: SlurmHost, kernel: SlurmKernel): void {
 function scriptOf(host: SlurmHost, kernel: SlurmKernel, chain: string): string {
   const { spec, path } = kernel
   const image = kernel.image ?? imageOf(host, spec.image)
-  const places = { work: join(path, 'work'), chain, verdict: verdictPath(path), path: host.path }
+  const places = { work: join(path, 'work'), chain, path: host.path }
   const environ = kernelEnvironment(spec, image, places, kernel)
   if (spec.command.length === 0) throw new Error('the command is empty')
   if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {

@@ -99,6 +99,8 @@ export function createSlurmExecutor(
     publishing: new Map(),
     codeBytesMax,
     fetchCode: hooks.fetchCode,
+    listInputs: hooks.listInputs,
+    blobs: hooks.blobs,
     relay: hooks.relay,
     limits: { chainBytes: null, chainFiles: null },
     presets: SHIPPED_PRESETS,

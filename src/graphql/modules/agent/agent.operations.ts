@@ -16,8 +16,9 @@ import { authorizedEvents } from '../../execution/authorized-events.ts'
 import { stillThere } from '../../loaders/load-session.ts'
 import { edgeQuery, pageComplexity } from '../../paging.ts'
 import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
-import { mutation } from '../mutation.ts'
-import { AgentNode, AgentStatusEnum, VolumeType } from './agent.types.ts'
+import { StringFilter } from '../filters.inputs.ts'
+import { keyField, mutation } from '../mutation.ts'
+import { AGENT_PAGE, AgentNode, AgentStatusEnum, VolumeType } from './agent.types.ts'
 import { LogChunk } from './kernel.types.ts'
 
 const AgentFilter = builder.inputType('AgentFilter', {
@@ -25,8 +26,19 @@ const AgentFilter = builder.inputType('AgentFilter', {
   fields: (t) => ({
     status: t.field({ type: [AgentStatusEnum], description: 'With one of these values.' }),
     resourceGroup: t.string({ description: 'In this resource group.' }),
+    name: t.field({ type: StringFilter, description: 'Filter by name.' }),
   }),
 })
+
+builder.queryField('agent', (t) =>
+  t.prismaField({
+    type: AgentNode,
+    nullable: true,
+    description: 'One agent; null if there is none.',
+    args: { id: t.arg({ type: 'UUID', required: true, description: 'Its `agentId`.' }) },
+    resolve: (query, _root, { id }, { services }) => services.prisma.agent.findUnique({ ...query, where: { id } }),
+  }),
+)
 
 builder.queryField('agents', (t) =>
   t.connection(
@@ -47,8 +59,8 @@ builder.queryField('agents', (t) =>
         })
       },
     },
-    { name: 'AgentConnection', description: 'A page of agents.' },
-    { name: 'AgentEdge', description: 'One agent with its cursor.' },
+    { name: 'AgentConnection', description: 'A page of agents.', interfaces: [AGENT_PAGE.page] },
+    { name: 'AgentEdge', description: 'One agent with its cursor.', interfaces: [AGENT_PAGE.edge] },
   ),
 )
 
@@ -97,6 +109,7 @@ function agentMutation(options: {
     fields: (t) => ({
       agentId: t.field({ type: 'UUID', required: true, description: 'Its id.' }),
       reason: t.string({ description: 'The reason, for people.' }),
+      ...keyField(t),
     }),
   })
   const Payload = builder.objectRef<{ agentId: string }>(`${typeName}Payload`).implement({
@@ -118,6 +131,8 @@ function agentMutation(options: {
     payload: Payload,
     errors: [ValidationError, NotFoundError, InvalidStateError, ForbiddenError],
     result: 'The agent after the change',
+    readsReason: true,
+    repeatable: true,
     run,
   })
   return Payload

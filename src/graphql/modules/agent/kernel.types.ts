@@ -30,7 +30,8 @@ export const LogChunk = builder.objectRef<LogChunkRow>('LogChunk').implement({
   fields: (t) => ({
     cursor: t.string({ description: 'Its cursor: pass it as `after` or `before`.', resolve: logCursor }),
     stream: t.expose('stream', { type: LogStreamEnum, description: 'The stream that it was written to.' }),
-    offset: t.exposeFloat('offset', {
+    offset: t.expose('offset', {
+      type: 'Bytes',
       description:
         'Offset in bytes of its beginning in the stored part of its stream. Streams start again on each agent that the kernel was assigned to.',
     }),
@@ -66,6 +67,14 @@ const KernelStatusEnum = builder.enumType('KernelStatus', {
   } as const,
 })
 
+const KernelRoleEnum = builder.enumType('KernelRole', {
+  description: 'Role of a kernel in its session.',
+  values: {
+    main: { description: 'The first kernel, whose end usually decides the result.' },
+    sub: { description: 'Any other kernel.' },
+  } as const,
+})
+
 export const KernelNode = builder.prismaNode('Kernel', {
   description: 'One process of a session.',
   id: { field: 'id' },
@@ -77,7 +86,12 @@ export const KernelNode = builder.prismaNode('Kernel', {
   select: { id: true },
   fields: (t) => ({
     kernelId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
-    role: t.exposeString('role', { description: '`main` or `sub`.' }),
+    role: t.field({
+      type: KernelRoleEnum,
+      description: 'Its role: a session has one `main` kernel, and `clusterSize` − 1 others.',
+      select: { role: true },
+      resolve: ({ role }) => role as 'main' | 'sub',
+    }),
     index: t.exposeInt('index', { description: '1-based within its role.' }),
     session: t.field({
       type: SessionNode,
@@ -148,7 +162,8 @@ export const KernelNode = builder.prismaNode('Kernel', {
           count: () => loaders.logCount.load(id),
         }),
     }),
-    logBytes: t.float({
+    logBytes: t.field({
+      type: 'Bytes',
       description: 'Stored bytes of its output, both streams together.',
       resolve: async ({ id }, _args, { loaders }) => (await loaders.logSizes.load(id)).bytes,
     }),

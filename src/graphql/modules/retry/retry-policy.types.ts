@@ -188,12 +188,22 @@ const PolicyLayerEnum = builder.enumType('RetryPolicyLayer', {
   } as const satisfies Record<PolicySource, { description: string }>,
 })
 
+const PolicyFieldEnum = builder.enumType('RetryPolicyField', {
+  description: 'Name of a field of a retry policy.',
+  values: Object.fromEntries(
+    Object.entries(POLICY_FIELDS).map(([name, { description }]) => [
+      name,
+      { value: name as keyof RetryPolicy, description },
+    ]),
+  ),
+})
+
 export const PolicySourceType = builder
-  .objectRef<{ field: string; source: PolicySource }>('RetryPolicySource')
+  .objectRef<{ field: keyof RetryPolicy; source: PolicySource }>('RetryPolicySource')
   .implement({
     description: 'The source of one field of a policy.',
     fields: (t) => ({
-      field: t.exposeString('field', { description: 'Name of the field, as in `RetryPolicy`.' }),
+      field: t.expose('field', { type: PolicyFieldEnum, description: 'Name of the field, as in `RetryPolicy`.' }),
       source: t.expose('source', { type: PolicyLayerEnum, description: 'Its source.' }),
     }),
   })
@@ -220,9 +230,10 @@ export const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('Partia
   description:
     'Some fields of a retry policy. Fields not listed in `given` are null here; another source defines them.',
   fields: (t) => ({
-    given: t.stringList({
+    given: t.field({
+      type: [PolicyFieldEnum],
       description: 'Names of the fields that this one defines.',
-      resolve: (policy) => Object.keys(policy),
+      resolve: (policy) => Object.keys(policy) as (keyof RetryPolicy)[],
     }),
     ...shownFields<Partial<RetryPolicy>>(
       t,
@@ -234,8 +245,10 @@ export const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('Partia
   }),
 })
 
-export function listSources(sources: ResolvedPolicy['sources']): { field: string; source: PolicySource }[] {
-  return Object.entries(sources).map(([field, source]) => ({ field, source }))
+export function listSources(
+  sources: ResolvedPolicy['sources'],
+): { field: keyof RetryPolicy; source: PolicySource }[] {
+  return Object.entries(sources).map(([field, source]) => ({ field: field as keyof RetryPolicy, source }))
 }
 
 export function shownPolicy({ policy, sources }: ResolvedPolicy): ShownPolicy {

@@ -1,17 +1,20 @@
+import type { ErrorCode } from '../../../domain/errors.ts'
 import { SCHEDULE_LAST_RUNS_MAX, SCHEDULE_NEXT_RUNS_MAX } from '../../../domain/limits.ts'
 import { type SealedVariable, secretNames } from '../../../domain/session/kernel-environment.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
 import {
   nextRunsOf,
+  readScheduleRuns,
   type ScheduleRecord,
   type ScheduleRunRow,
   templateOf,
 } from '../../../services/schedule/read-schedules.ts'
 import type { ParsedCreateSession } from '../../../services/session/create-session-input.ts'
 import { builder } from '../../builder.ts'
-import { isUuid } from '../../ids.ts'
+import { inOrderOf, isUuid } from '../../ids.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { ProjectNode } from '../access/access.types.ts'
+import { ErrorCodeEnum } from '../error-codes.ts'
 import { ClusterModeEnum, SessionNode, SessionTypeEnum } from '../session/session.types.ts'
 import { PartialPolicyType } from '../retry/retry-policy.types.ts'
 import { EnvVar, ExecutorOption, Label, labelsOf, MountType, ResourceSlot, slotsOf } from '../session/values.types.ts'
@@ -133,9 +136,12 @@ function scheduledSession(schedule: ScheduleRecord): Template | null {
   return template && { ...template, secretNames: secretNames(secrets) }
 }
 
-export const ScheduleRun = builder.objectRef<ScheduleRunRow>('ScheduleRun').implement({
+export const ScheduleRun = builder.node(builder.objectRef<ScheduleRunRow>('ScheduleRun'), {
   description:
     'A run of a schedule and its outcome. Consecutive runs that created nothing for the same reason are one entry with a `count`.',
+  id: { resolve: ({ id }) => id },
+  loadMany: async (ids, { services: { prisma }, viewer }) =>
+    inOrderOf(ids, await readScheduleRuns({ prisma, viewer }, ids.filter(isUuid)), ({ id }) => id),
   fields: (t) => ({
     runId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     plannedAt: t.expose('plannedAt', {
@@ -148,7 +154,12 @@ export const ScheduleRun = builder.objectRef<ScheduleRunRow>('ScheduleRun').impl
     }),
     count: t.exposeInt('count', { description: 'Number of runs in this entry.' }),
     outcome: t.expose('outcome', { type: ScheduleRunOutcomeEnum, description: 'Its outcome.' }),
-    code: t.exposeString('code', { nullable: true, description: 'The code of the error, if it was refused.' }),
+    code: t.field({
+      type: ErrorCodeEnum,
+      nullable: true,
+      description: 'The code of the error, if it was refused.',
+      resolve: ({ code }) => code as ErrorCode | null,
+    }),
     reason: t.exposeString('reason', { nullable: true, description: 'The reason, in words.' }),
     askedBy: t.exposeString('askedBy', {
       nullable: true,

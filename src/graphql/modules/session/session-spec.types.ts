@@ -2,6 +2,7 @@ import type { Mount } from '../../../domain/session/mounts.ts'
 import { secretNames } from '../../../domain/session/kernel-environment.ts'
 import { builder } from '../../builder.ts'
 import { RetryPolicyInput } from '../retry/retry-policy.types.ts'
+import { InputFilesInput, OutputsInput } from './outputs.types.ts'
 import { ClusterModeEnum, SessionNode, SessionTypeEnum } from './session.types.ts'
 import {
   EnvVar,
@@ -81,6 +82,16 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
       type: [MountInput],
       description:
         'Volumes that its kernels mount. It runs on agents that have all of them for its project. Retries and resubmissions keep them.',
+    }),
+    outputs: t.field({
+      type: OutputsInput,
+      description:
+        'Files to collect from its working directory at the end of each attempt, in addition to everything in `REPRISE_OUTPUT_DIR`.',
+    }),
+    inputs: t.field({
+      type: [InputFilesInput],
+      description:
+        'Outputs of other sessions that its programs find in their working directory. It starts once the chains of these sessions have succeeded.',
     }),
     concurrencyKey: t.string({
       description: 'Only `concurrencyLimit` sessions of its project with this key are placed at the same time.',

@@ -4,11 +4,12 @@ import type { OrderColumn } from '../../../services/paging.ts'
 import type { SessionFilterInput } from '../../../services/session/session-where.ts'
 import { builder } from '../../builder.ts'
 import { ORDER_FIELDS_MAX } from '../../limits/limits.ts'
-import { DateTimeFilter, IntRange, OrderDirection, StringFilter } from '../filters.inputs.ts'
-import { FailureCauseEnum, RetryPhaseEnum } from '../retry/retry.enums.ts'
+import { DateTimeFilter, IntRange, LabelFilter, OrderDirection, StringFilter } from '../filters.inputs.ts'
+import { FailureCauseEnum, HoldReasonEnum, RetryPhaseEnum } from '../retry/retry.enums.ts'
 import { SessionOriginEnum, SessionResultEnum, SessionStatusEnum, SessionTypeEnum } from './session.types.ts'
 import { CreateSessionInput } from './session-spec.types.ts'
 import { LabelInput } from './values.types.ts'
+import { keyField } from '../mutation.ts'
 
 export const CreateSessionsInput = builder.inputType('CreateSessionsInput', {
   description: 'Sessions to create.',
@@ -23,6 +24,7 @@ export const TerminateSessionInput = builder.inputType('TerminateSessionInput', 
     sessionId: t.field({ type: 'UUID', required: true, description: 'Id of any session of the chain.' }),
     force: t.boolean({ description: 'True: kills its kernels at once, without a grace period to clean up.' }),
     reason: t.string({ description: 'The reason, for people.' }),
+    ...keyField(t),
   }),
 })
 
@@ -45,18 +47,25 @@ export const SessionFilter = ref.implement({
     dependsOn: t.field({ type: 'UUID', description: 'Sessions that start only once this chain has succeeded.' }),
     retryCount: t.field({ type: IntRange, description: 'Filter by `retryCount`.' }),
     maxRetries: t.field({ type: IntRange, description: 'Filter by `maxRetries`.' }),
+    attempt: t.field({ type: IntRange, description: 'Filter by `attempt`, the position in the chain.' }),
+    epoch: t.field({ type: IntRange, description: 'Filter by `epoch`.' }),
     failureCause: t.field({ type: [FailureCauseEnum], description: 'Failed for one of these causes.' }),
     failureReason: t.stringList({ description: 'With one of these `failureReason`s.' }),
+    timedOut: t.boolean({ description: 'Whether it was ended by its batch timeout.' }),
     exitCode: t.intList({ description: 'Ended with one of these exit codes.' }),
     statusReason: t.field({
       type: StringFilter,
       description: 'Filter by `statusReason`, the explanation of its status.',
     }),
     retryPhase: t.field({ type: [RetryPhaseEnum], description: 'With `retryState.phase` in one of these.' }),
+    holdReason: t.field({ type: [HoldReasonEnum], description: 'Retry is held for one of these reasons.' }),
     origin: t.field({ type: [SessionOriginEnum], description: 'Of one of these origins.' }),
     name: t.field({ type: StringFilter, description: 'Filter by name.' }),
-    label: t.field({ type: LabelInput, description: 'With this label.' }),
+    label: t.field({ type: LabelInput, description: 'With this label. `labels` takes several, and other conditions.' }),
+    labels: t.field({ type: [LabelFilter], description: 'Filter by labels. All must match.' }),
     createdAt: t.field({ type: DateTimeFilter, description: 'Filter by creation time.' }),
+    startedAt: t.field({ type: DateTimeFilter, description: 'Filter by the time when user code started.' }),
+    terminatedAt: t.field({ type: DateTimeFilter, description: 'Filter by the time of the end.' }),
     AND: t.field({ type: [ref], description: 'All of these filters match.' }),
     OR: t.field({ type: [ref], description: 'At least one of these filters matches.' }),
     NOT: t.field({ type: ref, description: 'This filter does not match.' }),

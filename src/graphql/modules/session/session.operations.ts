@@ -28,7 +28,7 @@ import {
   TerminateSessionInput,
 } from './session.inputs.ts'
 import { CreateSessionInput } from './session-spec.types.ts'
-import { SessionNode } from './session.types.ts'
+import { SESSION_PAGE, SessionNode } from './session.types.ts'
 
 builder.queryField('session', (t) =>
   t.field({
@@ -67,8 +67,8 @@ builder.queryField('sessions', (t) =>
         })
       },
     },
-    { name: 'SessionConnection', description: 'A page of sessions.' },
-    { name: 'SessionEdge', description: 'One session with its cursor.' },
+    { name: 'SessionConnection', description: 'A page of sessions.', interfaces: [SESSION_PAGE.page] },
+    { name: 'SessionEdge', description: 'One session with its cursor.', interfaces: [SESSION_PAGE.edge] },
   ),
 )
 
@@ -134,6 +134,8 @@ mutation({
   ),
   errors: [ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The session',
+  readsReason: true,
+  repeatable: true,
   run: terminateSession,
 })
 

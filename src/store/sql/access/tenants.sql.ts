@@ -46,6 +46,17 @@ export async function addUser(db: Queryable, { id, name, actor }: NewName): Prom
   return (await db.query<{ id: string }>(USER_SQL, [id, name, JSON.stringify(actor)])).rows[0]?.id
 }
 
+const TABLES = { domain: 'domains', project: 'projects', user: 'users' } as const
+
+/** Returns the id of the object that has this name. */
+export async function readIdByName(
+  db: Queryable,
+  kind: keyof typeof TABLES,
+  name: string,
+): Promise<string | undefined> {
+  return (await db.query<{ id: string }>(`SELECT id FROM ${TABLES[kind]} WHERE name = $1`, [name])).rows[0]?.id
+}
+
 const DELETE_USER_SQL = `
 WITH deleted AS (
   UPDATE users SET deleted_at = reprise_now() WHERE name = $1 AND deleted_at IS NULL RETURNING id

@@ -35,7 +35,7 @@ export interface OrderSource extends Omit<KernelSpec, NotRead> {
 
 const SQL = `
 SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.chain_id AS "chainId", s.attempt, k.role, k.index, s.image, coalesce(s.image_digest, s.required_image_digest) AS "imageDigest",
-  s.command, s.code_sha256 AS "codeSha256", s.mounts, s.environ, s.secret_environ AS "secretEnviron", k.resource_slots AS "resourceSlots", s.port_variable AS "portVariable", s.retry_count AS "retryCount",
+  s.command, s.code_sha256 AS "codeSha256", s.mounts, s.outputs -> 'paths' AS "outputPaths", s.inputs <> '[]' AS "hasInputs", s.environ, s.secret_environ AS "secretEnviron", k.resource_slots AS "resourceSlots", s.port_variable AS "portVariable", s.retry_count AS "retryCount",
   s.max_retries AS "maxRetries", s.parent_session_id AS "parentSessionId", s.retry_cause AS "retryCause",
   s.cluster_mode AS "clusterMode", s.session_type AS "sessionType",
   g.executor_options AS "groupExecutorOptions", g.allowed_executor_options AS "allowedExecutorOptions",

@@ -105,7 +105,7 @@ WITH turn AS (
     peak_memory_bytes = coalesce((c."usage" ->> 'peakMemoryBytes')::bigint, k.peak_memory_bytes),
     cpu_seconds = coalesce((c."usage" ->> 'cpuSeconds')::float8, k.cpu_seconds),
     wall_seconds = CASE WHEN c."usage" ->> 'wallSeconds' IS NULL THEN k.wall_seconds
-      ELSE least((c."usage" ->> 'wallSeconds')::float8, extract(epoch FROM reprise_now() - k.created_at)) END,
+      ELSE least((c."usage" ->> 'wallSeconds')::float8, round(extract(epoch FROM reprise_now() - k.created_at), 3)) END,
     usage_source = coalesce((c."usage" ->> 'source')::usage_source, k.usage_source),
     note = c."note",
     waits = c."waits",

@@ -1,5 +1,5 @@
 import type { AttemptWindow } from './chain-timelines.sql.ts'
-import type { ChainState, NewestAttempt } from '../../../domain/chain/outlook.ts'
+import type { NewestAttempt, StoredChainState } from '../../../domain/chain/outlook.ts'
 import type { FailureCause } from '../../../domain/session/failure.ts'
 import type { Queryable } from '../../database.ts'
 import type { Retention } from '../../../domain/retention.ts'
@@ -15,7 +15,8 @@ export interface ChainRow extends Omit<NewestAttempt, 'attempt'> {
   /** The id of the newest attempt. */
   tailId: string
   attempts: number
-  state: ChainState
+  /** LIVE is told apart by `chainState`. */
+  state: StoredChainState
   cause: FailureCause | null
   createdAt: Date
   newestActivityAt: Date

@@ -98,12 +98,12 @@ export async function countDeployments(tx: Queryable, projectId: string): Promis
  * is taken.
  */
 const INSERT_SQL = `
-WITH inserted AS (
+WITH spec AS (${specSelect('$10')}
+), inserted AS (
   INSERT INTO deployments (id, project_id, user_id, creation_id, name, replicas, min_healthy, max_surge, created_by,
-    creation_digest)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $12)
+    creation_digest, labels)
+  SELECT $1::uuid, $2::uuid, $3::uuid, $4, $5, $6::int, $7::int, $8::int, $9, $12, spec.labels FROM spec
   ON CONFLICT DO NOTHING RETURNING id, project_id, replicas
-), spec AS (${specSelect('$10')}
 ), revisions AS (
   INSERT INTO deployment_revisions (deployment_id, revision, ${SPEC_COLUMNS}, created_by)
   SELECT inserted.id, 1, spec.*, $9 FROM inserted, spec
@@ -126,6 +126,17 @@ export async function insertDeployment(tx: Queryable, deployment: NewDeployment)
   const sizes = [replicas, minHealthy, maxSurge]
   const values = [...owner, ...sizes, actor.name, JSON.stringify(spec), JSON.stringify(actor), creationDigest]
   return (await tx.query(INSERT_SQL, values)).rows.length === 1
+}
+
+const NAMED_SQL = `SELECT id FROM deployments WHERE project_id = $1 AND name = $2 AND status <> 'DESTROYED'`
+
+/** Returns the id of the deployment that has this name, among those that are not destroyed. */
+export async function findDeploymentByName(
+  db: Queryable,
+  projectId: string,
+  name: string,
+): Promise<string | undefined> {
+  return (await db.query<{ id: string }>(NAMED_SQL, [projectId, name])).rows[0]?.id
 }
 
 const EXISTING_SQL = `

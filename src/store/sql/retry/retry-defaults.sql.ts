@@ -74,6 +74,40 @@ export async function replaceRetryDefaults(
   return before.rows[0]?.policy ?? null
 }
 
+/**
+ * The scopes `i (scope, name)` that $2 and $3 name and that a viewer of the project $1 sees: all if it is null, otherwise
+ * the cluster, the project and its domain. The cluster's name is empty. Indexes: those of the unique names.
+ */
+export const NAMED_SCOPES = `unnest($2::retry_scope[], $3::text[]) AS i(scope, name)
+LEFT JOIN domains d ON i.scope = 'DOMAIN' AND d.name = i.name
+LEFT JOIN projects p ON i.scope = 'PROJECT' AND p.name = i.name`
+export const NAMED_SCOPE_VISIBLE = `(i.scope = 'CLUSTER' AND i.name = '' OR coalesce(d.id, p.id) IS NOT NULL)
+  AND ($1::uuid IS NULL OR i.scope = 'CLUSTER' OR p.id = $1
+    OR d.id = (SELECT own.domain_id FROM projects own WHERE own.id = $1))`
+
+/** A scope by its name; null for the cluster. */
+export interface NamedScope {
+  scope: RetryScope
+  name: string | null
+}
+
+const OF_SQL = `
+SELECT i.scope, nullif(i.name, '') AS name, CASE i.scope
+  WHEN 'CLUSTER' THEN (SELECT value FROM settings WHERE key = 'retry-defaults')
+  ELSE coalesce(d.retry_defaults, p.retry_defaults) END AS policy
+FROM ${NAMED_SCOPES}
+WHERE ${NAMED_SCOPE_VISIBLE}`
+
+/** Reads the defaults of these scopes, also of those that have none. */
+export async function readNamedDefaults(
+  db: Queryable,
+  visibleProjectId: string | null,
+  scopes: readonly NamedScope[],
+): Promise<StoredDefaults[]> {
+  const values = [visibleProjectId, scopes.map(({ scope }) => scope), scopes.map(({ name }) => name ?? '')]
+  return (await db.query<StoredDefaults>(OF_SQL, values)).rows
+}
+
 export interface StoredDefaults {
   scope: RetryScope
   name: string | null

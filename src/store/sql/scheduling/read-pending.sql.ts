@@ -3,6 +3,7 @@ import type { Sequencer } from '../../../domain/scheduling/sequence.ts'
 import type { ClusterMode } from '../../../domain/session/lifecycle.ts'
 import type { VolumeNeed } from '../../../domain/scheduling/resource-request.ts'
 import type { Queryable } from '../../database.ts'
+import { CLASS } from './claim-pending.sql.ts'
 import { DEPENDENCIES } from '../session/creation-scope.sql.ts'
 import { NEEDS_PORTS, VOLUME_NEED } from '../session/session-columns.sql.ts'
 import { DRAINED } from './pending-groups.sql.ts'
@@ -75,6 +76,58 @@ WHERE s.id = ANY($1) AND s.status = 'PENDING'`
 
 export async function readPending(db: Queryable, sessionIds: readonly string[]): Promise<PendingRow[]> {
   const { rows } = await db.query<PendingRow>(SQL, [sessionIds, QUEUE_POSITION_MAX + 1])
+  return rows
+}
+
+const DEMANDS_SQL = `SELECT ${DEMAND_COLUMNS} FROM sessions s WHERE s.id = ANY($1::uuid[]) AND s.status = 'PENDING'`
+
+/** Reads where those of these sessions that are pending may be placed, and nothing else. */
+export async function readDemands(db: Queryable, sessionIds: readonly string[]): Promise<PendingDemand[]> {
+  return (await db.query<PendingDemand>(DEMANDS_SQL, [sessionIds])).rows
+}
+
+/** All pending sessions of a project with the same demand in the same resource group. */
+export interface DemandKey {
+  projectId: string
+  group: string
+  /** The value of CLASS, in decimal. */
+  demand: string
+}
+
+/** The demands of pending sessions, by whether they can ever be met. */
+export interface PendingDemands {
+  impossible: readonly DemandKey[]
+  /** Null if there are too many to list. */
+  possible: readonly DemandKey[] | null
+}
+
+const demandsOf = (more: string) => `SELECT s.project_id, s.resource_group, ${CLASS} AS demand FROM sessions s
+    WHERE s.status = 'PENDING' AND ($1::uuid IS NULL OR s.project_id = $1)${more}
+    ORDER BY s.project_id, s.resource_group, ${CLASS} LIMIT 1`
+
+/**
+ * Reads the distinct demands of a project's pending sessions, or of all projects', each with one of its sessions. Each
+ * costs two probes of an index, however many sessions it has: 0.1 ms. Index: sessions_demands.
+ */
+const DISTINCT_DEMANDS_SQL = `
+WITH RECURSIVE demands AS (
+  (SELECT first.*, 1 AS number FROM (${demandsOf('')}) AS first)
+  UNION ALL
+  SELECT next.*, demands.number + 1 FROM demands CROSS JOIN LATERAL (${demandsOf(
+    ` AND (s.project_id, s.resource_group, ${CLASS}) > (demands.project_id, demands.resource_group, demands.demand)`,
+  )}) AS next
+  WHERE demands.number < $2
+)
+SELECT demands.demand::text AS demand, one.* FROM demands CROSS JOIN LATERAL (
+  SELECT ${DEMAND_COLUMNS} FROM sessions s WHERE s.status = 'PENDING' AND s.project_id = demands.project_id
+    AND s.resource_group = demands.resource_group AND ${CLASS} = demands.demand LIMIT 1) AS one`
+
+export async function readDistinctDemands(
+  db: Queryable,
+  visibleProjectId: string | null,
+  limit: number,
+): Promise<(PendingDemand & DemandKey)[]> {
+  const { rows } = await db.query<PendingDemand & DemandKey>(DISTINCT_DEMANDS_SQL, [visibleProjectId, limit])
   return rows
 }
 

@@ -47,7 +47,9 @@ WITH input AS (
     WHERE l.project_id = "projectId" AND l.user_id IS NOT DISTINCT FROM "userId")
   ORDER BY "projectId", "creationId"
   ON CONFLICT DO NOTHING
-  RETURNING id, chain_id, project_id
+  RETURNING id, chain_id, project_id, outputs
+), outputs AS (
+  INSERT INTO session_outputs (session_id, project_id) SELECT id, project_id FROM inserted WHERE outputs IS NOT NULL
 ), kernels AS (
   INSERT INTO kernels (id, session_id, role, index, resource_slots)
   SELECT kernel.id, i.id, CASE WHEN kernel.position = 1 THEN 'main' ELSE 'sub' END,

@@ -2,6 +2,7 @@ import type { ExecutorOptions, SealedVariable } from '../../../domain/session/ke
 import type { FailureCause } from '../../../domain/session/failure.ts'
 import type { VolumeNeed } from '../../../domain/scheduling/resource-request.ts'
 import type { Mount } from '../../../domain/session/mounts.ts'
+import type { InputRequest, OutputsRequest } from '../../../domain/session/outputs.ts'
 import type { ClusterMode, SessionOrigin, SessionType } from '../../../domain/session/lifecycle.ts'
 
 /**
@@ -83,6 +84,10 @@ export const SESSION_COLUMNS = {
   executorOptions: inherited('executor_options', sql<ExecutorOptions>('jsonb'), {}),
   /** Volumes that are mounted in its kernels. */
   mounts: inherited('mounts', sql<Mount[]>('jsonb'), []),
+  /** Files to collect at its end; null if it asks for none. */
+  outputs: inherited('outputs', sql<OutputsRequest | null>('jsonb'), null),
+  /** Outputs of other chains that it finds in its working directory. */
+  inputs: inherited('inputs', sql<InputRequest[]>('jsonb'), []),
   /** Null for no key, and then there is no limit. */
   concurrencyKey: inherited('concurrency_key', sql<string | null>('text'), null),
   concurrencyLimit: inherited('concurrency_limit', sql<number | null>('int'), null),

@@ -1,7 +1,8 @@
 import type {
   AgentStatus,
   DeploymentStatus,
-  ResubmissionItemStatus,
+  BulkActionItemStatus,
+  SessionOrder,
   SessionAction,
   SessionType,
 } from '../../../client/schema-types.generated.ts'
@@ -20,7 +21,9 @@ export const AGENT_STATUSES = {
 
 /** The tabs in their order, each with the state of the chains that it shows. */
 export const STATE_TABS = {
-  running: 'LIVE',
+  queued: 'QUEUED',
+  impossible: 'IMPOSSIBLE',
+  running: 'RUNNING',
   waiting: 'WAITING_RETRY',
   held: 'HELD',
   failed: 'FAILED',
@@ -50,6 +53,22 @@ export const ORDERS = {
 export type OrderWord = keyof typeof ORDERS
 export const DEFAULT_ORDER: OrderWord = '-latest'
 
+export const SESSION_ORDERS = {
+  name: { field: 'NAME', direction: 'ASC' },
+  '-name': { field: 'NAME', direction: 'DESC' },
+  attempt: { field: 'ATTEMPT', direction: 'ASC' },
+  '-attempt': { field: 'ATTEMPT', direction: 'DESC' },
+  since: { field: 'STATUS_CHANGED_AT', direction: 'ASC' },
+  '-since': { field: 'STATUS_CHANGED_AT', direction: 'DESC' },
+  created: { field: 'CREATED_AT', direction: 'ASC' },
+  '-created': { field: 'CREATED_AT', direction: 'DESC' },
+} as const satisfies Record<string, SessionOrder>
+
+const { attempt: _, '-attempt': __, ...deploymentOrders } = SESSION_ORDERS
+export const DEPLOYMENT_ORDERS = deploymentOrders
+/** The order of sessions and of deployments. */
+export const NEWEST_FIRST = '-created'
+
 /** The server no longer writes two of these, but an old database may have them. */
 export const MOVING: DeploymentStatus[] = ['PENDING', 'CREATED', 'DEPLOYING', 'SCALING']
 export const DEPLOYMENT_STATUSES = {
@@ -72,7 +91,7 @@ export const ITEM_STATUSES = {
   done: 'DONE',
   refused: 'REFUSED',
   left: 'PENDING',
-} as const satisfies Record<string, ResubmissionItemStatus>
+} as const satisfies Record<string, BulkActionItemStatus>
 
 export const BULK_ACTIONS = {
   resubmit: 'RESUBMIT',
@@ -143,6 +162,8 @@ const PARAMETERS = {
   overview: { range: oneOf(RANGES), project: text },
   chains: {
     state: oneOf(STATE_TABS),
+    /** The type of its sessions; by default all but replicas of deployments. */
+    type: oneOf(SESSION_TYPES),
     cause: oneOf(CAUSES),
     label,
     q: text,
@@ -184,7 +205,7 @@ const PARAMETERS = {
   /** Agents belong to all projects; the project is only kept for other pages. */
   agents: { status: oneOf(AGENT_STATUSES), group: text, project: text },
   /** `q` is a part of the name. */
-  deployments: { status: oneOf(DEPLOYMENT_STATUSES), q: text, project: text },
+  deployments: { status: oneOf(DEPLOYMENT_STATUSES), q: text, project: text, order: oneOf(DEPLOYMENT_ORDERS) },
   schedules: { status: oneOf(SCHEDULE_STATUSES), q: text, project: text },
   sessions: {
     type: oneOf(SESSION_TYPES),
@@ -196,6 +217,7 @@ const PARAMETERS = {
     /** The resource group. */
     group: text,
     project: text,
+    order: oneOf(SESSION_ORDERS),
   },
   /** `after` is the cursor after which the page begins. */
   resubmissions: { action: oneOf(BULK_ACTIONS), after: text },
@@ -206,7 +228,14 @@ const PARAMETERS = {
   /** `show=all`: with revoked and expired tokens. */
   tokens: { project: text, show: oneOf({ all: true }) },
   webhook: { project: text, status: oneOf(DELIVERIES) },
-  audit: { project: text, action: text, actor: text, outcome: oneOf({ refused: true, done: true }) },
+  /** `action` and `actor` are parts of names; `by`: the server itself, or anybody else. */
+  audit: {
+    project: text,
+    action: text,
+    actor: text,
+    outcome: oneOf({ refused: true, done: true }),
+    by: oneOf({ people: true, server: true }),
+  },
 } satisfies Record<string, Record<string, Reader>>
 
 export type SearchPage = keyof typeof PARAMETERS

@@ -32,7 +32,7 @@ export function AgentPage() {
     EVERY_MS,
   )
   const agent = data?.node?.__typename === 'Agent' ? data.node : null
-  useTitle(agent?.name)
+  useTitle(agent?.name ?? 'Agent')
   if (!agent && error) return <ProblemPanel error={error} onAgain={again} />
   if (!data) return <Skeleton />
   if (!agent)

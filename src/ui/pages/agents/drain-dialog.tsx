@@ -1,45 +1,52 @@
-import { Button, TextField, typed } from '../../design/controls.tsx'
-import { Dialog } from '../../design/dialog.tsx'
+import { useSend } from '../../app/act.ts'
+import { FormDialog } from '../../app/form-dialog.tsx'
+import { toast } from '../../app/toasts.tsx'
+import { TextField, typedOrNull } from '../../design/controls.tsx'
 import { counted } from '../../words/numbers.ts'
+import { type UiAgentRowFragment, UiDrainAgentDocument } from './agents.generated.ts'
 
-const REASON_LENGTH_MAX = 200
+interface Props {
+  agent: UiAgentRowFragment
+  onDone: () => void
+  onClose: () => void
+}
 
 /** Asks for the reason, which is shown beside the agent. */
-export function DrainDialog(props: {
-  name: string
-  kernels: number
-  isBusy: boolean
-  onDrain: (reason: string | null) => void
-  onClose: () => void
-}) {
-  const { name, kernels, isBusy, onDrain, onClose } = props
+export function DrainDialog({ agent: { agentId, name, kernels }, onDone, onClose }: Props) {
+  const send = useSend()
+  const submit = async (form: HTMLFormElement) => {
+    const { problem } = await send(UiDrainAgentDocument, { agentId, reason: typedOrNull(form, 'reason') })
+    if (problem) return problem
+    toast('done', `${name} gets no new work any more.`)
+    onDone()
+    return null
+  }
   return (
-    <Dialog title={`Drain ${name}?`} onClose={onClose}>
-      <form
-        className="dialog-form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          onDrain(typed(event.currentTarget, 'reason') || null)
-        }}
-      >
-        <p className="dialog-note">
+    <FormDialog
+      title={`Drain ${name}?`}
+      note={
+        <>
           It gets no new work until it is resumed, also after a restart.
-          {kernels > 0 && ` Its kernels continue: ${counted(kernels, 'kernel')}.`}
-        </p>
+          {kernels.totalCount > 0 && ` Its kernels continue: ${counted(kernels.totalCount, 'kernel')}.`}
+        </>
+      }
+      act="Drain the agent"
+      keep="Keep it"
+      fields={['reason']}
+      onSend={submit}
+      onClose={onClose}
+    >
+      {(faults) => (
         <TextField
           label="Reason"
           hint="Shown beside the agent"
+          fault={faults['reason']}
+          wide
           name="reason"
           spellCheck
-          maxLength={REASON_LENGTH_MAX}
+          maxLength={1000}
         />
-        <div className="dialog-buttons">
-          <Button onClick={onClose}>Keep it</Button>
-          <Button kind="primary" type="submit" disabled={isBusy}>
-            Drain the agent
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+      )}
+    </FormDialog>
   )
 }

@@ -1,7 +1,8 @@
 import { useQuery } from 'urql'
 import { useReread, useRereadWhen } from '../../api/poll.ts'
 import { startNote } from '../../app/chain-parts.tsx'
-import { causeInWords, letterOf, toneOf } from '../../design/causes.ts'
+import { useSwitchedOff, whoSwitched } from '../../app/retry/switches.tsx'
+import { causeInWords, kindOf, letterOf, TIMED_OUT, toneOf } from '../../design/causes.ts'
 import type { Bar, Ghost, PartKind, SegmentSession } from '../../timeline/bars.ts'
 import { checkpointWords, endOf, lengthOf } from '../../timeline/words.ts'
 import { amountWords, bytes, roughAmount } from '../../words/numbers.ts'
@@ -19,6 +20,7 @@ interface Props {
   changes: readonly { attempt: number; differences: Parameters<typeof differenceWords>[0][] }[]
   isNewest: boolean
   ghost: Ghost | null
+  project: Chain['project']
 }
 
 const PARTS: readonly { kind: PartKind; word: string }[] = [
@@ -37,7 +39,7 @@ function ranWords({ terminatedAt, usage }: UiAttempt, seconds: number): string {
   return usage?.wallSeconds == null ? `at most ${duration(seconds)}` : duration(usage.wallSeconds)
 }
 
-export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Props) {
+export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost, project }: Props) {
   const { attempt, session } = bar
   const data = useAttempt(session.sessionId, `${session.status} ${isNewest} ${ghost?.at}`)
   const decision = data?.retryDecision ?? null
@@ -47,7 +49,9 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
   const agent = data?.kernels.find((kernel) => kernel.agent)?.agent
   const tone = toneOf(bar)
   const isImpossible = data?.impossible === true
-  const reason = data?.pendingReason ?? bar.reason ?? (data ? startNote(data) : null)
+  // The words for a timeout have its reason already.
+  const known = bar.cause === TIMED_OUT ? null : bar.reason
+  const reason = data?.pendingReason ?? known ?? (data ? startNote(data) : null)
   return (
     <section className="chain-panel attempt" aria-labelledby="attempt-title">
       <h2 id="attempt-title">
@@ -104,7 +108,9 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
           </>
         )}
       </dl>
-      {decision && <WhyNext decision={decision} attempt={attempt} ghost={isNewest ? ghost : null} now={now} />}
+      {decision && (
+        <WhyNext decision={decision} attempt={attempt} ghost={isNewest ? ghost : null} now={now} project={project} />
+      )}
       {decision && hasNext(decision) && <Changes title={`What changes in attempt ${attempt + 1}`} differences={next} />}
       {parent && attempt > 1 && <Changes title="What changed before this one" differences={own} />}
     </section>
@@ -152,12 +158,15 @@ function WhyNext({
   attempt,
   ghost,
   now,
+  project,
 }: {
   decision: UiDecisionFragment
   attempt: number
   ghost: Ghost | null
   now: number
+  project: Chain['project']
 }) {
+  const off = useSwitchedOff(project)
   const goesOn = decision.phase === 'DISPATCHED' || decision.phase === 'SCHEDULED' || decision.phase === 'HELD'
   return (
     <div className="why">
@@ -165,7 +174,12 @@ function WhyNext({
       <p>{decision.explanation}</p>
       <p className="why-words">{decisionWords(decision).join(' · ')}</p>
       <DelayParts decision={decision} />
-      {ghost && !ghost.isHeld && <p className="why-next">due in {countdown((ghost.at - now) / 1000)}</p>}
+      {ghost && !ghost.isHeld && (
+        <p className="why-next">
+          due in {countdown((ghost.at - now) / 1000)}
+          {off && <span className="tone-held">, and then held: {whoSwitched(off)}</span>}
+        </p>
+      )}
     </div>
   )
 }
@@ -194,11 +208,12 @@ function Changes({
 }
 
 /** The reasons of a decision: `no rule matched`, `out of memory is retried`, `uses up a retry`. */
-export function decisionWords({ matchedRule, cause, counted, phase }: UiDecisionFragment): string[] {
+export function decisionWords({ matchedRule, cause, counted, phase, session }: UiDecisionFragment): string[] {
+  const kind = kindOf({ failureCause: cause, ...session })
   const goesOn = phase === 'DISPATCHED' || phase === 'SCHEDULED' || phase === 'HELD'
   return [
     matchedRule === null ? 'no rule matched' : `rule ${matchedRule + 1} matched`,
-    ...(cause === null ? [] : [causeInWords(cause, null)]),
+    ...(kind === null ? [] : [causeInWords(kind, null)]),
     ...(goesOn ? [counted ? 'uses up a retry' : 'uses up no retry'] : []),
   ]
 }

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { mountWords } from '../../words/mount.ts'
+import { lookOfCause } from '../../design/causes.ts'
 import { amountWords } from '../../words/numbers.ts'
 import { duration } from '../../words/time.ts'
 import { UiSpecDocument, type UiSpecQuery } from './chain.generated.ts'
@@ -125,10 +126,7 @@ function policyRows(policy: Spec['retryPolicy']): [string, string][] {
       `${duration(policy.retryDelay)}${growth}${policy.maxRetryDelay === null ? '' : `, at most ${duration(policy.maxRetryDelay)}`}`,
     ],
     ['jitter', `${policy.jitter.toLowerCase()}${policy.jitter === 'NONE' ? '' : `, ratio ${policy.jitterRatio}`}`],
-    [
-      'eligible',
-      policy.eligibleCauses.map((cause) => cause.toLowerCase().replaceAll('_', ' ')).join(', ') || 'nothing',
-    ],
+    ['eligible', policy.eligibleCauses.map((cause) => lookOfCause(cause).words).join(', ') || 'nothing'],
     ['rules', policy.rules.length === 0 ? 'none' : String(policy.rules.length)],
     ['within', policy.maxElapsed === null ? 'no limit' : duration(policy.maxElapsed)],
   ]

@@ -19,6 +19,8 @@ import type { Counts } from './read-chains.ts'
 import { ColumnsMenu, ViewsMenu } from './views.tsx'
 
 const TAB_NAMES: Record<StateTab, string> = {
+  queued: 'Queued',
+  impossible: 'Impossible',
   running: 'Running',
   waiting: 'Waiting',
   held: 'Held',
@@ -48,6 +50,9 @@ export function StateTabs({ state, counts }: { state: StateTab | undefined; coun
 }
 
 const CAUSE_NAMES = namesOfCauses(CAUSES)
+
+/** Replicas of deployments are shown only if they are asked for. */
+const TYPE_NAMES = { batch: 'batch', interactive: 'interactive', inference: 'replicas' }
 
 const SINCE_NAMES = {
   '1h': 'last hour',
@@ -82,6 +87,13 @@ export function Filters({ search }: { search: SearchOf<'chains'> }) {
         any="Any cause"
         names={CAUSE_NAMES}
         onChange={(cause) => change({ cause })}
+      />
+      <Choice
+        label="Type"
+        value={search.type ?? ''}
+        any="All but replicas"
+        names={TYPE_NAMES}
+        onChange={(type) => change({ type })}
       />
       <Choice
         label="Time"

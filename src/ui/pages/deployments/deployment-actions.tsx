@@ -1,6 +1,7 @@
-import { lazy, type ReactNode, Suspense, useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { UpdateDeploymentInput } from '../../../client/schema-types.generated.ts'
 import { useAct } from '../../app/act.ts'
+import { lazyDialog } from '../../app/lazy-part.tsx'
 import { useViewer } from '../../app/viewer.ts'
 import { mountWords } from '../../words/mount.ts'
 import { amountWords, counted } from '../../words/numbers.ts'
@@ -8,12 +9,11 @@ import {
   type UiDeploymentRowFragment,
   UiDestroyDeploymentDocument,
   type UiRevisionFragment,
-  UiScaleDeploymentDocument,
   UiUpdateDeploymentDocument,
 } from './deployments.generated.ts'
 
-const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
-const ScaleDialog = lazy(async () => ({ default: (await import('./scale-dialog.tsx')).ScaleDialog }))
+const Confirm = lazyDialog(() => import('../../app/confirm.tsx'), 'Confirm')
+const ScaleDialog = lazyDialog(() => import('./scale-dialog.tsx'), 'ScaleDialog')
 
 type Asked = { what: 'scale' | 'destroy' } | { what: 'rollBack'; revision: UiRevisionFragment }
 
@@ -40,14 +40,6 @@ export function useDeploymentActions(deployment: UiDeploymentRowFragment, onDone
     setIsBusy(false)
     onDone()
   }
-  const scale = (to: number) =>
-    during(() =>
-      act(
-        UiScaleDeploymentDocument,
-        { deploymentId, replicas: to },
-        { about: name, done: `${name} gets ${counted(to, 'replica')}.` },
-      ),
-    )
   const rollBack = (revision: UiRevisionFragment) =>
     during(() =>
       act(
@@ -66,13 +58,14 @@ export function useDeploymentActions(deployment: UiDeploymentRowFragment, onDone
     whyNotDestroyed: gone ?? (can.terminate ? null : 'Your role does not allow it'),
     ask: setAsked,
     dialog: (
-      <Suspense>
+      <>
         {asked?.what === 'scale' && (
           <ScaleDialog
-            name={name}
-            replicas={replicas}
-            isBusy={isBusy}
-            onScale={(to) => void scale(to)}
+            deployment={deployment}
+            onDone={() => {
+              close()
+              onDone()
+            }}
             onClose={close}
           />
         )}
@@ -100,7 +93,7 @@ export function useDeploymentActions(deployment: UiDeploymentRowFragment, onDone
             Clients are sent to {name} no more, and its replicas end after their drain. This cannot be undone.
           </Confirm>
         )}
-      </Suspense>
+      </>
     ),
   }
 }

@@ -32,7 +32,7 @@ export function DeploymentPage() {
     onChanges: async () => again(),
     onMissed: again,
   })
-  useTitle(data?.deployment?.name)
+  useTitle(data?.deployment?.name ?? 'Deployment')
   if (!data?.deployment && error) return <ProblemPanel error={error} onAgain={again} />
   if (!data) return <Skeleton />
   if (!data.deployment) return <Missing noun="deployment" list="/deployments" />

@@ -1,6 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { usePolled } from '../../api/poll.ts'
-import { CAUSES, wordOfCause } from '../../app/causes.ts'
+import { CAUSES, causeFilter, wordOfCause } from '../../app/causes.ts'
 import { IgnoredParameters, useChangeSearch } from '../../app/list/list-page.tsx'
 import { useLinkTo } from '../../app/list/row-link.tsx'
 import { GROUPINGS, type SearchOf } from '../../app/list/search.ts'
@@ -8,7 +8,7 @@ import { RANGE_NAMES, spanOf } from '../../app/list/time-range.ts'
 import { useMoments } from '../../app/moments.tsx'
 import { Outdated, ProblemPanel, useTitle } from '../../app/page.tsx'
 import { CauseBars } from '../../charts/cause-bars.tsx'
-import { causesOf } from '../../charts/cause-stacks.ts'
+import { byKind, type CauseBucket, causesOf } from '../../charts/cause-stacks.ts'
 import { CauseLegend, CauseTable } from '../../charts/cause-table.tsx'
 import { Choice } from '../../design/controls.tsx'
 import { Panel, Skeleton } from '../../design/panel.tsx'
@@ -33,7 +33,7 @@ export function FailuresPage() {
       ...spanOf(range, now, moments.offsetMinutes(now)),
       project: project ?? null,
       by: GROUPINGS[by],
-      cause: cause === undefined ? null : [CAUSES[cause]],
+      ...(cause === undefined ? { cause: null } : causeFilter(CAUSES[cause])),
     }),
     EVERY_MS,
   )
@@ -77,7 +77,8 @@ function OverTime({ data, search }: { data: UiFailuresQuery; search: SearchOf<'f
   const { range = '24h', cause, project, view } = search
   const linkTo = useLinkTo()
   const moments = useMoments()
-  const { total, buckets } = data.statistics
+  const { total } = data.statistics
+  const buckets = data.statistics.buckets.map(byKind)
   const causes = causesOf(buckets)
   const shown = cause === undefined ? buckets : buckets.map((bucket) => onlyOf(bucket, CAUSES[cause]))
   const of = project === undefined ? {} : { project }
@@ -125,8 +126,6 @@ function OverTime({ data, search }: { data: UiFailuresQuery; search: SearchOf<'f
   )
 }
 
-type Bucket = UiFailuresQuery['statistics']['buckets'][number]
-
-function onlyOf(bucket: Bucket, cause: string): Bucket {
+function onlyOf(bucket: CauseBucket, cause: string): CauseBucket {
   return { ...bucket, byCause: bucket.byCause.filter((each) => each.cause === cause) }
 }

@@ -21,12 +21,14 @@ interface Props {
   defaults: RetryDefaults
   /** All typed texts are valid. */
   isReady: boolean
+  /** An existing thing is changed; there is no command for it. */
+  isChange: boolean
   /** Called with the server's faults of the policy, by field. */
   onFaults: (faults: Readonly<Record<string, string>>) => void
 }
 
 /** The session's retries if it fails, and other ways to create the same session. */
-export function SessionPanel({ draft, input, timing, defaults, isReady, onFaults }: Props) {
+export function SessionPanel({ draft, input, timing, defaults, isReady, isChange, onFaults }: Props) {
   const { schedule, error, isStale } = useSchedule(draft, defaults.draft, onFaults)
   return (
     <section className="new-session-panel" aria-label="Schedule">
@@ -51,11 +53,13 @@ export function SessionPanel({ draft, input, timing, defaults, isReady, onFaults
       {schedule?.length === 0 && (
         <p className="new-session-hint">It is not retried: type how many retries there are.</p>
       )}
-      <Copies
-        command={sessionAsCommand(draft, input, timing?.input ?? null)}
-        mutation={sessionAsGraphQL(input, timing?.input ?? null)}
-        isReady={isReady}
-      />
+      {!isChange && (
+        <Copies
+          command={sessionAsCommand(draft, input, timing?.input ?? null)}
+          mutation={sessionAsGraphQL(input, timing?.input ?? null)}
+          isReady={isReady}
+        />
+      )}
     </section>
   )
 }

@@ -140,7 +140,9 @@ function keyOf({ draft, from }: Typed): string {
 
 function draftOfAirflow(policy: NonNullable<Preview['airflow']>['policy']): Draft {
   const { sources, ...values } = policy
-  const given = new Set(sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field))
+  const given: ReadonlySet<string> = new Set(
+    sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field),
+  )
   return Object.fromEntries(
     POLICY_FIELDS.filter(({ path }) => given.has(path)).map(({ name, path, kind }) => {
       const value = values[path as keyof typeof values]

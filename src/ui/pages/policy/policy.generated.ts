@@ -11,7 +11,7 @@ export type UiAirflowPreviewQueryVariables = Exact<{
 
 
 export type UiAirflowPreviewQuery = { airflowPolicyPreview: { policy: (
-      { sources: Array<{ field: string, source: Types.RetryPolicyLayer }> }
+      { sources: Array<{ field: Types.RetryPolicyField, source: Types.RetryPolicyLayer }> }
       & UiBackoffFragment
     ), explanation: { alike: Array<string>, differs: Array<string> }, schedule: Array<{ retry: number, delaySeconds: number, earliestSeconds: number, latestSeconds: number, elapsedSeconds: number }>, airflowDelays: Array<{ retry: number, delaySeconds: number, earliestSeconds: number, latestSeconds: number, elapsedSeconds: number }> } };
 

@@ -199,6 +199,8 @@ async function readAirflow(client: Client, draft: Draft): Promise<Partial<Answer
 
 /** The fields of the policy that Airflow's settings determine. */
 function policyOf({ sources, ...policy }: UiAirflowPreviewQuery['airflowPolicyPreview']['policy']): object {
-  const given = new Set(sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field))
+  const given: ReadonlySet<string> = new Set(
+    sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field),
+  )
   return Object.fromEntries(Object.entries(policy).filter(([field]) => given.has(field)))
 }

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { useClient } from 'urql'
-import type { ResubmissionItemStatus, SessionAction } from '../../../client/schema-types.generated.ts'
+import type { BulkActionItemStatus, SessionAction } from '../../../client/schema-types.generated.ts'
 import { ListTable } from '../../app/list/list-page.tsx'
 import type { ITEM_STATUSES } from '../../app/list/search.ts'
 import { ACTION_WORDS, reasonInWords } from '../../bulk/bulk-words.ts'
@@ -9,7 +9,7 @@ import { Button } from '../../design/controls.tsx'
 import { FailedIcon, SucceededIcon } from '../../design/icons.tsx'
 import type { Column } from '../../design/table.tsx'
 import { count } from '../../words/numbers.ts'
-import { type UiResubmissionItemFragment, UiResubmissionItemsDocument } from './resubmissions.generated.ts'
+import { type UiBulkActionItemFragment, UiBulkActionItemsDocument } from './resubmissions.generated.ts'
 import '../../design/panel.css'
 
 interface Props {
@@ -57,7 +57,7 @@ const NOTHING: Readonly<Record<keyof typeof ITEM_STATUSES | 'all', string>> = {
   left: 'None is left.',
 }
 
-function columnsOf(action: SessionAction, showsProject: boolean): readonly Column<UiResubmissionItemFragment>[] {
+function columnsOf(action: SessionAction, showsProject: boolean): readonly Column<UiBulkActionItemFragment>[] {
   return [
     {
       title: 'Chain',
@@ -101,7 +101,7 @@ function Outcome({
   item: { status, code, message },
   action,
 }: {
-  item: UiResubmissionItemFragment
+  item: UiBulkActionItemFragment
   action: SessionAction
 }) {
   if (status === 'DONE')
@@ -126,13 +126,13 @@ function Outcome({
 const PAGE_ROWS = 100
 
 interface Listed {
-  rows: readonly UiResubmissionItemFragment[]
+  rows: readonly UiBulkActionItemFragment[]
   endCursor: string | null
 }
 
 interface Items {
   /** Null until they are read. */
-  rows: readonly UiResubmissionItemFragment[] | null
+  rows: readonly UiBulkActionItemFragment[] | null
   error: Error | null
   /** Reads more; null where all have been read. */
   more: (() => void) | null
@@ -141,7 +141,7 @@ interface Items {
 }
 
 /** The outcomes of the items, a page at a time. */
-export function useItems(id: string, status: ResubmissionItemStatus | null): Items {
+export function useItems(id: string, status: BulkActionItemStatus | null): Items {
   const client = useClient()
   const key = `${id} ${status}`
   const [listed, setListed] = useState<Listed & { key: string }>()
@@ -157,9 +157,9 @@ export function useItems(id: string, status: ResubmissionItemStatus | null): Ite
     async (after: string | null): Promise<Listed> => {
       const variables = { id, status, first: PAGE_ROWS, after }
       const { data, error: refused } = await client
-        .query(UiResubmissionItemsDocument, variables, { requestPolicy: 'network-only' })
+        .query(UiBulkActionItemsDocument, variables, { requestPolicy: 'network-only' })
         .toPromise()
-      const items = data?.resubmission?.items
+      const items = data?.bulkAction?.items
       if (!items) throw refused ?? new Error('There is no such resubmission')
       const { hasNextPage, endCursor } = items.pageInfo
       return { rows: items.edges.map(({ node }) => node), endCursor: hasNextPage ? endCursor : null }

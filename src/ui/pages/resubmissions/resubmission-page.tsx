@@ -1,4 +1,4 @@
-import { getRouteApi, Link } from '@tanstack/react-router'
+import { getRouteApi } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useQuery } from 'urql'
 import { setServerNow } from '../../api/clock.ts'
@@ -7,6 +7,7 @@ import { IgnoredParameters } from '../../app/list/list-page.tsx'
 import { ITEM_STATUSES } from '../../app/list/search.ts'
 import { Ago } from '../../app/moments.tsx'
 import { NotFound, ProblemPanel, useTitle } from '../../app/page.tsx'
+import { BackLink } from '../../app/places.tsx'
 import { ACTION_WORDS, filterInWords, overridesInWords } from '../../bulk/bulk-words.ts'
 import { AbortButton, ProgressBar, ProgressFigures, Refusals, StateMark } from '../../bulk/progress.tsx'
 import { useOutcome } from '../../bulk/use-bulk.ts'
@@ -15,19 +16,19 @@ import { Skeleton } from '../../design/panel.tsx'
 import { counted } from '../../words/numbers.ts'
 import { duration } from '../../words/time.ts'
 import { ItemTable, useItems } from './resubmission-items.tsx'
-import { UiResubmissionDocument, type UiResubmissionQuery } from './resubmissions.generated.ts'
+import { UiBulkActionDocument, type UiBulkActionQuery } from './resubmissions.generated.ts'
 import './resubmissions.css'
 
 const route = getRouteApi('/frame/resubmissions/$resubmissionId')
 
-type Resubmission = NonNullable<UiResubmissionQuery['resubmission']>
+type Resubmission = NonNullable<UiBulkActionQuery['bulkAction']>
 
 /** One action on many chains: its progress, refusals with reasons, and the outcome for each chain. */
 export function ResubmissionPage() {
   const { resubmissionId: id } = route.useParams()
   const isId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(id)
   const [{ data, error }, again] = useQuery({
-    query: UiResubmissionDocument,
+    query: UiBulkActionDocument,
     variables: { id },
     requestPolicy: 'network-only',
     pause: !isId,
@@ -36,8 +37,8 @@ export function ResubmissionPage() {
     if (data) setServerNow(data.now)
   }, [data])
   useTitle('Resubmission')
-  if (!isId || (data && !data.resubmission)) return <NotFound />
-  if (data) return <Loaded key={id} resubmission={data.resubmission!} />
+  if (!isId || (data && !data.bulkAction)) return <NotFound />
+  if (data) return <Loaded key={id} resubmission={data.bulkAction!} />
   if (error) return <ProblemPanel error={error} onAgain={() => again({ requestPolicy: 'network-only' })} />
   return (
     <div className="list-page">
@@ -52,21 +53,21 @@ export function ResubmissionPage() {
 function Loaded({ resubmission }: { resubmission: Resubmission }) {
   const search = route.useSearch()
   const navigate = route.useNavigate()
-  const items = useItems(resubmission.resubmissionId, search.show ? ITEM_STATUSES[search.show] : null)
+  const items = useItems(resubmission.bulkActionId, search.show ? ITEM_STATUSES[search.show] : null)
   const { outcome, error, put } = useOutcome(resubmission, items.refresh)
   const { noun } = ACTION_WORDS[outcome.action]
   const title = `${noun} of ${counted(outcome.total, 'chain')}`
   return (
     <div className="list-page">
       <div className="resubmission-head">
-        <Link to="/resubmissions" className="resubmission-back">
+        <BackLink to="/resubmissions" className="resubmission-back">
           <ArrowLeftIcon /> Resubmissions
-        </Link>
+        </BackLink>
         <h1 tabIndex={-1}>
           <StateMark state={outcome.state} refused={outcome.done === 0 && outcome.refusedCount > 0} />
           {title}
         </h1>
-        {outcome.state === 'RUNNING' && <AbortButton id={outcome.resubmissionId} onAborted={put} />}
+        {outcome.state === 'RUNNING' && <AbortButton id={outcome.bulkActionId} onAborted={put} />}
       </div>
       <Facts resubmission={{ ...resubmission, ...outcome }} />
       <IgnoredParameters names={search.dropped} />

@@ -8,13 +8,13 @@ import { leftInWords, ProgressBar, StateMark } from '../../bulk/progress.tsx'
 import { Button, Choice, Keys } from '../../design/controls.tsx'
 import type { Column } from '../../design/table.tsx'
 import { count, counted } from '../../words/numbers.ts'
-import { UiResubmissionsDocument, type UiResubmissionsQuery } from './resubmissions.generated.ts'
+import { UiBulkActionsDocument, type UiBulkActionsQuery } from './resubmissions.generated.ts'
 import '../../design/panel.css'
 import './resubmissions.css'
 
 const route = getRouteApi('/frame/resubmissions')
 
-type Row = UiResubmissionsQuery['resubmissions']['edges'][number]['node']
+type Row = UiBulkActionsQuery['bulkActions']['edges'][number]['node']
 
 const PAGE_ROWS = 50
 const EVERY_MS = 2_000
@@ -25,12 +25,12 @@ export function ResubmissionsPage() {
   const { action, after } = search
   const change = useChangeSearch<'resubmissions'>()
   const read = usePolled(
-    UiResubmissionsDocument,
+    UiBulkActionsDocument,
     { action: action ? [BULK_ACTIONS[action]] : null, first: PAGE_ROWS, after: after ?? null },
     EVERY_MS,
   )
   useRowKeys()
-  const page = read.data?.resubmissions
+  const page = read.data?.bulkActions
   const { hasNextPage, endCursor } = page?.pageInfo ?? { hasNextPage: false, endCursor: null }
   const next = hasNextPage ? () => change({ after: endCursor! }) : null
   const rows = page?.edges.map(({ node }) => node) ?? []
@@ -95,11 +95,7 @@ const COLUMNS: readonly Column<Row>[] = [
     cell: (row) => (
       <>
         <StateMark state={row.state} refused={row.done === 0 && row.refusedCount > 0} />
-        <Link
-          to="/resubmissions/$resubmissionId"
-          params={{ resubmissionId: row.resubmissionId }}
-          className="table-link"
-        >
+        <Link to="/resubmissions/$resubmissionId" params={{ resubmissionId: row.bulkActionId }} className="table-link">
           {titleOf(row)}
         </Link>
       </>

@@ -14,13 +14,22 @@ import {
   useSteadyRows,
 } from '../../app/list/list-page.tsx'
 import { AttemptLink } from '../../app/list/row-link.tsx'
-import type { SearchOf } from '../../app/list/search.ts'
+import { NEWEST_FIRST, type SearchOf, SESSION_ORDERS } from '../../app/list/search.ts'
 import { Ago } from '../../app/moments.tsx'
-import { causeInWords, lookOfCause } from '../../design/causes.ts'
+import { causeInWords, kindOf, lookOfCause } from '../../design/causes.ts'
 import { Button, Choice } from '../../design/controls.tsx'
-import { CancelledIcon, CrossIcon, HeldIcon, RunningIcon, SucceededIcon, WaitingIcon } from '../../design/icons.tsx'
+import {
+  CancelledIcon,
+  CrossIcon,
+  HeldIcon,
+  QueuedIcon,
+  RunningIcon,
+  SucceededIcon,
+  WaitingIcon,
+} from '../../design/icons.tsx'
 import { CauseMark } from '../../design/panel.tsx'
 import type { Column } from '../../design/table.tsx'
+import { limitInWords } from '../../words/time.ts'
 import { type UiSessionRowFragment, UiSessionsDocument } from './sessions.generated.ts'
 import './sessions.css'
 
@@ -31,7 +40,7 @@ const PAGE_ROWS = 50
 /** Each attempt on its own, and sessions that are never retried: interactive and inference sessions. */
 export function SessionsPage() {
   const search = route.useSearch()
-  const { type, status, q, agent, group, project } = search
+  const { type, status, q, agent, group, project, order } = search
   const change = useChangeSearch<'sessions'>()
   const list = useSessions(search)
   return (
@@ -42,6 +51,8 @@ export function SessionsPage() {
       rowClass="session-row"
       rowProps={({ isGone }) => ({ 'data-gone': isGone })}
       columns={columnsOf(showsProjects(project, list.rows))}
+      order={order ?? NEWEST_FIRST}
+      onOrder={(chosen) => change({ order: chosen === NEWEST_FIRST ? undefined : (chosen as typeof order) })}
       empty={
         <NoRows title="No session fits" filters={{ type, status, q, agent, group, project }} onChange={change}>
           <h2>No sessions yet</h2>
@@ -58,10 +69,10 @@ export function SessionsPage() {
       <Tabs
         label="By type"
         tabs={[
-          { tab: undefined, name: 'All' },
+          { tab: undefined, name: agent === undefined ? 'All but replicas' : 'All' },
           { tab: 'batch', name: 'Batch' },
           { tab: 'interactive', name: 'Interactive' },
-          { tab: 'inference', name: 'Inference' },
+          { tab: 'inference', name: 'Replicas' },
         ]}
         chosen={type}
         onChoose={(chosen) => change({ type: chosen })}
@@ -73,7 +84,8 @@ export function SessionsPage() {
 
 /** The newest sessions first, read again when something has changed. */
 function useSessions(search: SearchOf<'sessions'>) {
-  const variables = { filter: sessionFilterOf(search), first: PAGE_ROWS }
+  const orderBy = SESSION_ORDERS[search.order ?? NEWEST_FIRST]
+  const variables = { filter: sessionFilterOf(search), orderBy, first: PAGE_ROWS }
   const list = useList(UiSessionsDocument, variables, ({ sessions }) => sessions)
   useLive({
     cursor: useFirstCursor(list.key, list.data?.eventCursor),
@@ -85,7 +97,7 @@ function useSessions(search: SearchOf<'sessions'>) {
 }
 
 const STATUS_NAMES = {
-  waiting: 'waiting',
+  waiting: 'queued',
   starting: 'starting',
   running: 'running',
   ending: 'ending',
@@ -138,6 +150,7 @@ function columnsOf(showsProject: boolean): readonly Column<Session>[] {
     {
       title: 'Session',
       className: 'session-name named',
+      order: 'name',
       cell: (session) => (
         <>
           <AttemptLink session={session} />
@@ -149,6 +162,8 @@ function columnsOf(showsProject: boolean): readonly Column<Session>[] {
     {
       title: 'Attempt',
       className: 'session-attempt',
+      order: 'attempt',
+      isDown: true,
       cell: ({ attempt }) => (
         <>
           <span className="session-word">attempt </span>
@@ -166,24 +181,29 @@ function columnsOf(showsProject: boolean): readonly Column<Session>[] {
     {
       title: 'Since',
       className: 'session-since',
+      order: 'since',
+      isDown: true,
       cell: ({ statusChangedAt }) => <Ago at={statusChangedAt} said="since" />,
     },
-    { title: 'Created', className: 'session-created', cell: ({ createdAt }) => <Ago at={createdAt} said="created" /> },
+    {
+      title: 'Created',
+      className: 'session-created',
+      order: 'created',
+      isDown: true,
+      cell: ({ createdAt }) => <Ago at={createdAt} said="created" />,
+    },
   ]
 }
 
 /** The status as an icon and words, with its reason if there is one. */
-function Status({
-  session: { status, result, failureCause, exitCode, pendingReason, impossible, statusReason },
-}: {
-  session: Session
-}) {
+function Status({ session }: { session: Session }) {
+  const { status, result, exitCode, batchTimeout, pendingReason, impossible, statusReason } = session
   if (status === 'ERROR') {
     return (
       <>
-        <CauseMark {...lookOfCause(failureCause, exitCode)} />
+        <CauseMark {...lookOfCause(kindOf(session), exitCode)} />
         <span className="cut" title={statusReason ?? undefined}>
-          {causeInWords(failureCause, exitCode)}
+          {causeInWords(kindOf(session), exitCode, limitInWords(batchTimeout))}
         </span>
       </>
     )
@@ -205,7 +225,7 @@ function Status({
 }
 
 function lookOfStatus(status: UiSessionRowFragment['status'], result: UiSessionRowFragment['result']) {
-  if (status === 'PENDING') return [WaitingIcon, 'queued', 'waiting'] as const
+  if (status === 'PENDING') return [QueuedIcon, 'queued', 'queued'] as const
   if (status === 'RUNNING') return [RunningIcon, 'running', 'running'] as const
   if (status === 'TERMINATING') return [RunningIcon, 'queued', 'ending'] as const
   if (status === 'CANCELLED') return [CancelledIcon, 'unknown', 'terminated'] as const

@@ -45,7 +45,7 @@ export async function execInKernel(
   if (request.tty) environ.set('TERM', request.term)
   const fault = execFault(request.command, environ)
   if (fault !== null) throw new RepriseError('CHANNEL_NOT_OPENED', fault)
-  const entry = enterKernel(kernel, begun)
+  const entry = enterKernel(host, kernel, begun)
   try {
     return start(host, kernel, entry, { request, environ })
   } catch (error) {

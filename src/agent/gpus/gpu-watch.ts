@@ -1,0 +1,409 @@
+import { closeSync, constants, openSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { ObservedGpu } from '../../domain/agent/gpu.ts'
+import { messageOf } from '../../observability/error-message.ts'
+import type { Logger } from '../../observability/log.ts'
+import { guarded } from '../../waiting/wait.ts'
+import { readControlFile, writeControlFile } from '../control-file.ts'
+import { assignGpus } from './assign-gpus.ts'
+import type { DetectedGpu, GpuDriver, GpuSample, LinkRank } from './gpu-driver.ts'
+
+/** Interval at which the agent looks for GPUs that have come, gone or broken. */
+const LOOK_MS = 60_000
+/** Interval of samples while a kernel has a GPU. */
+const SAMPLE_MS = 5_000
+/** A figure of the last sample counts for the time since the one before, but for no longer than this. */
+const SAMPLE_SECONDS_MAX = 60
+
+/** The GPUs of this machine: which there are, which kernel has which, and which are broken. */
+export interface Gpus {
+  /** Whether this machine has GPUs that the agent assigns. Otherwise it leaves device nodes and environment alone. */
+  readonly known: boolean
+  /** Why GPUs cannot be seen now, as text for people; null if they can, or if there are none. */
+  readonly fault: string | null
+  /** All GPUs, in the order of their indexes. */
+  observe(): ObservedGpu[]
+  /** GPUs in service, by slot. */
+  offered(): Record<string, string>
+  /**
+   * Chooses GPUs that no other kernel has.
+   * @param held the kernels that have GPUs, by the GPUs' UUIDs
+   * @returns null if there are too few
+   */
+  assign(slot: string, count: number, held: ReadonlyMap<string, string>): DetectedGpu[] | null
+  /** Those with these UUIDs, as far as they are still there. */
+  find(uuids: readonly string[]): DetectedGpu[]
+  /** Device nodes that a program needs for these GPUs. */
+  nodes(gpus: readonly DetectedGpu[]): string[]
+  /** Begins to watch. `held` is asked at each look. Called once. */
+  watch(watcher: GpuWatcher): void
+  /** What the kernel's GPUs have done since it was first seen; null if nothing is known. */
+  usage(kernelId: string): GpuUsage | null
+  forget(kernelId: string): void
+  /** Puts a GPU back into service. @returns false if there is no such GPU, or it is in service */
+  giveBack(uuid: string): boolean
+  /** Looks now, instead of at the next interval. Never rejects. */
+  look(): Promise<void>
+  close(): void
+}
+
+export interface GpuWatcher {
+  /** The kernels that have GPUs, by the GPUs' UUIDs. */
+  held(): ReadonlyMap<string, string>
+  /** These GPUs are out of service from now on: their kernels cannot go on. */
+  lost(uuids: readonly string[], reason: string): void
+  /** `observe()`, `offered()` or `fault` has changed. */
+  changed(): void
+}
+
+/** Used by one kernel, over all of its GPUs. */
+export interface GpuUsage {
+  /** The highest sum of their used memory; null if no driver reports it. */
+  peakMemoryBytes: number | null
+  /** From 0 to 1, over the samples of all its GPUs. */
+  meanUtilization: number | null
+  peakUtilization: number | null
+  /** Null if the driver does not report power. */
+  energyJoules: number | null
+  /** Number of GPUs × time. */
+  gpuSeconds: number
+}
+
+const savedSchema = z.object({ faults: z.record(z.string(), z.string()) })
+
+export interface GpuOptions {
+  drivers: readonly GpuDriver[]
+  /** UUIDs of the only GPUs to use; null for all. */
+  only: readonly string[] | null
+  agentDir: string
+  log: Logger
+}
+
+/** Looks for GPUs once, and then returns. Never rejects: a tool that fails is a fault to report, not to stop at. */
+export async function openGpus({ drivers, only, agentDir, log }: GpuOptions): Promise<Gpus> {
+  const file = join(agentDir, 'gpus.json')
+  const ending = new AbortController()
+  /** Out of service until a person gives them back, with the reason. Kept across restarts. */
+  const faults = new Map(Object.entries(readFaults(file)))
+  const samples = new Map<string, GpuSample>()
+  const used = new Map<string, Counted>()
+  const kernelLog = openKernelLog()
+  let found: DetectedGpu[] = []
+  let links: LinkRank = () => 0
+  let fault: string | null = null
+  let known = false
+  let watcher: GpuWatcher | null = null
+  let timer: NodeJS.Timeout | undefined
+  let lookedAt = Number.NEGATIVE_INFINITY
+  let looking: Promise<void> | null = null
+
+  const inService = () => (fault === null ? found.filter(({ uuid, parent }) => faultOf(uuid, parent) === null) : [])
+  const faultOf = (uuid: string, parent: string | null) => faults.get(uuid) ?? (parent && faults.get(parent)) ?? null
+
+  /** @returns whether anything has changed */
+  async function list(): Promise<boolean> {
+    const before = JSON.stringify([found, fault])
+    const listed: DetectedGpu[] = []
+    const said: string[] = []
+    for (const driver of drivers) {
+      try {
+        listed.push(...(await driver.list(ending.signal)))
+      } catch (error) {
+        if (ending.signal.aborted) return false
+        said.push(messageOf(error))
+      }
+    }
+    fault = said.length === 0 ? null : said.join('; ')
+    if (fault === null) {
+      const wanted = listed.filter(({ uuid }) => only === null || only.includes(uuid))
+      const gone = found.filter(({ uuid }) => !wanted.some((each) => each.uuid === uuid))
+      found = wanted.toSorted((a, b) => a.index - b.index)
+      lose(gone, 'it has disappeared')
+    } else {
+      const lost = found.filter(({ busId }) => busId !== '' && isNamedLost(fault!, busId))
+      lose(lost, fault)
+    }
+    known ||= found.length > 0
+    const changed = JSON.stringify([found, fault]) !== before
+    if (changed && fault === null && found.length > 1) await readLinks()
+    return changed
+  }
+
+  async function readLinks(): Promise<void> {
+    for (const driver of drivers) {
+      try {
+        links = await driver.links(ending.signal)
+      } catch (error) {
+        log.debug({ error: messageOf(error) }, 'the connections between GPUs are unknown')
+      }
+    }
+  }
+
+  async function sample(): Promise<void> {
+    for (const driver of drivers) {
+      try {
+        for (const each of await driver.sample(ending.signal)) {
+          const before = samples.get(each.uuid)
+          samples.set(each.uuid, each)
+          const more = (each.uncorrectedErrors ?? 0) - (before?.uncorrectedErrors ?? each.uncorrectedErrors ?? 0)
+          if (more > 0) lose(parts(each.uuid), `${more} uncorrected memory errors (ECC)`)
+        }
+      } catch (error) {
+        if (!ending.signal.aborted) log.debug({ error: messageOf(error) }, 'GPUs could not be sampled')
+      }
+    }
+    countUsage()
+  }
+
+  /** Adds the newest samples to what the kernels have used. */
+  function countUsage(): void {
+    const now = performance.now()
+    const kernels = Map.groupBy(watcher?.held() ?? [], ([, kernelId]) => kernelId)
+    for (const [kernelId, entries] of kernels) {
+      const before = used.get(kernelId)
+      const each = entries.map(([uuid]) => samples.get(uuid))
+      used.set(kernelId, addSamples(before, each, now))
+    }
+  }
+
+  const parts = (uuid: string) => found.filter((gpu) => gpu.uuid === uuid || gpu.parent === uuid)
+
+  /** Takes GPUs out of service if a kernel has them, or if they are still there. */
+  function lose(gpus: readonly DetectedGpu[], reason: string): void {
+    const held = watcher?.held() ?? new Map<string, string>()
+    const lost = gpus.filter(({ uuid }) => !faults.has(uuid) && (held.has(uuid) || parts(uuid).length > 0))
+    if (lost.length === 0) return
+    for (const { uuid, index, name } of lost) {
+      faults.set(uuid, reason)
+      log.error({ uuid, index, name, reason }, 'a GPU is out of service')
+    }
+    save()
+    watcher?.lost(
+      lost.map(({ uuid }) => uuid),
+      reason,
+    )
+  }
+
+  function save(): void {
+    try {
+      writeControlFile(file, JSON.stringify({ faults: Object.fromEntries(faults) }))
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, 'which GPUs are out of service could not be recorded')
+    }
+  }
+
+  async function look(): Promise<void> {
+    const before = JSON.stringify([...faults])
+    const wasFault = fault
+    for (const { busId, reason } of kernelLog.read()) {
+      lose(
+        found.filter((gpu) => isSameBus(gpu.busId, busId)),
+        reason,
+      )
+    }
+    const listed = await list()
+    lookedAt = performance.now()
+    if (fault !== wasFault) log.warn({ fault }, fault === null ? 'GPUs can be seen again' : 'GPUs cannot be seen')
+    await sample()
+    if (listed || before !== JSON.stringify([...faults])) watcher?.changed()
+  }
+
+  const lookOnce = () => (looking ??= look().finally(() => (looking = null)))
+
+  async function turn(): Promise<void> {
+    if (performance.now() - lookedAt >= LOOK_MS) await lookOnce()
+    else if ((watcher?.held().size ?? 0) > 0) await sample()
+  }
+
+  const failed = (error: unknown) => log.error({ error: messageOf(error) }, 'a look at the GPUs failed')
+
+  await lookOnce()
+  const gpus: Gpus = {
+    get known() {
+      return known
+    },
+    get fault() {
+      return fault
+    },
+    observe() {
+      const held = watcher?.held() ?? new Map<string, string>()
+      return found.map(({ slot, uuid, index, name, memoryBytes, parent }) => {
+        const { temperatureCelsius = null, usedMemoryBytes = null, utilization = null } = samples.get(uuid) ?? {}
+        const figures = { temperatureCelsius, usedMemoryBytes, utilization }
+        const why = faultOf(uuid, parent)
+        return { slot, uuid, index, name, memoryBytes, kernelId: held.get(uuid) ?? null, fault: why, ...figures }
+      })
+    },
+    offered: () => {
+      const counts = Map.groupBy(inService(), ({ slot }) => slot)
+      const slots = new Set([...counts.keys(), ...found.map(({ slot }) => slot)])
+      return Object.fromEntries([...slots].map((slot) => [slot, String(counts.get(slot)?.length ?? 0)]))
+    },
+    assign(slot, count, held) {
+      const free = inService().filter((gpu) => gpu.slot === slot && !held.has(gpu.uuid))
+      return assignGpus(free, count, links)
+    },
+    find: (uuids) => found.filter(({ uuid }) => uuids.includes(uuid)),
+    nodes: (chosen) => drivers.flatMap((driver) => driver.nodes(chosen.filter(({ slot }) => slot === driver.slot))),
+    watch(given) {
+      watcher = given
+      const pulse = () => {
+        timer = setTimeout(
+          guarded(() => void turn().catch(failed).finally(pulse), failed),
+          SAMPLE_MS,
+        ).unref()
+      }
+      if (drivers.length > 0) pulse()
+    },
+    usage(kernelId) {
+      const counted = used.get(kernelId)
+      return counted === undefined ? null : usageOf(counted)
+    },
+    forget: (kernelId) => used.delete(kernelId),
+    giveBack(uuid) {
+      if (!faults.delete(uuid)) return false
+      save()
+      log.info({ uuid }, 'a GPU is back in service')
+      watcher?.changed()
+      return true
+    },
+    look: lookOnce,
+    close() {
+      ending.abort()
+      clearTimeout(timer)
+      kernelLog.close()
+    },
+  }
+  return gpus
+}
+
+function readFaults(file: string): Record<string, string> {
+  const text = readControlFile(file)
+  if (text === null) return {}
+  try {
+    return savedSchema.parse(JSON.parse(text)).faults
+  } catch {
+    return {}
+  }
+}
+
+/** Whether a tool's message says that this GPU is lost. */
+function isNamedLost(message: string, busId: string): boolean {
+  if (!/GPU is lost|fallen off the bus|Unknown Error/i.test(message)) return false
+  const [, named = ''] = /([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)/.exec(message) ?? []
+  return isSameBus(busId, named)
+}
+
+/** The kernel writes the domain of an address in four digits and leaves the function out, the tool writes eight. */
+function isSameBus(one: string, other: string): boolean {
+  const short = (text: string) =>
+    text
+      .toLowerCase()
+      .replace(/^0000(?=[0-9a-f]{4}:)/, '')
+      .replace(/\.\d$/, '')
+  return one !== '' && short(one) === short(other)
+}
+
+/**
+ * Xid errors after which a GPU computes nothing any more, or may compute wrongly, by NVIDIA's list. Others, like 13 and
+ * 31, are faults of a program.
+ */
+const FATAL_XIDS = new Set([48, 62, 64, 74, 79, 92, 94, 95, 119, 120, 140])
+const RECORD_BYTES_MAX = 8192
+const RECORDS_MAX = 10_000
+
+/** Follows the operating system's log from now on, if this user may read it. */
+function openKernelLog() {
+  let fd: number | null = null
+  try {
+    fd = openSync('/dev/kmsg', constants.O_RDONLY | constants.O_NONBLOCK)
+    const buffer = Buffer.alloc(RECORD_BYTES_MAX)
+    for (let records = 0; records < RECORDS_MAX * 20 && readRecord(fd, buffer) !== null; records++);
+  } catch {
+    // Without the log, the driver's tool still shows most faults.
+  }
+  return {
+    /** Returns the fatal errors since the last call. */
+    read(): { busId: string; reason: string }[] {
+      const errors: { busId: string; reason: string }[] = []
+      if (fd === null) return errors
+      const buffer = Buffer.alloc(RECORD_BYTES_MAX)
+      for (let records = 0; records < RECORDS_MAX; records++) {
+        const text = readRecord(fd, buffer)
+        if (text === null) break
+        const error = parseXid(text)
+        if (error !== null) errors.push(error)
+      }
+      return errors
+    },
+    close() {
+      if (fd !== null) closeSync(fd)
+      fd = null
+    },
+  }
+}
+
+/** @returns null after the last record */
+function readRecord(fd: number, buffer: Buffer): string | null {
+  try {
+    return buffer.toString('latin1', 0, readSync(fd, buffer, 0, buffer.length, null))
+  } catch (error) {
+    // Old records were overwritten, and reading continues with the oldest.
+    return (error as NodeJS.ErrnoException).code === 'EPIPE' ? '' : null
+  }
+}
+
+/** Parses `NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.` @returns null for other messages */
+export function parseXid(text: string): { busId: string; reason: string } | null {
+  const [, busId, xid, words] = /NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+), ?(.*)/.exec(text) ?? []
+  if (busId === undefined || !FATAL_XIDS.has(Number(xid))) return null
+  return { busId, reason: `Xid ${xid}: ${words!.replace(/^pid=[^,]*, (name=[^,]*, )?/, '').slice(0, 200)}` }
+}
+
+interface Counted {
+  at: number
+  peakMemoryBytes: number | null
+  peakUtilization: number | null
+  /** Sum of the utilisation of all GPUs × seconds, over `busyKnownSeconds` GPU-seconds. */
+  busySeconds: number
+  busyKnownSeconds: number
+  energyJoules: number | null
+  gpuSeconds: number
+}
+
+export function addSamples(
+  before: Counted | undefined,
+  samples: readonly (GpuSample | undefined)[],
+  now: number,
+): Counted {
+  const seconds = before === undefined ? 0 : Math.min(SAMPLE_SECONDS_MAX, (now - before.at) / 1000)
+  const memory = sum(samples.map((each) => each?.usedMemoryBytes))
+  const power = sum(samples.map((each) => each?.powerWatts))
+  const busy = samples.flatMap((each) => each?.utilization ?? [])
+  return {
+    at: now,
+    peakMemoryBytes: highest(before?.peakMemoryBytes, memory),
+    peakUtilization: highest(before?.peakUtilization, ...busy),
+    busySeconds: (before?.busySeconds ?? 0) + busy.reduce((total, each) => total + each * seconds, 0),
+    busyKnownSeconds: (before?.busyKnownSeconds ?? 0) + busy.length * seconds,
+    energyJoules: power === null ? (before?.energyJoules ?? null) : (before?.energyJoules ?? 0) + power * seconds,
+    gpuSeconds: (before?.gpuSeconds ?? 0) + samples.length * seconds,
+  }
+}
+
+function usageOf(counted: Counted): GpuUsage {
+  const { peakMemoryBytes, peakUtilization, busySeconds, busyKnownSeconds, energyJoules, gpuSeconds } = counted
+  const meanUtilization = busyKnownSeconds === 0 ? peakUtilization : busySeconds / busyKnownSeconds
+  return { peakMemoryBytes, meanUtilization, peakUtilization, energyJoules, gpuSeconds }
+}
+
+/** Null if a summand is unknown. */
+function sum(values: readonly (number | null | undefined)[]): number | null {
+  return values.reduce<number | null>((total, each) => (total === null || each == null ? null : total + each), 0)
+}
+
+function highest(...values: (number | null | undefined)[]): number | null {
+  const known = values.filter((value) => typeof value === 'number')
+  return known.length === 0 ? null : Math.max(...known)
+}
