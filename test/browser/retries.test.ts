@@ -49,7 +49,7 @@ describeOwnUi('the queue of retries', 'retries-page', (ui) => {
     // Its second attempt fails like the first one.
     await page.mouse.move(5, 400)
     await rowOf(page, 'sooner')
-      .filter({ hasText: /3\sof\s4/ })
+      .filter({ hasText: /2\sof\s3/ })
       .waitFor()
 
     await page.getByRole('button', { name: 'Cancel retry: later' }).click()

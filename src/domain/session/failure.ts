@@ -75,6 +75,14 @@ export function isPullFailure({ name }: Pick<FailureError, 'name'>): boolean {
   return PULL_FAILURES.includes(name)
 }
 
+/** Returns whether the session asks for something that every agent refuses. */
+export function isRefusal({ name }: Pick<FailureError, 'name'>): boolean {
+  return (
+    Object.hasOwn(CAUSE_OF_FAILURE, name) &&
+    CAUSE_OF_FAILURE[name as keyof typeof CAUSE_OF_FAILURE] === 'VALIDATION_ERROR'
+  )
+}
+
 export const RETRY_PHASES = [
   'NONE',
   'UNDECIDED',

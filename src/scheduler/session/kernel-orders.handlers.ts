@@ -1,4 +1,4 @@
-import { type FailureError, isPullFailure } from '../../domain/session/failure.ts'
+import { type FailureError, isPullFailure, isRefusal } from '../../domain/session/failure.ts'
 import { isTerminal, LIFECYCLE_HANDLERS, type LifecycleDeclaration } from '../../domain/session/lifecycle.ts'
 import type { Wake, WakeTopic } from '../../domain/wake.ts'
 import {
@@ -71,7 +71,7 @@ function advanceKernels(
       const result: HandlerResult = { successes: [], failures: [], skipped: [] }
       for (const session of sessions) {
         const failed = session.kernels.find(failedBeforeItRan)
-        if (failed) result.failures.push({ id: session.id, error: errorOf(failed), giveUpNow: isHopeless(failed) })
+        if (failed) result.failures.push(failureOf(session, failed))
         else if (session.kernels.some(({ status }) => declaration.kernelIn.includes(status)))
           result.successes.push(session.id)
       }
@@ -83,9 +83,10 @@ function advanceKernels(
   }
 }
 
-/** Returns whether another try on this agent would fail, too. */
-function isHopeless({ agentLost, error }: ClaimedKernel): boolean {
-  return agentLost || (error !== null && (error.name === 'environment-too-large' || isPullFailure(error)))
+function failureOf({ id }: ClaimedSession, failed: ClaimedKernel): HandlerResult['failures'][number] {
+  const error = errorOf(failed)
+  if (isRefusal(error)) return { id, error, giveUpNow: true, nowhereElse: true }
+  return { id, error, giveUpNow: failed.agentLost || isPullFailure(error) }
 }
 
 function failedBeforeItRan(kernel: ClaimedKernel): boolean {

@@ -146,7 +146,7 @@ test('a failing command is started less and less often, until it is mended', asy
   expect(begun[2]!['at'] - begun[1]!['at']).toBeGreaterThan(0.9)
   expect(begun[4]!['at'] - begun[3]!['at']).toBeGreaterThan(1.9)
   const { reason, failures } = await deployment.until('it says when it goes on', (now) =>
-    / begins /.test(now.reason ?? ''),
+    / is started /.test(now.reason ?? ''),
   )
   // After 4 s, or 8 where this looks so late that it has failed once more.
   expect(reason).toMatch(

@@ -282,7 +282,7 @@ describe('published checkpoints', () => {
     test.each<[string, HaltAt]>([
       ['before it asks', { call: 'fetch', of: `${AGENT_CHECKPOINT_OFFER_PATH}$`, side: 'before' }],
       ['with a snapshot', { call: 'open', of: `${SNAPSHOT}files$`, side: 'before' }],
-      ['before it sends', { call: 'fetch', of: `${AGENT_BLOB_PART_PATH}$`, side: 'before' }],
+      ['before it sends', { call: 'upload', of: `${AGENT_BLOB_PART_PATH}$`, side: 'before' }],
       ['once the servers have it', { call: 'fetch', of: SENT, side: 'after', times: 3 }],
       ['before it answers', { call: 'rename', of: `${SNAPSHOT}.published$`, side: 'before' }],
       ['when it has answered', { call: 'rename', of: `${SNAPSHOT}.published$`, side: 'after' }],

@@ -54,7 +54,7 @@ async function retire(name: string): Promise<void> {
 async function smallDisk(): Promise<string> {
   const path = join(await temporaryDirectory('disk'), 'small')
   mkdirSync(path)
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', path])
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m,mode=755', 'tmpfs', path])
   mounts.push(path)
   return path
 }

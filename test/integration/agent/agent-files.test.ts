@@ -228,10 +228,17 @@ describe('uploaded code', () => {
   ]
 
   test.each(lies)('an archive %s fails the session', async (_, fetchBlob, cause, reason) => {
-    given.gateway.fetchBlob = fetchBlob
+    let fetched = 0
+    given.gateway.fetchBlob = (...args) => {
+      fetched += 1
+      return fetchBlob(...args)
+    }
     await given.newAgent().start()
     const { sessionId } = await given.create(['sh', 'train.sh'], INPUT)
     await given.reaches(sessionId, 'ERROR')
+    // What every agent would refuse is fetched once.
+    if (cause === 'VALIDATION_ERROR') expect(fetched).toBe(1)
+    else expect(fetched).toBeGreaterThan(1)
     const decided = async () => {
       const row = await sessionRow(given.db, sessionId)
       return row.cause !== null && row

@@ -49,7 +49,7 @@ const SHOWN_HERE: Record<string, () => Promise<Shown>> = {
     await restart(machines.one)
     return goOn(machines, chains)
   },
-  'The network is away, or the server is killed, while the copy is sent': async () => {
+  'The network fails, or the server is killed, while the copy is sent': async () => {
     const { offerCheckpoint, sendParts } = given.gateway
     let failures = 0
     given.gateway.offerCheckpoint = (request, signal) =>
@@ -82,14 +82,14 @@ const SHOWN_HERE: Record<string, () => Promise<Shown>> = {
     return bothWays(LARGE)
   },
   'It is larger than `REPRISE_CHECKPOINT_RELAY_MAX`': () => bothWays('truncate -s 65m large; exit 3'),
-  'A proxy before the server refuses it as too large (413), or for good for another reason': async () => {
+  'A proxy before the server refuses it as too large (413), or permanently for another reason': async () => {
     await using proxy = await refusingProxy(413)
     given.gateway.sendParts = proxy.gateway.sendParts
     const shown = await bothWays('exit 3')
     expect(proxy.requests()).toBe(2)
     return shown
   },
-  'The server, or a proxy before it, refuses it for now (503)': async () => {
+  'The server, or a proxy before it, refuses it temporarily (503)': async () => {
     await using proxy = await refusingProxy(503)
     const { sendParts } = given.gateway
     let isRefused = true

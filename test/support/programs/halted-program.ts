@@ -6,8 +6,8 @@ import type { SpawnedProgram } from './spawned-program.ts'
 
 /** The place where a program halts: a call of Node.js, and its argument. */
 export interface HaltAt {
-  /** `open`, `write`, `rename` and `symlink` of files, by path; `fetch`, by URL; of requests, by path: `answer`, `stream`. */
-  call: 'open' | 'write' | 'rename' | 'symlink' | 'fetch' | 'answer' | 'stream'
+  /** `open`, `write`, `rename` and `symlink` of files, by path; `fetch` and `upload`, by URL; of requests, by path: `answer`, `stream`. */
+  call: 'open' | 'write' | 'rename' | 'symlink' | 'fetch' | 'upload' | 'answer' | 'stream'
   /** A regular expression. */
   of: string
   side: 'before' | 'after'

@@ -3,7 +3,7 @@
  * it is killed there. The program is the one that ships; what is changed is Node.js beneath it.
  */
 import fs, { type PathLike } from 'node:fs'
-import { ServerResponse } from 'node:http'
+import http, { type ClientRequest, ServerResponse } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
 import { setTimeout } from 'node:timers/promises'
 import type { HaltAt } from './halted-program.ts'
@@ -69,6 +69,12 @@ watch(fs.promises, 'rename', 'rename', (_, [from]) => from)
 watch(fs, 'renameSync', 'rename', (_, [from]) => from)
 watch(fs, 'symlinkSync', 'symlink', (_, [, path]) => path)
 watch(globalThis, 'fetch', 'fetch', (_, [url]) => url)
+const { request } = http
+http.request = (...args: any[]): ClientRequest => {
+  stand('upload', args[0], 'before')
+  const outgoing = (request as (...same: any[]) => ClientRequest)(...args)
+  return outgoing.once('response', () => stand('upload', args[0], 'after'))
+}
 watch(ServerResponse.prototype, 'writeHead', 'answer', ({ req }) => req.url)
 watch(ServerResponse.prototype, 'write', 'stream', ({ req }) => req.url)
 syncBuiltinESMExports()
