@@ -60,10 +60,7 @@ export function Outlook({ chain }: { chain: ChainRow }) {
     <>
       <span className="outlook-words">{words}</span>
       {isOff && (
-        <span
-          className="outlook-why tone-held"
-          title={why === null ? whoSwitched(off) : `${why}; ${whoSwitched(off)}`}
-        >
+        <span className="outlook-why tone-held" title={why === null ? whoSwitched(off) : `${why}; ${whoSwitched(off)}`}>
           {SWITCHED_OFF}
         </span>
       )}
