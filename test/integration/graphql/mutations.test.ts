@@ -278,7 +278,8 @@ describe('a session', () => {
   describe('changed with a key of the client', () => {
     const ONCE = `mutation ($input: CancelRetryInput!) { cancelRetry(input: $input) { __typename
       ... on Error { code } ... on CancelRetryPayload { session { sessionId retryState { phase } } } } }`
-    const cancel = async (input: object) => (await server.query(ONCE, { input })).data.cancelRetry
+    const cancel = async (input: object, token = server.adminToken) =>
+      (await server.query(ONCE, { input }, token)).data.cancelRetry
     const failed = () => server.factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 } })
 
     test('is changed once; a repeated request has the same answer, and another one is refused', async () => {
@@ -296,10 +297,15 @@ describe('a session', () => {
     })
 
     test('is changed by a repeated request if the first one failed', async () => {
-      const [clientKey, sessionId] = [randomUUID(), randomUUID()]
-      expect(await cancel({ sessionId, clientKey })).toMatchObject({ code: 'SESSION_NOT_FOUND' })
-      await server.factory.session({ id: sessionId, status: 'ERROR', retryPolicy: { maxRetries: 1 } })
-      expect(await cancel({ sessionId, clientKey })).toMatchObject({ __typename: 'CancelRetryPayload' })
+      const [clientKey, { id: sessionId }] = [randomUUID(), await failed()]
+      const { rows } = await server.db.query<{ id: string }>(`SELECT id FROM projects WHERE name = 'default'`)
+      const projectId = rows[0]!.id
+      const [viewer, member] = [
+        await server.factory.token({ role: 'VIEWER', projectId }),
+        await server.factory.token({ role: 'ADMIN', projectId }),
+      ]
+      expect(await cancel({ sessionId, clientKey }, viewer)).toMatchObject({ code: 'FORBIDDEN' })
+      expect(await cancel({ sessionId, clientKey }, member)).toMatchObject({ __typename: 'CancelRetryPayload' })
     })
 
     test('or a reason has the reason in the audit log', async () => {

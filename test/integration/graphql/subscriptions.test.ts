@@ -149,7 +149,7 @@ describe('sessionEvents', () => {
 
   test('can be filtered by labels: live, behind a cursor, and as pages', async () => {
     const [red, blue, none] = await Promise.all(
-      ([{ team: 'red' }, { team: 'blue' }, {}] as Record<string, string>[]).map((labels) => server.factory.session({ labels })),
+      ['red', 'blue', null].map((team) => server.factory.session({ labels: team === null ? {} : { team } })),
     )
     const filter = { labels: [{ key: 'team', in: ['red', 'green'] }], types: ['RETRY_HELD'] }
     const { data } = await server.query('{ eventCursor }')
