@@ -49,9 +49,11 @@ export async function once<Context extends ServiceContext, Answer extends object
 
 /** The database as seen by work inside this transaction: its own transactions become part of it. */
 function within(db: Database, tx: Queryable): Database {
+  // A transaction's `query` is a plain function.
+  const { query } = tx
   return {
-    query: (text, values) => tx.query(text, values),
-    queryWithin: (_timeoutMs, text, values) => tx.query(text, values),
+    query,
+    queryWithin: (_timeoutMs, text, values) => query(text, values),
     transaction: (work) => work(tx),
     opened: () => db.opened(),
     close: () => Promise.reject(new Error('a transaction does not close the database')),

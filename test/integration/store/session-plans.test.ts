@@ -28,13 +28,18 @@ describe('plans on sessions', () => {
     await addManyChains(db, SESSIONS, 3)
     await withoutTriggers(
       db,
-      `UPDATE sessions SET retry_count = 7, max_retries = 9, attempt = attempt + 7, epoch = 2 WHERE id IN (
+      `UPDATE sessions SET retry_count = 7, max_retries = 9 WHERE id IN (
        SELECT id FROM sessions WHERE status = 'ERROR' ORDER BY created_at LIMIT ${RETRIED})`,
     )
     await withoutTriggers(
       db,
       `UPDATE retry_decisions SET phase = 'SCHEDULED', due_at = now(), ready_at = now(), child_session_id = NULL
      WHERE session_id IN (SELECT id FROM sessions WHERE retry_count = 7)`,
+    )
+    await withoutTriggers(
+      db,
+      `UPDATE sessions SET attempt = attempt + 7, epoch = 2 WHERE id IN (
+       SELECT id FROM sessions WHERE status = 'ERROR' AND attempt > 1 ORDER BY created_at LIMIT ${RETRIED})`,
     )
     await withoutTriggers(
       db,
