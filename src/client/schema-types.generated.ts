@@ -812,6 +812,8 @@ export type ErrorCode =
   | 'NO_PENDING_RETRY'
   /** There is nothing at this path. */
   | 'NO_SUCH_PATH'
+  /** The session has no outputs, or no such file in them that you may see. */
+  | 'OUTPUTS_NOT_FOUND'
   /** No program of the kernel listens on the port. */
   | 'PORT_NOT_SERVED'
   /** No such project, or it is not yours. */
@@ -856,6 +858,8 @@ export type ErrorCode =
   | 'SESSION_NOT_RUNNING'
   /** The session succeeded; `includeSucceeded` would run it again. */
   | 'SESSION_SUCCEEDED'
+  /** The bucket of `REPRISE_BLOB_URL` does not respond. Nothing is lost: try again, an upload continues where it was. */
+  | 'STORAGE_UNAVAILABLE'
   /** No such token, or it is not yours. */
   | 'TOKEN_NOT_FOUND'
   /** The session or the server has reached its limit of open channels. Close some first. */

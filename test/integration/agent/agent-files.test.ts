@@ -229,9 +229,9 @@ describe('uploaded code', () => {
 
   test.each(lies)('an archive %s fails the session', async (_, fetchBlob, cause, reason) => {
     let fetched = 0
-    given.gateway.fetchBlob = (...args) => {
+    given.gateway.fetchBlob = () => {
       fetched += 1
-      return fetchBlob(...args)
+      return fetchBlob()
     }
     await given.newAgent().start()
     const { sessionId } = await given.create(['sh', 'train.sh'], INPUT)

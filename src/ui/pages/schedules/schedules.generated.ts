@@ -132,8 +132,6 @@ export type UiDeleteScheduleMutation = { deleteSchedule:
 
 export type UiScheduledWorkFragment = { name: string, command: Array<string>, image: string | null, resourceGroup: string, priority: number, secretEnviron: Array<string>, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, labels: Array<{ key: string, value: string }> };
 
-type UiRefusal_ConflictError_Fragment = { code: string, message: string };
-
 type UiRefusal_ConflictError_Fragment = { code: Types.ErrorCode, message: string };
 
 type UiRefusal_ForbiddenError_Fragment = { code: Types.ErrorCode, message: string };
