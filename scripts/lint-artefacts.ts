@@ -36,7 +36,7 @@ async function lintMetrics(): Promise<string[]> {
     console.log('metrics: not checked, because promtool is not installed')
     return []
   }
-  const said = `${stdout}${stderr}`.trim()
+  const said = `${String(stdout)}${String(stderr)}`.trim()
   return status === 0 && said === '' ? [] : [`metrics: promtool exited with ${status}: ${said}`]
 }
 

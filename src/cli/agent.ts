@@ -28,9 +28,9 @@ function list(): Command {
   return act<{ status?: AgentStatus[]; resourceGroup?: string; name?: string }>(
     command,
     async ({ client, out, signal }, filter) => {
-      const { status, resourceGroup } = filter
-      const name = filter.name === undefined ? undefined : { contains: filter.name }
-      const agents = await takeAll(client.agents({ status, resourceGroup, name }, { signal }))
+      const { status, resourceGroup, name: part } = filter
+      const named = part === undefined ? undefined : { contains: part }
+      const agents = await takeAll(client.agents({ status, resourceGroup, name: named }, { signal }))
       const refusals = {
         title: 'REFUSES',
         value: (row: (typeof agents)[number]) => row.refuses,

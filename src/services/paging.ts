@@ -235,8 +235,10 @@ function bound(
   if (!values) throw invalidCursor(name)
   const branches = order.flatMap((column, last) => {
     const further = beyond(column, name, values[last]!)
-    const equal = order.slice(0, last).map((before, index) => [before.column, values[index]])
-    return further === null ? [] : [{ ...Object.fromEntries(equal), ...further }]
+    const equal: object = Object.fromEntries(
+      order.slice(0, last).map((before, index) => [before.column, values[index]]),
+    )
+    return further === null ? [] : [{ ...equal, ...further }]
   })
   const [first] = order
   if (first!.nullable) return { OR: branches }

@@ -85,7 +85,7 @@ async function cancelMany(context: ClientContext, options: CancelOptions, names:
   const status = await followMany(context, WORDS, made, options)
   if (!wait || signal.aborted) return status
   const chainIds = async () => {
-    const items = await takeAll(client.resubmissionItems(made.resubmission.resubmissionId, { status: 'DONE' }))
+    const items = await takeAll(client.bulkActionItems(made.bulkAction.bulkActionId, { status: 'DONE' }))
     // A session that was removed meanwhile had ended.
     return items.flatMap(({ session }) => session?.chainId ?? [])
   }

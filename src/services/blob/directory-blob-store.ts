@@ -77,7 +77,7 @@ export function createDirectoryBlobStore({ directory: root }: { directory: strin
       inTurn(key, async () => {
         const file = await open(partOf(key), 'r').catch(ifMissing)
         // Finished before: a part that is there nevertheless belongs to another server, or is removed later.
-        if ((await sizeOf(pathOf(key))) !== null) return void (await file?.close())
+        if ((await sizeOf(pathOf(key))) !== null) return file?.close()
         if (file === null) throw new BlobOffsetError(0)
         try {
           const { size } = await file.stat()

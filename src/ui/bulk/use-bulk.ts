@@ -1,6 +1,11 @@
 import { useCallback, useEffect, useEffectEvent, useState } from 'react'
 import { useClient } from 'urql'
-import type { ChainFilter, ResubmissionOverrides, SessionAction, SessionSelection } from '../../client/schema-types.generated.ts'
+import type {
+  ChainFilter,
+  ResubmissionOverrides,
+  SessionAction,
+  SessionSelection,
+} from '../../client/schema-types.generated.ts'
 import { connection } from '../api/connection.ts'
 import { session } from '../api/login.ts'
 import { isUnauthenticated, type Problem } from '../api/problem.ts'

@@ -1,5 +1,4 @@
 import { rm } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import S3rver from 's3rver'
 import type { S3Options } from '../../../src/services/blob/s3-requests.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
@@ -15,7 +14,7 @@ export async function startS3(): Promise<S3Server> {
   const directory = await temporaryDirectory('s3')
   const configureBuckets = [{ name: BUCKET }]
   const server = new S3rver({ port: 0, address: '127.0.0.1', silent: true, directory, configureBuckets })
-  const { port } = (await server.run()) as AddressInfo
+  const { port } = await server.run()
   let isOpen = true
   const endpoint = `http://127.0.0.1:${port}`
   return {

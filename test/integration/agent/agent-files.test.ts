@@ -163,7 +163,9 @@ describe('uploaded code', () => {
     await given.newAgent().start()
     const { sessionId, kernelId } = await given.create(['sh', '-c', 'sh lib/link; find . | sort; cat lib/a.txt'], INPUT)
     await given.reaches(sessionId, 'TERMINATED')
-    expect(await given.text(kernelId)).toBe('trained\n.\n./.reprise-output\n./lib\n./lib/a.txt\n./lib/link\n./train.sh\na')
+    expect(await given.text(kernelId)).toBe(
+      'trained\n.\n./.reprise-output\n./lib\n./lib/a.txt\n./lib/link\n./train.sh\na',
+    )
   })
 
   test('a server that cannot send it is asked again, and the attempt continues', async () => {

@@ -1,7 +1,6 @@
 /** Property: no checkpoint of a chain that continues is lost or dropped, and none is older than its record. */
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { zstdDecompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chainName, readChainMark } from '../../../src/agent/executors/chain/chain-directory.ts'

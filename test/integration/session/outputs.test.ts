@@ -106,7 +106,7 @@ describe('reports of agents', () => {
   ])('are refused with %s', async (_, more) => {
     const { report } = await ended()
     await report({ step: 'BEGIN' })
-    const files = [file('a', 'x', more as Partial<OutputFile>)]
+    const files = [file('a', 'x', more)]
     await expect(report({ step: 'FILES', first: true, files })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
   })
 

@@ -69,7 +69,6 @@ beforeAll(async () => {
     [projects[1]!],
   )
   running = rows[0]!.running
-  expect(running).toBeGreaterThan(10)
 })
 
 const context = () => ({ db: database.db, viewer: { projectId: projects[1]! } }) as Parameters<typeof divideDemands>[0]
@@ -107,6 +106,7 @@ test.each<[FilteredChainState[], (() => number) | null, number]>([
 })
 
 test('all states are counted with few statements', async () => {
+  expect(running).toBeGreaterThan(10)
   const counts = await countChainStates(context(), {})
   expect(Object.fromEntries(counts.map(({ state, count }) => [state, count]))).toMatchObject({
     QUEUED: 10_000,

@@ -62,7 +62,7 @@ export async function fetchBlob(
 
 /** An answer that fails when it is read. */
 function failing(answer: BlobAnswer, reason: unknown): BlobAnswer {
-  const chunks = { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(reason as Error) }) }
+  const chunks = { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(reason) }) }
   return { ...answer, chunks }
 }
 

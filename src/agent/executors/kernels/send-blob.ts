@@ -84,7 +84,7 @@ export async function sendBlob(
     }
     return sendFrom(from, signal, went)
   })
-  return sent === true
+  return sent ?? false
 }
 
 /**
@@ -219,7 +219,7 @@ async function* partsOf({ open, bytes }: OutgoingBlob, from: number): AsyncGener
   if (from >= bytes) return void (yield new Uint8Array(0))
   const part = Buffer.allocUnsafe(Math.min(BLOB_PART_BYTES, bytes - from))
   let [filled, left] = [0, bytes - from]
-  const source = open(from)[Symbol.asyncIterator]()
+  const source = open(from)[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, void>
   try {
     while (left > 0) {
       const { value: chunk, done } = await source.next().catch((error: unknown) => {

@@ -135,7 +135,7 @@ for (const payload of [
   RetryNowManyPayload,
   AbortResubmissionPayload,
 ]) {
-  builder.objectField(payload as typeof AbortResubmissionPayload, 'resubmission', (t) =>
+  builder.objectField(payload, 'resubmission', (t) =>
     t.prismaField({
       type: ResubmissionNode,
       description: 'The record of the action.',

@@ -245,9 +245,7 @@ export const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('Partia
   }),
 })
 
-export function listSources(
-  sources: ResolvedPolicy['sources'],
-): { field: keyof RetryPolicy; source: PolicySource }[] {
+export function listSources(sources: ResolvedPolicy['sources']): { field: keyof RetryPolicy; source: PolicySource }[] {
   return Object.entries(sources).map(([field, source]) => ({ field: field as keyof RetryPolicy, source }))
 }
 

@@ -81,7 +81,7 @@ export const EntityStatusEnum = builder.enumType('EntityStatus', {
   values: Object.fromEntries(
     [...new Set(Object.values(STATUSES_OF).flat())].map((status) => {
       const kinds = Object.entries(STATUSES_OF).flatMap(([kind, all]) => (all.includes(status as never) ? [kind] : []))
-      return [status, { value: status as string, description: `A status of ${kinds.join(', ')}.` }]
+      return [status, { value: status, description: `A status of ${kinds.join(', ')}.` }]
     }),
   ),
 })
