@@ -364,7 +364,7 @@ export const NAME_LENGTH_MAX = 256
 export const FILTER_DEPTH_MAX = 5
 export const FILTER_TERMS_MAX = 100
 /** Days for which the key of a request is kept: longer than any client repeats it. */
-export const CLIENT_KEY_KEPT_DAYS = 14
+export const CLIENT_KEY_KEPT_DAYS_MAX = 14
 /** Nodes read by id in one request: as many as a page shows. */
 export const NODES_MAX = 200
 /** Values of one list in a filter. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { RepriseError } from '../domain/errors.ts'
-import { CLIENT_KEY_KEPT_DAYS } from '../domain/limits.ts'
+import { CLIENT_KEY_KEPT_DAYS_MAX } from '../domain/limits.ts'
 import type { Wake } from '../domain/wake.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { takeClientKey, writeAnswer } from '../store/sql/client-keys.sql.ts'
@@ -35,7 +35,7 @@ export async function once<Context extends ServiceContext, Answer extends object
   const hash = createHash('sha256').update(canonicalJson(request)).digest('hex')
   const later = deferred(wake)
   const answer = await db.transaction(async (tx) => {
-    const known = await takeClientKey(tx, owner, { hash, keptDays: CLIENT_KEY_KEPT_DAYS })
+    const known = await takeClientKey(tx, owner, { hash, keptDays: CLIENT_KEY_KEPT_DAYS_MAX })
     if (known && known.requestHash !== hash)
       throw new RepriseError('CLIENT_KEY_REUSED', `the client key ${key} belongs to a request with another input`)
     if (known) return known.answer as Answer

@@ -90,7 +90,7 @@ describe('output', () => {
       const shown = async (width: number) => (await formatTable([null], columns, plain(width))).split('\n')
       expect(await shown(50)).toEqual([
         'ID      STATUS     OUTCOME',
-        expect.stringMatching(/^abcdef  SUCCEEDED  exit cod.*EXIT$/),
+        expect.stringMatching(/^abcdef  SUCCEEDED  exit co.*memory$/),
       ])
       expect((await shown(28))[0]).toBe('ID      STATUS     OUTCOME')
       expect((await shown(20))[0]).toBe('ID      STATUS')
@@ -261,7 +261,7 @@ describe('completion', () => {
       [['switch', 'set', 'c'], ['cluster']],
       [['completion', 'z'], ['zsh']],
       [['run', '--', '/etc/hosts'], ['/etc/hosts']],
-      [['list', 'retry', '--sta'], ['--status']],
+      [['list', 'retry', '--stat'], ['--status']],
     ])('%j', (words, expected) => expect(complete(...words)).toEqual(expected))
   })
 

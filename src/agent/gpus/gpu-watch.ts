@@ -1,4 +1,3 @@
-import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { ObservedGpu } from '../../domain/agent/gpu.ts'
@@ -8,13 +7,13 @@ import { guarded } from '../../waiting/wait.ts'
 import { readControlFile, writeControlFile } from '../control-file.ts'
 import { assignGpus } from './assign-gpus.ts'
 import type { DetectedGpu, GpuDriver, GpuSample, LinkRank } from './gpu-driver.ts'
+import { isNamedLost, isSameBus, openKernelLog } from './gpu-faults.ts'
+import { addSamples, type CountedUsage, type GpuUsage, usageOf } from './gpu-usage.ts'
 
 /** Interval at which the agent looks for GPUs that have come, gone or broken. */
 const LOOK_MS = 60_000
 /** Interval of samples while a kernel has a GPU. */
 const SAMPLE_MS = 5_000
-/** A figure of the last sample counts for the time since the one before, but for no longer than this. */
-const SAMPLE_SECONDS_MAX = 60
 
 /** The GPUs of this machine: which there are, which kernel has which, and which are broken. */
 export interface Gpus {
@@ -57,19 +56,6 @@ export interface GpuWatcher {
   changed(): void
 }
 
-/** Used by one kernel, over all of its GPUs. */
-export interface GpuUsage {
-  /** The highest sum of their used memory; null if no driver reports it. */
-  peakMemoryBytes: number | null
-  /** From 0 to 1, over the samples of all its GPUs. */
-  meanUtilization: number | null
-  peakUtilization: number | null
-  /** Null if the driver does not report power. */
-  energyJoules: number | null
-  /** Number of GPUs × time. */
-  gpuSeconds: number
-}
-
 const savedSchema = z.object({ faults: z.record(z.string(), z.string()) })
 
 export interface GpuOptions {
@@ -87,7 +73,7 @@ export async function openGpus({ drivers, only, agentDir, log }: GpuOptions): Pr
   /** Out of service until a person gives them back, with the reason. Kept across restarts. */
   const faults = new Map(Object.entries(readFaults(file)))
   const samples = new Map<string, GpuSample>()
-  const used = new Map<string, Counted>()
+  const used = new Map<string, CountedUsage>()
   const kernelLog = openKernelLog()
   let found: DetectedGpu[] = []
   let links: LinkRank = () => 0
@@ -286,124 +272,4 @@ function readFaults(file: string): Record<string, string> {
   } catch {
     return {}
   }
-}
-
-/** Whether a tool's message says that this GPU is lost. */
-function isNamedLost(message: string, busId: string): boolean {
-  if (!/GPU is lost|fallen off the bus|Unknown Error/i.test(message)) return false
-  const [, named = ''] = /([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)/.exec(message) ?? []
-  return isSameBus(busId, named)
-}
-
-/** The kernel writes the domain of an address in four digits and leaves the function out, the tool writes eight. */
-function isSameBus(one: string, other: string): boolean {
-  const short = (text: string) =>
-    text
-      .toLowerCase()
-      .replace(/^0000(?=[0-9a-f]{4}:)/, '')
-      .replace(/\.\d$/, '')
-  return one !== '' && short(one) === short(other)
-}
-
-/**
- * Xid errors after which a GPU computes nothing any more, or may compute wrongly, by NVIDIA's list. Others, like 13 and
- * 31, are faults of a program.
- */
-const FATAL_XIDS = new Set([48, 62, 64, 74, 79, 92, 94, 95, 119, 120, 140])
-const RECORD_BYTES_MAX = 8192
-const RECORDS_MAX = 10_000
-
-/** Follows the operating system's log from now on, if this user may read it. */
-function openKernelLog() {
-  let fd: number | null = null
-  try {
-    fd = openSync('/dev/kmsg', constants.O_RDONLY | constants.O_NONBLOCK)
-    const buffer = Buffer.alloc(RECORD_BYTES_MAX)
-    for (let records = 0; records < RECORDS_MAX * 20 && readRecord(fd, buffer) !== null; records++);
-  } catch {
-    // Without the log, the driver's tool still shows most faults.
-  }
-  return {
-    /** Returns the fatal errors since the last call. */
-    read(): { busId: string; reason: string }[] {
-      const errors: { busId: string; reason: string }[] = []
-      if (fd === null) return errors
-      const buffer = Buffer.alloc(RECORD_BYTES_MAX)
-      for (let records = 0; records < RECORDS_MAX; records++) {
-        const text = readRecord(fd, buffer)
-        if (text === null) break
-        const error = parseXid(text)
-        if (error !== null) errors.push(error)
-      }
-      return errors
-    },
-    close() {
-      if (fd !== null) closeSync(fd)
-      fd = null
-    },
-  }
-}
-
-/** @returns null after the last record */
-function readRecord(fd: number, buffer: Buffer): string | null {
-  try {
-    return buffer.toString('latin1', 0, readSync(fd, buffer, 0, buffer.length, null))
-  } catch (error) {
-    // Old records were overwritten, and reading continues with the oldest.
-    return (error as NodeJS.ErrnoException).code === 'EPIPE' ? '' : null
-  }
-}
-
-/** Parses `NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.` @returns null for other messages */
-export function parseXid(text: string): { busId: string; reason: string } | null {
-  const [, busId, xid, words] = /NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+), ?(.*)/.exec(text) ?? []
-  if (busId === undefined || !FATAL_XIDS.has(Number(xid))) return null
-  return { busId, reason: `Xid ${xid}: ${words!.replace(/^pid=[^,]*, (name=[^,]*, )?/, '').slice(0, 200)}` }
-}
-
-interface Counted {
-  at: number
-  peakMemoryBytes: number | null
-  peakUtilization: number | null
-  /** Sum of the utilisation of all GPUs × seconds, over `busyKnownSeconds` GPU-seconds. */
-  busySeconds: number
-  busyKnownSeconds: number
-  energyJoules: number | null
-  gpuSeconds: number
-}
-
-export function addSamples(
-  before: Counted | undefined,
-  samples: readonly (GpuSample | undefined)[],
-  now: number,
-): Counted {
-  const seconds = before === undefined ? 0 : Math.min(SAMPLE_SECONDS_MAX, (now - before.at) / 1000)
-  const memory = sum(samples.map((each) => each?.usedMemoryBytes))
-  const power = sum(samples.map((each) => each?.powerWatts))
-  const busy = samples.flatMap((each) => each?.utilization ?? [])
-  return {
-    at: now,
-    peakMemoryBytes: highest(before?.peakMemoryBytes, memory),
-    peakUtilization: highest(before?.peakUtilization, ...busy),
-    busySeconds: (before?.busySeconds ?? 0) + busy.reduce((total, each) => total + each * seconds, 0),
-    busyKnownSeconds: (before?.busyKnownSeconds ?? 0) + busy.length * seconds,
-    energyJoules: power === null ? (before?.energyJoules ?? null) : (before?.energyJoules ?? 0) + power * seconds,
-    gpuSeconds: (before?.gpuSeconds ?? 0) + samples.length * seconds,
-  }
-}
-
-function usageOf(counted: Counted): GpuUsage {
-  const { peakMemoryBytes, peakUtilization, busySeconds, busyKnownSeconds, energyJoules, gpuSeconds } = counted
-  const meanUtilization = busyKnownSeconds === 0 ? peakUtilization : busySeconds / busyKnownSeconds
-  return { peakMemoryBytes, meanUtilization, peakUtilization, energyJoules, gpuSeconds }
-}
-
-/** Null if a summand is unknown. */
-function sum(values: readonly (number | null | undefined)[]): number | null {
-  return values.reduce<number | null>((total, each) => (total === null || each == null ? null : total + each), 0)
-}
-
-function highest(...values: (number | null | undefined)[]): number | null {
-  const known = values.filter((value) => typeof value === 'number')
-  return known.length === 0 ? null : Math.max(...known)
 }

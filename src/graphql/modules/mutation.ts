@@ -1,7 +1,7 @@
 import type { InputFieldBuilder, InputObjectRef, ObjectRef } from '@pothos/core'
 import { z } from 'zod'
 import { RepriseError } from '../../domain/errors.ts'
-import { CLIENT_KEY_KEPT_DAYS, CLIENT_KEY_LENGTH_MAX, REASON_LENGTH_MAX } from '../../domain/limits.ts'
+import { CLIENT_KEY_KEPT_DAYS_MAX, CLIENT_KEY_LENGTH_MAX, REASON_LENGTH_MAX } from '../../domain/limits.ts'
 import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
 import { once } from '../../services/client-keys.ts'
 import { text } from '../../services/input/input-fields.ts'
@@ -25,7 +25,7 @@ export const repeatableFields = (t: InputFieldBuilder<Types, 'InputObject'>) => 
 
 export const keyField = (t: InputFieldBuilder<Types, 'InputObject'>) => ({
   clientKey: t.string({
-    description: `Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for ${CLIENT_KEY_KEPT_DAYS} days.`,
+    description: `Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for ${CLIENT_KEY_KEPT_DAYS_MAX} days.`,
   }),
 })
 

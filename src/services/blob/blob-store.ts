@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 /**
  * Stores blobs: bytes named by their SHA-256 within a project. A blob arrives in parts, whose order is fixed by their
  * offsets, and becomes visible only once it is complete and its hash is checked. A directory and a bucket of S3 have
- * the same contract (test/contract/blob). All servers of a database share one store; they may write to it at once.
+ * the same contract. All servers of a database share one store; they may write to it at once.
  */
 export interface BlobStore {
   /** Where the blobs are, for people: the variable that names it. */

@@ -236,9 +236,9 @@ describe('previews', () => {
   describe('plans nothing, with the reason', () => {
     it.each([
       ['maxRetries is 0', { policy: policyOf({ maxRetries: 0 }) }],
-      ['USER_CANCELLED is never retried', { cause: 'USER_CANCELLED' }],
+      ['a cancelled session is never retried', { cause: 'USER_CANCELLED' }],
       [
-        'UNKNOWN is not among the eligible causes',
+        'an unknown cause is not among the eligible causes',
         { policy: policyOf({ eligibleCauses: ['OOM_KILLED'] }), cause: 'UNKNOWN' },
       ],
       ['a failed program is not among', { policy: policyOf({ eligibleCauses: ['OOM_KILLED'] }), exitCode: 3 }],

@@ -92,3 +92,37 @@ function withInstances({ uuid, name = 'NVIDIA A100-SXM4-40GB', instances = {} }:
   )
   return `GPU ${index}: ${name} (UUID: ${uuid})\n${rows.join('')}`
 }
+
+/** A card in the answers of `addRocm`. */
+export interface FakeCard {
+  uniqueId: string
+  usedBytes?: number
+  busy?: number
+}
+
+/** Puts a `rocm-smi` beside the other fake tools, which answers as the real one does with `--json`. */
+export async function addRocm({ directory }: FakeTools, cards: readonly FakeCard[]): Promise<string> {
+  const path = join(directory, 'rocm-smi')
+  const answer = {
+    ...Object.fromEntries(
+      cards.map(({ uniqueId, usedBytes = 0, busy = 0 }, index) => [
+        `card${index}`,
+        {
+          'Unique ID': uniqueId,
+          'Card Series': 'AMD Instinct MI210',
+          'VRAM Total Memory (B)': String(64 * 1024 ** 3),
+          'VRAM Total Used Memory (B)': String(usedBytes),
+          'GPU use (%)': String(busy),
+          'Temperature (Sensor edge) (C)': '44.0',
+          'Average Graphics Package Power (W)': '38.0',
+          'PCI Bus': `0000:0${index + 1}:00.0`,
+        },
+      ]),
+    ),
+    system: { 'Driver version': '6.3.6' },
+  }
+  await writeFile(join(directory, 'cards'), JSON.stringify(answer))
+  await writeFile(path, '#!/bin/sh\nexec cat "$(dirname "$0")/cards"\n')
+  await chmod(path, 0o755)
+  return path
+}
