@@ -255,7 +255,10 @@ test('a command ends with its session, its agent or its server, and says why', a
   }
   const first = await start(sessionId)
   await reprise('cancel', sessionId)
-  expect(await first.ended).toMatchObject({ status: 137, stderr: expect.stringContaining('the kernel has ended\n') })
+  const { status, stderr } = await first.ended
+  // The command is told to end, hung up, and killed: which of these ends its shell depends on the isolation.
+  expect([137, 129, 143]).toContain(status)
+  expect(stderr).toContain('the kernel has ended\n')
 
   const other = await create('sleep', '1000')
   const second = await start(other)

@@ -137,7 +137,7 @@ describe('a start says', () => {
   test('that others can listen, where they can', async () => {
     const environment = serverEnvironment('data', { REPRISE_HOST: '0.0.0.0', REPRISE_ROLES: 'api' })
     const open = await spawnProgram({ args: [MAIN, 'serve'], environment, ready: /^reprise ready (http:\/\/\S+)$/ })
-    expect(open.log.join('\n')).toContain('listens beyond this machine without TLS')
+    await eventually(() => open.log.join('\n').includes('listens beyond this machine without TLS'))
     await open.stop()
     expect(server.log.join('\n')).not.toContain('without TLS')
   })

@@ -140,7 +140,7 @@ describe('from an activated environment', () => {
       const plain = await environOf()
       expect(plain.environ).toEqual([])
       expect(plain.stderr).toMatch(
-        /^the environment \S+ is not used: the server is on another machine\. --env-from PATH/,
+        /^the environment \S+ is not used: the server is on another machine\. --env-from PATH/m,
       )
       const [wanted, missing] = ['VIRTUAL_ENV,OMP_*', 'NO_SUCH,REPRISE_*']
       const named = await environOf('--env-from', wanted, '--env-from', missing, '-e', 'OMP_B=own')

@@ -238,8 +238,7 @@ describe('full disks', () => {
         leaveFiles(chains, existsSync(join(chains, sessionId, '.publish')) ? files - 1 : files)
         writeFileSync(go, '')
         await eventually(() => existsSync(join(chains, sessionId, '.publish')))
-        const { rows } = await given.db.query('SELECT status FROM sessions WHERE id = $1', [sessionId])
-        expect(rows).toEqual([{ status: 'RUNNING' }])
+        await given.reaches(sessionId, 'RUNNING')
       }
       become(chains, 'nr_inodes=1000')
       await given.reaches(sessionId, 'TERMINATED')

@@ -20,7 +20,7 @@ import { chainsOnMachines, type Machine } from './chains-on-machines.ts'
 import { killProcessesIn } from './processes.ts'
 
 const given = useAgentProgram()
-const { machine, restart, workGoesTo, begin, retry, retryOn, attempt, found } = chainsOnMachines(given)
+const { machine, restart, workGoesTo, begin, retryOn, attempt, found } = chainsOnMachines(given)
 
 /** The checkpoints that the next attempts find: one on the agent with the directory, and one on another agent. */
 interface Shown {
@@ -95,16 +95,19 @@ const SHOWN_HERE: Record<string, () => Promise<Shown>> = {
     let isRefused = true
     given.gateway.sendParts = (...args) => (isRefused ? proxy.gateway.sendParts(...args) : sendParts(...args))
     const machines = await two()
-    const chains = [await beginOn(machines.one), await beginOn(machines.one)] as const
-    for (const chainId of chains) {
+    const goesTo = async (where: Machine) => {
+      isRefused = true
+      const refused = proxy.requests()
+      const chainId = await beginOn(machines.one)
       await eventually(async () => (await phaseOf(chainId)) === 'SCHEDULED null')
-      await retry(chainId)
+      await retryOn(chainId, where)
       await eventually(async () => (await phaseOf(chainId)) === 'HELD PARENT_ALIVE')
+      expect(proxy.requests()).toBeGreaterThan(refused)
+      // The retry is due: it begins as soon as the copy has arrived.
+      isRefused = false
+      return foundBySecond(chainId)
     }
-    expect(proxy.requests()).toBeGreaterThanOrEqual(chains.length)
-    isRefused = false
-    for (const chainId of chains) await attempt(chainId, 1)
-    return await goOn(machines, chains)
+    return { there: await goesTo(machines.one), elsewhere: await goesTo(machines.two) }
   },
   'It has a link that leaves its directory': () => bothWays('ln -s /etc/hostname link; exit 3'),
 }
@@ -229,9 +232,14 @@ function stateOf({ chainsDir }: Machine, chainId: string): string {
   return existsSync(path) ? readFileSync(path, 'utf8') : ''
 }
 
-/** The second attempt goes there. @returns what it finds: all that the first has left whole, or nothing */
+/** The second attempt goes there. */
 async function nextOn(where: Machine, chainId: string): Promise<string> {
   await retryOn(chainId, where)
+  return foundBySecond(chainId)
+}
+
+/** Returns what the second attempt finds: all that the first has left whole, or nothing. */
+async function foundBySecond(chainId: string): Promise<string> {
   const [state, left] = (await attempt(chainId, 2)).split(':')
   expect(left).toBe(state === 'missing' ? '' : '1')
   return state!

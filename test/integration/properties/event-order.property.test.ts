@@ -4,9 +4,12 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
 import { compareCursors, type EventCursor, type OutboxEvent } from '../../../src/domain/events.ts'
 import type { Queryable } from '../../../src/store/database.ts'
+import { applyMoves, type SessionMove } from '../../../src/store/sql/session/apply-moves.sql.ts'
+import { terminateSessionRows } from '../../../src/store/sql/session/terminate-session.sql.ts'
 import { readEvents, readHorizon } from '../../../src/store/sql/event/read-events.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
+import { createFactories } from '../../support/sessions/factories.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 let database: TestDatabase
@@ -15,6 +18,26 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
+const SCHEDULED: Omit<SessionMove, 'id'> = {
+  from: 'PENDING',
+  to: 'SCHEDULED',
+  through: null,
+  kernelTo: null,
+  kernelFrom: null,
+  failedKernelTo: null,
+  outcome: 'SUCCESS',
+  tries: 0,
+  pauseMs: null,
+  rescheduled: false,
+  failedAgents: [],
+  result: null,
+  reason: null,
+  statusData: null,
+  pendingReason: null,
+  errorCode: null,
+  message: null,
+  agentIds: null,
+}
 const START: EventCursor = { xid: 0n, id: 0n }
 
 async function write(db: Queryable, sessionId: string, n: number): Promise<void> {
@@ -61,6 +84,26 @@ it('a transaction that writes first and commits last holds up those after it, an
   await write(slow.tx, chain, 3)
   await slow.commit()
   expect(numbers(await readAll(first.at(-1)!.cursor, 3))).toEqual([1, 3, 2])
+})
+
+it('a session that a younger transaction has moved: its events keep the order of its moves', async () => {
+  const { db } = database
+  await database.fresh()
+  const { session } = createFactories(db)
+  const [first, second] = [await session(), await session()]
+  const actor = { name: 'somebody', tokenId: null, userId: null, requestId: null, address: null }
+  const order = { actor, force: false, reason: 'over' }
+  const slow = await openTransaction()
+  // From here on it has its id.
+  await terminateSessionRows(slow.tx, [first.id], order)
+  await db.transaction((tx) => applyMoves(tx, 'schedule-sessions', [{ ...SCHEDULED, id: second.id }]))
+  await terminateSessionRows(slow.tx, [second.id], order)
+  await slow.commit()
+  const events = (await readAll(START, 3)).filter(({ sessionId }) => sessionId === second.id)
+  expect(events.map(({ data }) => data)).toMatchObject([
+    { from: 'PENDING', to: 'SCHEDULED' },
+    { from: 'SCHEDULED', to: 'TERMINATING' },
+  ])
 })
 
 it('the horizon is passed by nothing that is read after it', async () => {

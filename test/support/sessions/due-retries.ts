@@ -3,12 +3,12 @@ import type { ServiceContext } from '../../../src/services/service-context.ts'
 
 const CREATE_BATCH_SESSIONS = 500
 
-/** Failed sessions of a project, all with a retry that is due now. Returns their ids. */
+/** Failed sessions of a project, all with a retry that is due now, or so much `later`. Returns their ids. */
 export async function dueRetries(
   context: ServiceContext,
-  options: { count: number; project?: string; retryPolicy?: object },
+  options: { count: number; project?: string; retryPolicy?: object; later?: string },
 ): Promise<string[]> {
-  const { count, project = 'default', retryPolicy = { maxRetries: 3 } } = options
+  const { count, project = 'default', later = '0', retryPolicy = { maxRetries: 3 } } = options
   const ids: string[] = []
   while (ids.length < count) {
     const batch = Array.from({ length: Math.min(CREATE_BATCH_SESSIONS, count - ids.length) }, () => ({
@@ -35,10 +35,11 @@ export async function dueRetries(
     await tx.query(
       `INSERT INTO retry_decisions (session_id, project_id, chain_id, phase, cause, base_delay_ms, jitter_ms, delay_ms,
          due_at, ready_at, explanation, details)
-       SELECT id, project_id, chain_id, 'SCHEDULED', failure_cause, 0, 0, 0, reprise_now(), reprise_now(), 'retry 1 of 3: exit code 1',
+       SELECT id, project_id, chain_id, 'SCHEDULED', failure_cause, 0, 0, 0, reprise_now() + $2::interval,
+         reprise_now() + $2::interval, 'retry 1 of 3: exit code 1',
          '{"growth": null, "avoid": {"agents": [], "groups": []}}'
        FROM sessions WHERE id = ANY($1)`,
-      [ids],
+      [ids, later],
     )
   })
   return ids

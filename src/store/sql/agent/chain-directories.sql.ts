@@ -1,3 +1,4 @@
+import { EVENT_POSITION } from '../event/event-data.sql.ts'
 import type { ChainReport, ChainSize } from '../../../domain/agent/protocol.ts'
 import { DROPPED_CHAINS_MAX } from '../../../domain/limits.ts'
 import type { Queryable } from '../../database.ts'
@@ -143,11 +144,11 @@ const FOUND = `found AS (
   ON CONFLICT (session_id) DO NOTHING
   RETURNING session_id, state, from_attempt, note
 ), missing AS (
-  SELECT s.id, s.chain_id, s.project_id, s.parent_session_id, found.note, found.from_attempt
+  SELECT s.id, s.chain_id, s.project_id, s.parent_session_id, ${EVENT_POSITION} AS event_position, found.note, found.from_attempt
   FROM found JOIN sessions s ON s.id = found.session_id WHERE found.state = 'MISSING'
 ), missing_events AS (
-  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT 'session.checkpoint_missing', id, chain_id, project_id, jsonb_build_object('attempt', from_attempt, 'reason', note)
+  INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
+  SELECT event_position, 'session.checkpoint_missing', id, chain_id, project_id, jsonb_build_object('attempt', from_attempt, 'reason', note)
   FROM missing
 ), explained AS (
   UPDATE retry_decisions d SET explanation = d.explanation || '; ' || missing.note

@@ -1,3 +1,4 @@
+import { positionOf } from '../event/event-data.sql.ts'
 import type { OutputFile, OutputsRequest, OutputsState } from '../../../domain/session/outputs.ts'
 import type { SessionResult, SessionStatus } from '../../../domain/session/lifecycle.ts'
 import type { CodeRequest } from '../../../domain/agent/protocol.ts'
@@ -110,8 +111,8 @@ WITH settled AS (
   WHERE o.state IN ('WAITING', 'COLLECTING', 'LOST')
   RETURNING session_id, project_id, state, bytes, files
 )
-INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-SELECT 'session.outputs_complete', session_id, $3, project_id, ${outputsEventData()} FROM settled`
+INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
+SELECT ${positionOf('session_id')}, 'session.outputs_complete', session_id, $3, project_id, ${outputsEventData()} FROM settled`
 
 /** Settles the outputs, with their event. */
 export async function settleOutputs(

@@ -1,7 +1,7 @@
 import type { RetryPhase } from '../../../domain/session/failure.ts'
 import type { SessionStatus } from '../../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../database.ts'
-import { retryEventData } from '../event/event-data.sql.ts'
+import { EVENT_POSITION, positionOf, retryEventData } from '../event/event-data.sql.ts'
 import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
 import { endWaits, NOT_HELD } from './retry-waits.sql.ts'
 import type { RetryPolicy } from '../../../domain/retry/policy/policy.ts'
@@ -105,15 +105,15 @@ export async function markCancelled(tx: Queryable, chainIds: readonly string[], 
 function statementFor(change: { sets: string; event: string; action: string; marks: boolean }): string {
   return `
 WITH found AS (
-  SELECT s.id, s.retry_count, s.max_retries, s.retry_policy FROM sessions s WHERE s.id = ANY($1::uuid[])
+  SELECT s.id, s.retry_count, s.max_retries, s.retry_policy, ${EVENT_POSITION} AS event_position FROM sessions s WHERE s.id = ANY($1::uuid[])
 ), changed AS (
   UPDATE retry_decisions d SET ${change.sets}
   FROM found f WHERE d.session_id = f.id AND d.phase IN ('SCHEDULED', 'HELD')
   RETURNING d.session_id, d.chain_id, d.project_id, d.cause, d.delay_ms, d.due_at, f.retry_count, f.max_retries,
-    f.retry_policy
+    f.retry_policy, f.event_position
 ), ${endWaits('changed')}, ${change.marks ? MARKED : ''}events AS (
-  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT '${change.event}', session_id, chain_id, project_id, ${retryEventData({ reason: '$3::text' })}
+  INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
+  SELECT event_position, '${change.event}', session_id, chain_id, project_id, ${retryEventData({ reason: '$3::text' })}
   FROM changed WHERE retry_policy -> 'emitRetryEvents' IS DISTINCT FROM 'false'::jsonb
 ), audit AS (
   INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id)
@@ -203,8 +203,8 @@ WITH input AS (
   FROM input i WHERE d.session_id = i."sessionId" AND d.phase IN ('SCHEDULED', 'HELD')
   RETURNING d.session_id
 ), ${endWaits('decisions')}, events AS (
-  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT "event", "sessionId", "chainId", "projectId", "eventData" FROM input WHERE "event" IS NOT NULL
+  INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
+  SELECT ${positionOf('"sessionId"')}, "event", "sessionId", "chainId", "projectId", "eventData" FROM input WHERE "event" IS NOT NULL
 )
 INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details)
 SELECT ${actorValues('$4')}, 'retry.update', "projectId", "sessionId",

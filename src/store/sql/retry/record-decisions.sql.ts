@@ -1,6 +1,7 @@
 import type { RetryEventData, SessionEventType } from '../../../domain/events.ts'
 import type { FailureCause, RetryPhase } from '../../../domain/session/failure.ts'
 import type { Queryable } from '../../database.ts'
+import { EVENT_POSITION } from '../event/event-data.sql.ts'
 import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
 
 export interface DecisionRow {
@@ -36,15 +37,18 @@ WITH input AS (
     "matchedRule" int, "counted" bool, "baseDelayMs" int, "jitterMs" int, "delayMs" int, "dueAt" timestamptz,
     "explanation" text, "details" jsonb, "event" text, "eventData" jsonb)
 ), decided AS (
-  UPDATE sessions s SET retry_decided = true, failure_cause = i."cause" FROM input i WHERE s.id = i."sessionId"
+  UPDATE sessions s SET retry_decided = true, failure_cause = i."cause", event_position = ${EVENT_POSITION}
+  FROM input i WHERE s.id = i."sessionId"
+  RETURNING s.id, s.event_position
 ), decisions AS (
   INSERT INTO retry_decisions (session_id, project_id, chain_id, phase, cause, matched_rule, counted, base_delay_ms,
     jitter_ms, delay_ms, due_at, ready_at, explanation, details)
   SELECT "sessionId", "projectId", "chainId", "phase", "cause", "matchedRule", "counted", "baseDelayMs", "jitterMs",
     "delayMs", "dueAt", "dueAt", "explanation", "details" FROM input
 ), events AS (
-  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT "event", "sessionId", "chainId", "projectId", "eventData" FROM input WHERE "event" IS NOT NULL
+  INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
+  SELECT d.event_position, "event", "sessionId", "chainId", "projectId", "eventData"
+  FROM input JOIN decided d ON d.id = "sessionId" WHERE "event" IS NOT NULL
 )
 INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details)
 SELECT ${actorValues('$2')}, 'retry.decided', "projectId", "sessionId",

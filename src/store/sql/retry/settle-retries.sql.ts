@@ -2,6 +2,7 @@ import type { RetryEventData } from '../../../domain/events.ts'
 import type { HoldingSwitch } from '../../../domain/retry/admit.ts'
 import type { HoldReason } from '../../../domain/session/failure.ts'
 import type { Queryable } from '../../database.ts'
+import { positionOf } from '../event/event-data.sql.ts'
 import { beginWaits, endWaits, heldNotes, NOT_HELD } from './retry-waits.sql.ts'
 
 export interface DispatchedRetry {
@@ -29,8 +30,8 @@ WITH input AS (
   FROM input i LEFT JOIN held_notes h ON h.session_id = i."sessionId" WHERE d.session_id = i."sessionId"
   RETURNING d.session_id, d.chain_id, d.project_id, d.cause, i."childSessionId", i."label", i."eventData"
 ), ${endWaits('settled')}, events AS (
-  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT 'session.retry_dispatched', session_id, chain_id, project_id, "eventData"
+  INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
+  SELECT ${positionOf('session_id')}, 'session.retry_dispatched', session_id, chain_id, project_id, "eventData"
   FROM settled WHERE "eventData" IS NOT NULL
 )
 INSERT INTO audit_log (actor, action, project_id, session_id, details)
@@ -70,8 +71,8 @@ WITH input AS (
   RETURNING d.session_id, d.chain_id, d.project_id, d.hold_reason AS "holdReason", i."scope", d.held_by AS "heldBy",
     i."eventData"
 ), ${beginWaits('held')}
-INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-SELECT 'session.retry_held', session_id, chain_id, project_id, "eventData" FROM held WHERE "eventData" IS NOT NULL`
+INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
+SELECT ${positionOf('session_id')}, 'session.retry_held', session_id, chain_id, project_id, "eventData" FROM held WHERE "eventData" IS NOT NULL`
 
 export async function settleHeld(tx: Queryable, retries: readonly HeldRetry[]): Promise<void> {
   if (retries.length > 0) await tx.query(HELD_SQL, [JSON.stringify(retries)])
@@ -113,8 +114,8 @@ WITH input AS (
   FROM input i WHERE d.session_id = i."sessionId"
   RETURNING d.session_id, d.chain_id, d.project_id, d.cause, d.explanation, i."eventData"
 ), ${endWaits('exhausted')}, events AS (
-  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT 'session.retry_exhausted', session_id, chain_id, project_id, "eventData"
+  INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
+  SELECT ${positionOf('session_id')}, 'session.retry_exhausted', session_id, chain_id, project_id, "eventData"
   FROM exhausted WHERE "eventData" IS NOT NULL
 )
 INSERT INTO audit_log (actor, action, project_id, session_id, details)

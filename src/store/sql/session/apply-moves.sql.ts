@@ -1,7 +1,7 @@
 import type { StatusData } from '../../../domain/session/failure.ts'
 import type { KernelStatus, SchedulingResult, SessionResult, SessionStatus } from '../../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../database.ts'
-import { insertStatusEvents } from '../event/event-data.sql.ts'
+import { EVENT_POSITION, insertStatusEvents } from '../event/event-data.sql.ts'
 import { recordHistory } from './scheduling-history.sql.ts'
 
 /** The coordinator's decision about one session that it has locked. */
@@ -65,6 +65,7 @@ WITH moves AS (
     -- A terminated session whose result is FAILURE ends in ERROR.
     status = CASE WHEN m."to" = 'TERMINATED' AND s.result = 'FAILURE' THEN 'ERROR' ELSE m."to" END,
     status_changed_at = CASE WHEN m."to" = m."from" THEN s.status_changed_at ELSE reprise_now() END,
+    event_position = CASE WHEN m."to" = m."from" THEN s.event_position ELSE ${EVENT_POSITION} END,
     tries = m."tries",
     next_try_at = reprise_now() + make_interval(secs => m."pauseMs" / 1000),
     reschedules = s.reschedules + m."rescheduled"::int,
@@ -79,7 +80,7 @@ WITH moves AS (
     status_data = coalesce(m."statusData", s.status_data),
     terminated_at = CASE WHEN m."to" IN ('TERMINATED', 'ERROR', 'CANCELLED') THEN reprise_now() END
   FROM moves m WHERE s.id = m.id AND s.status = m."from"
-  RETURNING s.id, s.chain_id, s.project_id, s.status_reason, m."from", m."through", s.status AS "to", m."kernelTo",
+  RETURNING s.id, s.chain_id, s.project_id, s.event_position, s.status_reason, m."from", m."through", s.status AS "to", m."kernelTo",
     m."kernelFrom", m."failedKernelTo", m."outcome", m."errorCode", m."message", m."agentIds", m."rescheduled"
 ), locked AS (
   SELECT k.id, v."rescheduled",
@@ -107,10 +108,10 @@ WITH moves AS (
   FROM locked l
   WHERE k.id = l.id AND (k.status <> l."to" OR l.again)
 ), steps AS (
-  SELECT id, chain_id, project_id, status_reason, $2::text AS phase, "from", coalesce("through", "to") AS "to",
+  SELECT id, chain_id, project_id, event_position, status_reason, $2::text AS phase, "from", coalesce("through", "to") AS "to",
     "outcome", "errorCode", "message", "agentIds" FROM moved
   UNION ALL
-  SELECT id, chain_id, project_id, status_reason, $3::text, "through", "to", "outcome", "errorCode", "message", "agentIds"
+  SELECT id, chain_id, project_id, event_position, status_reason, $3::text, "through", "to", "outcome", "errorCode", "message", "agentIds"
   FROM moved WHERE "through" IS NOT NULL
 ), events AS (
   ${insertStatusEvents('steps WHERE "to" <> "from"', { reason: 'status_reason' })}

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../database.ts'
 import { STOP_GRACE_MS } from './claim-sessions.sql.ts'
 import { ASKED_ANEW, ENDED_ANEW, ENDED_ANEW_SETS, FAILED_BY_KERNEL, TIMED_OUT } from './promotion-parts.sql.ts'
-import { insertStatusEvents } from '../event/event-data.sql.ts'
+import { EVENT_POSITION, insertStatusEvents } from '../event/event-data.sql.ts'
 
 /**
  * The SET list for a kernel `k` whose agent is lost. A kernel that ran has failed, even if it was ordered to stop: its
@@ -66,12 +66,12 @@ WITH claimed AS (
   ORDER BY times_out_at LIMIT $1 FOR UPDATE SKIP LOCKED
 ), moved AS (
   UPDATE sessions s SET status = 'TERMINATING', status_changed_at = reprise_now(), tries = 0, next_try_at = NULL,
-    result = 'FAILURE',
+    event_position = ${EVENT_POSITION}, result = 'FAILURE',
     status_reason = 'task-timeout: still running after its batch timeout of ' || s.batch_timeout || ' s',
     status_data = jsonb_build_object('error', jsonb_build_object('name', 'task-timeout',
       'message', 'still running after its batch timeout of ' || s.batch_timeout || ' s'))
   FROM claimed WHERE s.id = claimed.id
-  RETURNING s.id, s.chain_id, s.project_id, s.status_reason, 'RUNNING' AS "from", 'TERMINATING' AS "to"
+  RETURNING s.id, s.chain_id, s.project_id, s.event_position, s.status_reason, 'RUNNING' AS "from", 'TERMINATING' AS "to"
 ), events AS (
   ${insertStatusEvents('moved', { reason: 'status_reason' })}
 ), history AS (

@@ -40,14 +40,16 @@ WITH input AS (
   SELECT (p.pair -> 'policy')::jsonb AS policy, (p.pair -> 'sources')::jsonb AS sources, p.number - 1 AS number
   FROM json_array_elements($3::json) WITH ORDINALITY AS p(pair, number)
 ), inserted AS (
-  INSERT INTO sessions (${COLUMNS}, max_retries, retry_decided, created_by)
-  SELECT ${VALUES}, (p.policy ->> 'maxRetries')::int, "sessionType" <> 'BATCH', $2
+  INSERT INTO sessions (${COLUMNS}, max_retries, retry_decided, created_by, event_position)
+  SELECT ${VALUES}, (p.policy ->> 'maxRetries')::int, "sessionType" <> 'BATCH', $2,
+    -- The events of a retry come after those of its parent.
+    greatest((SELECT s.event_position FROM sessions s WHERE s.id = "parentSessionId"), outbox_position(pg_current_xact_id()))
   FROM input JOIN policies p ON p.number = "policyNumber"
   WHERE NOT EXISTS (SELECT FROM limited l
     WHERE l.project_id = "projectId" AND l.user_id IS NOT DISTINCT FROM "userId")
   ORDER BY "projectId", "creationId"
   ON CONFLICT DO NOTHING
-  RETURNING id, chain_id, project_id, outputs
+  RETURNING id, chain_id, project_id, outputs, event_position
 ), outputs AS (
   INSERT INTO session_outputs (session_id, project_id) SELECT id, project_id FROM inserted WHERE outputs IS NOT NULL
 ), kernels AS (
@@ -59,8 +61,8 @@ WITH input AS (
   INSERT INTO session_dependencies (session_id, chain_id)
   SELECT i.id, chain FROM inserted JOIN input i USING (id), unnest(i."dependsOnChains") AS chain
 ), events AS (
-  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-  SELECT 'session.created', id, chain_id, project_id,
+  INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
+  SELECT event_position, 'session.created', id, chain_id, project_id,
     ${eventData<StatusEventData>({ from: 'NULL', to: `'PENDING'` })} FROM inserted
 ), audit AS (
   INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)

@@ -1,5 +1,6 @@
 import { PROMOTIONS } from '../../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../database.ts'
+import { EVENT_POSITION } from '../event/event-data.sql.ts'
 import {
   ASKED_ANEW,
   DECIDES,
@@ -23,7 +24,7 @@ const CLAIMS = {
 const begins = (run: string) =>
   `started_at = ${run}.started_at, times_out_at = ${run}.started_at + make_interval(secs => s.batch_timeout),`
 
-const RUNNING_STEP = `SELECT 1 AS n, id, chain_id, project_id, 'promote-to-running' AS phase,
+const RUNNING_STEP = `SELECT 1 AS n, id, chain_id, project_id, event_position, 'promote-to-running' AS phase,
     'CREATING'::session_status AS "from", 'RUNNING'::session_status AS "to", NULL::text AS reason`
 
 /**
@@ -40,23 +41,24 @@ WITH claimed AS MATERIALIZED (
     WHERE k.session_id = c.id AND k.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')) AS gone
   FROM claimed c CROSS JOIN LATERAL ${RUN} LEFT JOIN LATERAL ${ENDED} ON true
 ), running AS (
-  UPDATE sessions s SET status = 'RUNNING', ${begins('run')} status_changed_at = reprise_now(), tries = 0, next_try_at = NULL
+  UPDATE sessions s SET status = 'RUNNING', ${begins('run')} status_changed_at = reprise_now(), tries = 0, next_try_at = NULL,
+    event_position = ${EVENT_POSITION}
   FROM known AS run WHERE s.id = run.id AND run.failed IS NULL
-  RETURNING s.id, s.chain_id, s.project_id, s.port_variable
+  RETURNING s.id, s.chain_id, s.project_id, s.event_position, s.port_variable
 ), ending AS (
   UPDATE sessions s SET ${from === 'CREATING' ? begins('ended') : ''}
     status = CASE WHEN NOT ended.gone THEN 'TERMINATING'::session_status WHEN ended.failed THEN 'ERROR' ELSE 'TERMINATED' END,
     status_changed_at = reprise_now(), tries = 0, next_try_at = NULL, terminated_at = CASE WHEN ended.gone THEN reprise_now() END,
-    ${ENDED_SETS}
+    event_position = ${EVENT_POSITION}, ${ENDED_SETS}
   FROM known AS ended WHERE s.id = ended.id AND ended.failed IS NOT NULL
-  RETURNING s.id, s.chain_id, s.project_id, s.status, s.status_reason AS reason, ended.gone,
+  RETURNING s.id, s.chain_id, s.project_id, s.event_position, s.status, s.status_reason AS reason, ended.gone,
     s.port_variable
 ), steps AS (
   ${from === 'CREATING' ? `${RUNNING_STEP} FROM running UNION ALL ${RUNNING_STEP} FROM ending UNION ALL` : ''}
-  SELECT 2 AS n, id, chain_id, project_id, 'detect-termination' AS phase, 'RUNNING'::session_status AS "from",
+  SELECT 2 AS n, id, chain_id, project_id, event_position, 'detect-termination' AS phase, 'RUNNING'::session_status AS "from",
     'TERMINATING'::session_status AS "to", reason FROM ending
   UNION ALL
-  SELECT 3, id, chain_id, project_id, 'promote-to-terminated', 'TERMINATING', status, reason FROM ending WHERE gone
+  SELECT 3, id, chain_id, project_id, event_position, 'promote-to-terminated', 'TERMINATING', status, reason FROM ending WHERE gone
 ), ${WRITE_STEPS}
 SELECT (SELECT count(*) FROM running) AS running, (SELECT count(*) FROM ending WHERE NOT gone) AS ending,
   (SELECT count(*) FROM ending WHERE gone) AS ended,
@@ -105,12 +107,13 @@ WITH claimed AS (
   UPDATE sessions s SET
     status = CASE ${RESULT_ANEW} WHEN 'FAILURE' THEN 'ERROR'::session_status ELSE 'TERMINATED' END,
     status_changed_at = reprise_now(), tries = 0, next_try_at = NULL, terminated_at = reprise_now(),
+    event_position = ${EVENT_POSITION},
     started_at = CASE WHEN s.started_at IS NOT NULL OR ended.failed IS NULL THEN s.started_at
       ELSE (SELECT min(k.started_at) FROM kernels k WHERE k.session_id = s.id) END,
     ${ENDED_ANEW_SETS}
   FROM claimed c LEFT JOIN LATERAL ${ENDED_ANEW} ON c."failedByKernel" OR c."timedOut"
   WHERE s.id = c.id
-  RETURNING s.id, s.chain_id, s.project_id, s.port_variable, c."from", s.status AS "to",
+  RETURNING s.id, s.chain_id, s.project_id, s.event_position, s.port_variable, c."from", s.status AS "to",
     CASE WHEN c."timedOut" AND s.result = 'SUCCESS' THEN '${WAS_IN_TIME}' ELSE s.status_reason END AS reason
 ), steps AS (
   SELECT 1 AS n, 'promote-to-terminated' AS phase, * FROM moved

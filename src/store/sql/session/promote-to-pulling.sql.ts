@@ -1,5 +1,6 @@
 import { PROMOTIONS } from '../../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../database.ts'
+import { EVENT_POSITION } from '../event/event-data.sql.ts'
 import { WRITE_STEPS } from './promotion-parts.sql.ts'
 
 /**
@@ -14,8 +15,8 @@ WITH claimed AS (
   ORDER BY s.status_changed_at LIMIT $3
   FOR UPDATE OF s SKIP LOCKED
 ), moved AS (
-  UPDATE sessions s SET status = 'PULLING', tries = 0, next_try_at = NULL FROM claimed c WHERE s.id = c.id
-  RETURNING s.id, s.chain_id, s.project_id, s.status_reason AS reason, c."from", s.status AS "to"
+  UPDATE sessions s SET status = 'PULLING', tries = 0, next_try_at = NULL, event_position = ${EVENT_POSITION} FROM claimed c WHERE s.id = c.id
+  RETURNING s.id, s.chain_id, s.project_id, s.event_position, s.status_reason AS reason, c."from", s.status AS "to"
 ), steps AS (
   SELECT 1 AS n, 'promote-to-pulling' AS phase, * FROM moved
 ), ${WRITE_STEPS}

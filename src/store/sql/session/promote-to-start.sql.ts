@@ -1,5 +1,6 @@
 import { PROMOTIONS } from '../../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../database.ts'
+import { EVENT_POSITION } from '../event/event-data.sql.ts'
 import { NONE_FAILED, WRITE_STEPS } from './promotion-parts.sql.ts'
 
 /** A session whose kernels were ordered to start. */
@@ -26,9 +27,9 @@ WITH claimed AS MATERIALIZED (
   FOR UPDATE OF s SKIP LOCKED
 ), moved AS (
   UPDATE sessions s SET status = CASE WHEN c.starts THEN 'CREATING'::session_status ELSE 'PREPARED' END,
-    status_changed_at = reprise_now(), tries = 0, next_try_at = NULL
+    status_changed_at = reprise_now(), tries = 0, next_try_at = NULL, event_position = ${EVENT_POSITION}
   FROM claimed c WHERE s.id = c.id
-  RETURNING s.id, s.chain_id, s.project_id, s.attempt, s.trace_parent, c."from", c.starts
+  RETURNING s.id, s.chain_id, s.project_id, s.event_position, s.attempt, s.trace_parent, c."from", c.starts
 ), locked AS (
   SELECT k.id FROM kernels k JOIN moved m ON m.id = k.session_id AND m.starts
   WHERE k.status = 'PREPARED' ORDER BY k.id FOR NO KEY UPDATE OF k
@@ -36,10 +37,10 @@ WITH claimed AS MATERIALIZED (
   UPDATE kernels k SET status = 'CREATING', status_changed_at = reprise_now() FROM locked l WHERE k.id = l.id
   RETURNING k.agent_id
 ), steps AS (
-  SELECT 1 AS n, id, chain_id, project_id, 'promote-to-prepared' AS phase, "from", 'PREPARED'::session_status AS "to",
+  SELECT 1 AS n, id, chain_id, project_id, event_position, 'promote-to-prepared' AS phase, "from", 'PREPARED'::session_status AS "to",
     NULL::text AS reason FROM moved
   UNION ALL
-  SELECT 2, id, chain_id, project_id, 'start-sessions', 'PREPARED', 'CREATING', NULL FROM moved WHERE starts
+  SELECT 2, id, chain_id, project_id, event_position, 'start-sessions', 'PREPARED', 'CREATING', NULL FROM moved WHERE starts
 ), ${WRITE_STEPS}
 SELECT (SELECT count(*) FROM moved) AS moved, (SELECT count(*) FROM moved WHERE NOT starts) AS waiting,
   ARRAY(SELECT DISTINCT agent_id FROM ordered WHERE agent_id IS NOT NULL)::text[] AS "agentIds",

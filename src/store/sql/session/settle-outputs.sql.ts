@@ -1,3 +1,4 @@
+import { positionOf } from '../event/event-data.sql.ts'
 import { OUTPUTS_LOST_AFTER_MS } from '../../../domain/limits.ts'
 import type { Queryable } from '../../database.ts'
 import { IS_NEWEST_COMPLETE, outputsEventData } from './read-outputs.sql.ts'
@@ -28,8 +29,8 @@ WITH open AS (
   FROM judged j WHERE o.session_id = j.session_id AND o.state IN ('WAITING', 'COLLECTING')
   RETURNING o.session_id, j.project_id, j.chain_id, o.state, o.files, o.bytes
 )
-INSERT INTO session_events (type, session_id, chain_id, project_id, data)
-SELECT 'session.outputs_complete', session_id, chain_id, project_id, ${outputsEventData()} FROM settled`
+INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
+SELECT ${positionOf('session_id')}, 'session.outputs_complete', session_id, chain_id, project_id, ${outputsEventData()} FROM settled`
 
 /** @returns the number of outputs that were settled */
 export async function settleAbandonedOutputs(db: Queryable, limit: number): Promise<number> {

@@ -3,7 +3,7 @@ import type { FailureCause, RetryPhase } from '../../../domain/session/failure.t
 import type { Queryable } from '../../database.ts'
 import { CHILD_SOURCE_COLUMNS, type ChildSource, parentAliveMs } from './session-columns.sql.ts'
 import type { SessionStatus } from '../../../domain/session/lifecycle.ts'
-import { insertStatusEvents } from '../event/event-data.sql.ts'
+import { EVENT_POSITION, insertStatusEvents } from '../event/event-data.sql.ts'
 import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
 
 /** A session to be resubmitted; while the transaction has it locked, no other transaction can change it. */
@@ -90,7 +90,7 @@ WITH claimed AS (
     status = CASE WHEN c.status = 'PENDING' THEN 'CANCELLED'::session_status ELSE 'TERMINATING' END,
     status_changed_at = CASE WHEN c.status = 'TERMINATING' THEN s.status_changed_at ELSE reprise_now() END,
     terminated_at = CASE WHEN c.status = 'PENDING' THEN reprise_now() END,
-    tries = 0, next_try_at = NULL, pending_reason = NULL,
+    tries = 0, next_try_at = NULL, pending_reason = NULL, event_position = ${EVENT_POSITION},
     terminated_by = coalesce(s.terminated_by, $3),
     terminate_force = s.terminate_force OR $4,
     status_reason = coalesce(s.status_reason, $5),
@@ -98,7 +98,7 @@ WITH claimed AS (
       jsonb_build_object('error', jsonb_build_object('name', $6::text, 'message', $5::text)))
   FROM claimed c
   WHERE s.id = c.id AND c.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
-  RETURNING s.id, s.chain_id, s.project_id, c.status AS "from", s.status AS "to", s.status_reason
+  RETURNING s.id, s.chain_id, s.project_id, c.status AS "from", s.status AS "to", s.status_reason, s.event_position
 ), locked AS (
   SELECT k.id FROM kernels k JOIN moved m ON m.id = k.session_id AND m."to" = 'CANCELLED'
   WHERE k.status = 'PENDING' ORDER BY k.id FOR NO KEY UPDATE OF k
