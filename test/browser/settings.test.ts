@@ -31,11 +31,7 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Settings')
     for (const [name, path] of [
       ['Retry defaults', 'defaults'],
-      ['Quotas', 'quotas'],
-      ['Webhooks', 'webhooks'],
-      ['Projects', 'projects'],
-      ['Members', 'members'],
-      ['Tokens', 'tokens'],
+      ...['Quotas', 'Webhooks', 'Projects', 'Members', 'Tokens'].map((each) => [each, each.toLowerCase()] as const),
       ['Audit log', 'audit'],
     ] as const) {
       const tab = page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name, exact: true })

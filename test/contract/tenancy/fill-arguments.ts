@@ -101,3 +101,20 @@ export function globalId(type: string, values: Values): string {
   if (parts.includes(undefined)) throw new Error(`no id is known of a ${type}; name it in NODE_IDS`)
   return Buffer.from(`${type}:${parts.join(':')}`).toString('base64')
 }
+
+/** Arguments that belong to no tenant. */
+export const COMMON: Values = {
+  name: 'walked',
+  String: 'walked',
+  'deleteResourceGroup.input.name': 'walked',
+  'createWebhook.input.url': 'https://example.com/walked',
+  eventTypes: ['*'],
+  command: ['true'],
+  'createDeployment.input.name': 'walked',
+  since: '2026-01-01T00:00:00Z',
+  Int: 1,
+  Float: 1,
+  Boolean: true,
+  settings: {},
+  policy: {},
+}

@@ -5,7 +5,7 @@ import { eventually } from '../../support/eventually.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { textOfAnswer } from '../../support/servers/event-source.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
-import { fillArguments, globalId, idsFor, type Values } from './fill-arguments.ts'
+import { COMMON, fillArguments, globalId, idsFor, type Values } from './fill-arguments.ts'
 import { fieldName, fieldPaths, leavesOf, needsArguments, selectionOf, type FieldPath } from './field-paths.ts'
 import { causeEvents, createTenant, leaked, type Tenant } from './tenant.ts'
 
@@ -29,23 +29,6 @@ const Query = schema.getQueryType()!
 const Mutation = schema.getMutationType()!
 const Subscription = schema.getSubscriptionType()!
 const paths = fieldPaths(schema, Query)
-
-/** Arguments that belong to no tenant. */
-const COMMON: Values = {
-  name: 'walked',
-  String: 'walked',
-  'deleteResourceGroup.input.name': 'walked',
-  'createWebhook.input.url': 'https://example.com/walked',
-  eventTypes: ['*'],
-  command: ['true'],
-  'createDeployment.input.name': 'walked',
-  since: '2026-01-01T00:00:00Z',
-  Int: 1,
-  Float: 1,
-  Boolean: true,
-  settings: {},
-  policy: {},
-}
 
 async function ask(path: FieldPath, values: Values, token: string | null) {
   const ids = { node: 'node.id', nodes: 'nodes.ids' }[path.root.name]
