@@ -77,6 +77,7 @@ describe('schedules over GraphQL', () => {
       mounts: [{ volume: 'data', path: '/data', readOnly: true }],
       concurrencyKey: 'k',
       concurrencyLimit: 3,
+      outputs: { paths: ['results/**'], when: 'SUCCESS', keepDays: 3 },
       retryPolicy: {
         maxRetries: 2,
         maxElapsed: null,
@@ -86,7 +87,7 @@ describe('schedules over GraphQL', () => {
     const { data: types } = await server.query(`{
       asked: __type(name: "CreateSessionInput") { inputFields { name } }
       shown: __type(name: "ScheduledSession") { fields { name } } }`)
-    const notOfRuns = ['creationId', 'startsAt', 'dependsOn', 'project']
+    const notOfRuns = ['creationId', 'startsAt', 'dependsOn', 'inputs', 'project']
     const asked = types.asked.inputFields
       .map(({ name }: any) => name)
       .filter((name: string) => !notOfRuns.includes(name))
@@ -102,7 +103,7 @@ describe('schedules over GraphQL', () => {
       name sessionType resourceGroup image command codeSha256 environ { name value } resourceSlots { slot amount }
       clusterSize clusterMode batchTimeout maxPending stopGrace priority labels { key value } allowAgents avoidAgents
       excludeAgents agentLabels { key value } executorOptions { key value } mounts { volume path readOnly }
-      concurrencyKey concurrencyLimit retryPolicy { given maxRetries maxElapsed rules { match { causes exitCodes exitCodesNotIn reason }
+      concurrencyKey concurrencyLimit outputs { paths when keepDays } retryPolicy { given maxRetries maxElapsed rules { match { causes exitCodes exitCodesNotIn reason }
         action delay avoid exclude scaleResources { slot factor max } scaleTimeout { factor max } } } } } }`
     const read = async () => (await server.query(READ, { id: scheduleId })).data.schedule.session
     const shown = await read()

@@ -43,7 +43,8 @@ export function refusePendingRetry(
   const { retryPhase: phase } = tail
   if (phase === 'SCHEDULED' || phase === 'HELD') return undefined
   const state = phase === null ? 'no retry decision yet' : `a retry that is ${phase}, none that is scheduled or held`
-  return new RepriseError('NO_PENDING_RETRY', `${newestAttemptOf(sessionId, tail)} has ${state}`)
+  const newer = tail.id === sessionId ? null : ({ type: 'Session', id: tail.id } as const)
+  return new RepriseError('NO_PENDING_RETRY', `${newestAttemptOf(sessionId, tail)} has ${state}`, [], newer)
 }
 
 /**

@@ -108,6 +108,7 @@ export const KEYLESS_TYPES = [
   'RemoveProjectMemberPayload',
   'ReplayDeliveryPayload',
   'ReplayWebhookPayload',
+  'RequestedOutputs',
   'ResourceGroupAgentConnection',
   'ResourceGroupAgentEdge',
   'ResourceGroupSlot',

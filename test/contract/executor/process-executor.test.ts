@@ -1,3 +1,4 @@
+import { readKernelUsage } from '../../../src/domain/agent/kernel-report.ts'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -251,7 +252,7 @@ describe('memory', () => {
       executor.start(greedy, 1)
       const { error, exitCode, oomKilled, usage } = await reaches(executor, greedy.kernelId, 'EXITED', 20_000)
       expect({ oomKilled, name: error?.name }).toEqual({ oomKilled: true, name: 'oom-killed' })
-      expect(error?.message).toContain(mem)
+      expect(error?.message).toContain('48 MiB')
       // A cgroup lets nothing beyond its limit; the watcher sees what was.
       if (mode === 'cgroup') expect(usage!.peakMemoryBytes).toBeLessThanOrEqual(LIMIT)
       expect(usage!.peakMemoryBytes).toBeGreaterThan(mode === 'cgroup' ? LIMIT / 2 : LIMIT)
@@ -266,7 +267,7 @@ describe('memory', () => {
         error,
         exitCode,
         oomKilled,
-        usage,
+        usage: readKernelUsage(usage),
       })
       expect(find(next, modest.kernelId)?.status).toBe('RUNNING')
       for (const { kernelId, assignment } of next.observe()) next.forget(kernelId, assignment)

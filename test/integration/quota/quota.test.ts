@@ -211,18 +211,21 @@ describe('usage of quotas', () => {
       running: 1,
       pending: 1,
       checkpointBytes: 0,
+      outputBytes: 0,
     })
     expect(usage.get(quotaKey(DOMAIN))).toEqual({
       slots: { cpu: '3', fpga: '0.4' },
       running: 2,
       pending: 1,
       checkpointBytes: 0,
+      outputBytes: 0,
     })
     expect(usage.get(quotaKey(USER))).toEqual({
       slots: { cpu: '2.5', fpga: '0.2' },
       running: 1,
       pending: 0,
       checkpointBytes: 0,
+      outputBytes: 0,
     })
     expect(await countPending(db, [PROJECT, USER])).toEqual(
       new Map([
@@ -234,7 +237,7 @@ describe('usage of quotas', () => {
       `UPDATE kernels SET status = 'TERMINATED', slots_held = false, terminated_at = now() WHERE session_id = $1`,
       [own],
     )
-    expect(await usageOf(USER)).toEqual({ slots: {}, running: 1, pending: 0, checkpointBytes: 0 })
+    expect(await usageOf(USER)).toEqual({ slots: {}, running: 1, pending: 0, checkpointBytes: 0, outputBytes: 0 })
   })
 
   it('only quotas that limit the growing figure are locked for the transaction', async () => {

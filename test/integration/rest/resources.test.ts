@@ -225,7 +225,7 @@ describe('resubmissions', () => {
         refused: 1,
         pending: 0,
         overrides: { priority: 50 },
-        filter: { name: { equals: base }, status: ['ERROR', 'RUNNING'], retryCount: { min: 0, max: 0 } },
+        filter: { name: { equals: base }, status: ['ERROR', 'RUNNING'], retryCount: { gte: 0, lte: 0 } },
       })
       expect((await ask('GET', `${base}/${body.id}`)).body).toEqual(body)
       expect((await ask('GET', `${base}?action=resubmit&limit=1`)).body.items).toEqual([body])

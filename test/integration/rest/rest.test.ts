@@ -203,7 +203,6 @@ describe('GET /v2/sessions', () => {
     ['cursor=nonsense', 'cursor'],
     ['status=NOWHERE', 'status.0'],
     ['chain_id=1', 'chain_id'],
-    ['label=a', 'label'],
     ['created_after=yesterday', 'created_after'],
     ['nonsense=1', ''],
   ])('refuses %s', async (query, path) => {

@@ -17,6 +17,7 @@ import { ProjectNode } from '../access/access.types.ts'
 import { ErrorCodeEnum } from '../error-codes.ts'
 import { ClusterModeEnum, SessionNode, SessionTypeEnum } from '../session/session.types.ts'
 import { PartialPolicyType } from '../retry/retry-policy.types.ts'
+import { RequestedOutputs } from '../session/outputs.types.ts'
 import { EnvVar, ExecutorOption, Label, labelsOf, MountType, ResourceSlot, slotsOf } from '../session/values.types.ts'
 
 export const ScheduleOverlapEnum = builder.enumType('ScheduleOverlap', {
@@ -107,6 +108,12 @@ const ScheduledSession = builder.objectRef<Template>('ScheduledSession').impleme
       resolve: ({ executorOptions }) => labelsOf(executorOptions),
     }),
     mounts: t.expose('mounts', { type: [MountType], description: 'Volumes that its kernels mount.' }),
+    outputs: t.field({
+      type: RequestedOutputs,
+      nullable: true,
+      description: 'Files that are collected at the end of each attempt; null for none.',
+      resolve: ({ outputs }) => outputs ?? null,
+    }),
     concurrencyKey: t.string({
       nullable: true,
       description: 'Only `concurrencyLimit` sessions of its project with this key are placed at the same time.',

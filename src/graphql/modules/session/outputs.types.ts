@@ -3,6 +3,7 @@ import {
   type InputRequest,
   isExecutable,
   type OutputFile,
+  type OutputsRequest,
   type OutputsState,
   type OutputsWhen,
 } from '../../../domain/session/outputs.ts'
@@ -145,6 +146,18 @@ export const OutputsInput = builder.inputType('OutputsInput', {
     when: t.field({ type: OutputsWhenEnum, defaultValue: 'ALWAYS', description: 'The attempts to collect them from.' }),
     keepDays: t.float({
       description: 'Days to keep them; missing: as the servers are configured (`REPRISE_KEEP_OUTPUTS`).',
+    }),
+  }),
+})
+
+export const RequestedOutputs = builder.objectRef<OutputsRequest>('RequestedOutputs').implement({
+  description: 'Files to collect at the end of each attempt, as `OutputsInput`.',
+  fields: (t) => ({
+    paths: t.exposeStringList('paths', { description: 'Their patterns.' }),
+    when: t.expose('when', { type: OutputsWhenEnum, description: 'The attempts to collect them from.' }),
+    keepDays: t.exposeFloat('keepDays', {
+      nullable: true,
+      description: 'Days to keep them; null for the default of the servers.',
     }),
   }),
 })
