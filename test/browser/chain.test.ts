@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { timelineOf, waitingSeconds, type Segment } from '../../src/ui/timeline/bars.ts'
 import { eventually } from '../support/eventually.ts'
-import { describeUi, expectFit, testAppearance } from '../support/ui-suite.ts'
+import { describeUi, expectFit } from '../support/ui-suite.ts'
 
 /** The page of a chain, in a real browser, on a real server whose agent runs real processes. */
 

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { describePages, expectFit, testAppearance } from '../support/ui-suite.ts'
+import { describePages, testAppearance } from '../support/ui-suite.ts'
 
 /** The page on which a retry policy is tried, in a real browser. */
 

@@ -16,7 +16,6 @@ import {
 } from '../../../src/domain/agent/protocol.ts'
 import { RELAY_ENTRIES_MAX } from '../../../src/domain/limits.ts'
 import { kernelRows } from '../../support/database/session-rows.ts'
-import { eventually } from '../../support/eventually.ts'
 import { TEST_CHECKPOINT_DIR, TEST_RELAY, testBlobPath } from '../../support/servers/test-code.ts'
 import { HOSTILE_ARCHIVES } from '../../support/hostile-archives.ts'
 import { DEFAULT_PROJECT_ID } from '../../support/sessions/factories.ts'
