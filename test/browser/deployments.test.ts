@@ -104,10 +104,8 @@ describeUi('the deployments', {}, (ui) => {
     expect(await opened.violations()).toEqual([])
     await page.getByRole('textbox', { name: 'Replicas' }).fill('99999999')
     await page.keyboard.press('Enter')
-    await page
-      .locator('.toast.refused')
-      .getByText(/^web: replicas/)
-      .waitFor()
+    // What the server refuses stands at its field, and the dialog stays.
+    await page.getByRole('dialog', { name: 'Scale web' }).getByRole('alert').waitFor()
     await page.getByRole('textbox', { name: 'Replicas' }).fill('3')
     await page.keyboard.press('Enter')
     await page.getByText('web gets 3\u00a0replicas.').waitFor()
