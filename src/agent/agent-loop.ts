@@ -135,6 +135,7 @@ async function syncOnce(
   if (logs.length > 0) changes.raise()
   applyAnswer(executor, answer, log)
   channels.open(answer.channels ?? [])
+  if (answer.returnGpus !== undefined) executor.returnGpus?.(answer.returnGpus)
   if (known !== undefined) chains.answered(known, answer)
   if (chainSizes !== undefined) sizes.answered()
   const tookMs = performance.now() - began

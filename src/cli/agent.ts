@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import type { AgentStatus } from '../client/node/index.ts'
 import { act, actAsList, actOnOne, describedCommand, takeAll } from './client-command.ts'
 import { AGENT_ARGUMENT, findAgent } from './find.ts'
+import { UsageError } from './present-error.ts'
 import { choices } from './options/values.ts'
 import { API_ENUMS } from './options/api-enums.generated.ts'
 import { statusStyle } from './output/terminal.ts'
@@ -60,10 +61,14 @@ function gpus(): Command {
   const command = describedCommand(
     'gpus',
     'list the GPUs of agents: model, memory, use, and which are out of service',
-    ['reprise agents gpus', 'reprise agents gpus node-7'],
-  ).argument('[agent]', AGENT_ARGUMENT)
-  return act(command, async ({ client, out, signal }, _options, [text]) => {
+    ['reprise agents gpus', 'reprise agents gpus node-7', 'reprise agents gpus node-7 --return GPU-5d5ba0d6'],
+  )
+    .argument('[agent]', AGENT_ARGUMENT)
+    .option('--return <uuid>', 'put this GPU of the agent back into service; the beginning of its UUID is enough')
+    .option('--reason <text>', 'reason of the return, stored for later')
+  return act<{ return?: string; reason?: string }>(command, async ({ client, out, signal }, options, [text]) => {
     const only = text === undefined ? null : await findAgent(client, text)
+    if (options.return !== undefined) return giveBack(only, options.return)
     const agents = await takeAll(client.agents({}, { signal }))
     const chosen = agents.filter(({ agentId }) => only === null || agentId === only)
     for (const { name, gpuFault } of chosen) if (gpuFault !== null) out.note(`${name}: ${gpuFault}`)
@@ -83,6 +88,19 @@ function gpus(): Command {
       ],
       'no GPUs: agents list those that nvidia-smi or rocm-smi shows (REPRISE_GPUS).',
     )
+    return 0
+
+    async function giveBack(agentId: string | null, start: string): Promise<number> {
+      if (agentId === null) throw new UsageError('--return needs the agent that has the GPU')
+      const all = await takeAll(client.agents({}, { signal }))
+      const { gpus: known } = all.find((agent) => agent.agentId === agentId)!
+      const [gpu, another] = known.filter(({ uuid, fault }) => fault !== null && uuid.startsWith(start))
+      if (gpu === undefined) throw new UsageError(`the agent has no GPU ${start} that is out of service`)
+      if (another !== undefined) throw new UsageError(`several GPUs that are out of service begin with ${start}`)
+      const agent = await client.returnGpu(agentId, gpu.uuid, options.reason)
+      out.show(agent, () => `${agent.name}: GPU ${gpu.index} (${gpu.uuid}) returns to service`)
+      return 0
+    }
   })
 }
 

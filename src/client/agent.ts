@@ -8,6 +8,7 @@ import {
   RemoveAgentDocument,
   ResourceGroupsDocument,
   ResumeAgentDocument,
+  ReturnGpuDocument,
   UpdateResourceGroupDocument,
   VolumesDocument,
 } from './operations.generated.ts'
@@ -34,6 +35,15 @@ export function agentOperations({ request }: Connection) {
     async resumeAgent(agentId: string, reason?: string, options?: CallOptions) {
       const data = await request(ResumeAgentDocument, { input: { agentId, reason } }, options)
       return payloadOf(data.resumeAgent).agent
+    },
+
+    /**
+     * Puts a GPU back into service that its agent has taken out because of a fault. The agent does it within seconds.
+     * @throws NotFoundError, ForbiddenError
+     */
+    async returnGpu(agentId: string, uuid: string, reason?: string, options?: CallOptions) {
+      const data = await request(ReturnGpuDocument, { input: { agentId, uuid, reason } }, options)
+      return payloadOf(data.returnGpu).agent
     },
 
     /**

@@ -35,6 +35,7 @@ export const ERROR_CODES = {
   ISOLATION_REQUIRED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   NO_PENDING_RETRY: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   RESOURCE_GROUP_IN_USE: { type: 'InvalidStateError', httpStatus: 409, retryable: true },
+  GPU_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   AGENT_IN_USE: { type: 'InvalidStateError', httpStatus: 409, retryable: true },
   RESUBMISSION_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   RESUBMISSION_FINISHED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },

@@ -339,6 +339,31 @@ export type DrainAgentMutation = { drainAgent:
     )
    };
 
+export type ReturnGpuMutationVariables = Exact<{
+  input: Types.ReturnGpuInput;
+}>;
+
+
+export type ReturnGpuMutation = { returnGpu:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'ReturnGpuPayload', agent: { agentId: string, name: string, status: Types.AgentStatus } }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
 export type ResumeAgentMutationVariables = Exact<{
   input: Types.ResumeAgentInput;
 }>;
@@ -3714,6 +3739,42 @@ export const DrainAgentDocument = new TypedDocumentString(`
     }
   }
 }`) as unknown as TypedDocumentString<DrainAgentMutation, DrainAgentMutationVariables>;
+export const ReturnGpuDocument = new TypedDocumentString(`
+    mutation ReturnGpu($input: ReturnGpuInput!) {
+  returnGpu(input: $input) {
+    __typename
+    ... on ReturnGpuPayload {
+      agent {
+        agentId
+        name
+        status
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
+}`) as unknown as TypedDocumentString<ReturnGpuMutation, ReturnGpuMutationVariables>;
 export const ResumeAgentDocument = new TypedDocumentString(`
     mutation ResumeAgent($input: ResumeAgentInput!) {
   resumeAgent(input: $input) {

@@ -798,6 +798,8 @@ export type ErrorCode =
   | 'DOMAIN_NOT_FOUND'
   /** The token's role does not allow it. */
   | 'FORBIDDEN'
+  /** The agent has no such GPU that is out of service. */
+  | 'GPU_NOT_FOUND'
   /** An agent runs kernels without isolation, so other people may not get access; the message names it. */
   | 'ISOLATION_REQUIRED'
   /** No such kernel, or it is not yours. */
@@ -1592,6 +1594,18 @@ export type RetryTimeoutGrowthInput = {
   factor: number;
   /** Maximum, in seconds. */
   max?: number | null | undefined;
+};
+
+/** The GPU to put back into service. */
+export type ReturnGpuInput = {
+  /** Id of its agent. */
+  agentId: string;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people. */
+  reason?: string | null | undefined;
+  /** Its UUID, as in `Agent.gpus`. */
+  uuid: string;
 };
 
 /** A token to revoke. */

@@ -92,6 +92,6 @@ export function createGateway(context: GatewayContext): ServerGateway {
   }
 }
 
-function hasChanges({ orders, forget, dropChains = [], channels = [] }: SyncAnswer): boolean {
-  return orders.length > 0 || forget.length > 0 || dropChains.length > 0 || channels.length > 0
+function hasChanges({ orders, forget, dropChains = [], channels = [], returnGpus = [] }: SyncAnswer): boolean {
+  return [orders, forget, dropChains, channels, returnGpus].some(({ length }) => length > 0)
 }

@@ -100,6 +100,7 @@ const FAULTY: Record<string, [input: object, paths: string[]]> = {
   updateProject: [{ name: 'a b', membersEndAll: true }, ['name']],
   runScheduleNow: [{ scheduleId: ID, clientKey: '' }, ['clientKey']],
   terminateSession: [{ sessionId: ID, reason: NUL }, ['reason']],
+  returnGpu: [{ agentId: ID, uuid: LONG, reason: '' }, ['uuid', 'reason']],
   drainAgent: [{ agentId: ID, reason: '' }, ['reason']],
   rotateWebhookSecret: [{ webhookId: 'ours', overlapSeconds: -1 }, ['overlapSeconds']],
   replayWebhook: [{ webhookId: 'ours', since: '2020-01-01T00:00:00Z' }, ['since']],

@@ -87,6 +87,8 @@ export interface Executor {
    * Called when the agent's disk is no longer full. If missing, the output of its kernels does not depend on that disk.
    */
   spaceIsBack?(): void
+  /** Puts GPUs back into service, which were taken out because of a fault. If missing, the executor assigns none. */
+  returnGpus?(uuids: readonly string[]): void
   /** Stops watching but leaves the kernels running; the next instance recovers them. */
   close(): Promise<void>
 }

@@ -40,7 +40,7 @@ export interface Gpus {
   /** What the kernel's GPUs have done since it was first seen; null if nothing is known. */
   usage(kernelId: string): GpuUsage | null
   forget(kernelId: string): void
-  /** Puts a GPU back into service. @returns false if there is no such GPU, or it is in service */
+  /** Puts a GPU back into service; with a MIG instance also its GPU. @returns false if there is no such GPU, or it is in service */
   giveBack(uuid: string): boolean
   /** Looks now, instead of at the next interval. Never rejects. */
   look(): Promise<void>
@@ -169,6 +169,7 @@ export async function openGpus({ drivers, only, agentDir, log }: GpuOptions): Pr
       lost.map(({ uuid }) => uuid),
       reason,
     )
+    watcher?.changed()
   }
 
   function save(): void {
@@ -180,7 +181,6 @@ export async function openGpus({ drivers, only, agentDir, log }: GpuOptions): Pr
   }
 
   async function look(): Promise<void> {
-    const before = JSON.stringify([...faults])
     const wasFault = fault
     for (const { busId, reason } of kernelLog.read()) {
       lose(
@@ -192,7 +192,7 @@ export async function openGpus({ drivers, only, agentDir, log }: GpuOptions): Pr
     lookedAt = performance.now()
     if (fault !== wasFault) log.warn({ fault }, fault === null ? 'GPUs can be seen again' : 'GPUs cannot be seen')
     await sample()
-    if (listed || before !== JSON.stringify([...faults])) watcher?.changed()
+    if (listed) watcher?.changed()
   }
 
   const lookOnce = () => (looking ??= look().finally(() => (looking = null)))
@@ -248,7 +248,10 @@ export async function openGpus({ drivers, only, agentDir, log }: GpuOptions): Pr
     },
     forget: (kernelId) => used.delete(kernelId),
     giveBack(uuid) {
-      if (!faults.delete(uuid)) return false
+      const parent = found.find((gpu) => gpu.uuid === uuid)?.parent ?? null
+      // A part is out of service if its whole is.
+      const [own, whole] = [faults.delete(uuid), parent !== null && faults.delete(parent)]
+      if (!own && !whole) return false
       save()
       log.info({ uuid }, 'a GPU is back in service')
       watcher?.changed()

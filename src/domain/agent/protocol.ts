@@ -294,6 +294,8 @@ export interface SyncAnswer {
   dropGenerations?: { chainId: string; before: number }[]
   /** Channels that the agent has to open; repeated until it has opened them. Older agents ignore them. */
   channels?: ChannelOrder[]
+  /** UUIDs of GPUs to put back into service. Repeated until the agent has registered with them in service. */
+  returnGpus?: string[]
 }
 
 /**

@@ -61,6 +61,7 @@ export const ErrorCodeEnum = builder.enumType('ErrorCode', {
     },
     NO_PENDING_RETRY: { description: 'No retry is scheduled or held: it was dispatched, cancelled, or never planned.' },
     RESOURCE_GROUP_IN_USE: { description: 'The group has agents, deployments or unfinished sessions.' },
+    GPU_NOT_FOUND: { description: 'The agent has no such GPU that is out of service.' },
     AGENT_IN_USE: { description: 'The agent accepts work or still has kernels. Drain it and wait.' },
     RESUBMISSION_NOT_FOUND: { description: 'No such action on many sessions, or it is not yours.' },
     RESUBMISSION_FINISHED: { description: 'The action on many sessions has already ended.' },

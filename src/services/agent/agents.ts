@@ -8,12 +8,14 @@ import {
   readVolumeRows,
   removeAgentRow,
   resumeAgentRow,
+  returnGpuRow,
   type Volume,
 } from '../../store/sql/agent/agents.sql.ts'
 import type { ServiceContext, Viewer } from '../service-context.ts'
 import { projectScope } from '../access/tenants.ts'
 import { z } from 'zod'
 import { LEASE } from '../../domain/agent/lease.ts'
+import { NAME_LENGTH_MAX } from '../../domain/limits.ts'
 import { actorOf, assertMayAdminister } from '../access/authorize.ts'
 import { nameWhere, type TextFilterInput } from '../input/input-fields.ts'
 import { parseInput } from '../input/parse-input.ts'
@@ -122,6 +124,26 @@ export async function removeAgent(context: ServiceContext, input: ChangeAgentInp
   if (found.changed || found.status === 'TERMINATED') return id
   const has = `agent ${id.agentId} is ${found.status} and has ${found.kernels} kernels that may run`
   throw new RepriseError('AGENT_IN_USE', `${has}: it must be drained or lost, and empty`)
+}
+
+const gpuSchema = schema.extend({ uuid: z.string().max(NAME_LENGTH_MAX) })
+
+/**
+ * Puts a GPU back into service that its agent has taken out because of a fault. The agent does it with its next
+ * exchange, and takes it out again if it still finds a fault.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, AGENT_NOT_FOUND, GPU_NOT_FOUND
+ */
+export async function returnGpu(
+  { db, viewer, wake }: ServiceContext,
+  input: ChangeAgentInput & { uuid: string },
+): Promise<{ agentId: string }> {
+  assertMayAdminister(viewer, 'CLUSTER')
+  const { agentId, uuid, reason = null } = parseInput(gpuSchema, input)
+  const changed = await returnGpuRow(db, { agentId, uuid, reason, actor: actorOf(viewer, reason) })
+  if (changed === undefined) throw new RepriseError('AGENT_NOT_FOUND', `no agent ${agentId}`)
+  if (!changed) throw new RepriseError('GPU_NOT_FOUND', `agent ${agentId} has no GPU ${uuid} that is out of service`)
+  wake.wakeAgents([agentId])
+  return { agentId }
 }
 
 async function change(

@@ -150,13 +150,14 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
   const loggedKernelIds = [...new Set(logs.map(({ kernelId }) => kernelId))]
   await recordChainSizes(db, agentId, sync.chainSizes ?? [])
   const report = await applyReport(context, sync)
-  const channels = heard.channels === null ? {} : { channels: heard.channels }
-  if (!report) return { answer: { orders: [], forget: [], ...channels }, loggedKernelIds }
+  const { returnGpus } = heard
+  const wishes = { ...(heard.channels && { channels: heard.channels }), ...(returnGpus?.length && { returnGpus }) }
+  if (!report) return { answer: { orders: [], forget: [], ...wishes }, loggedKernelIds }
   wake.wake(...report.topics)
   const { forget } = report.result
   const drops = sync.chains === undefined ? {} : await dropsOf(db, agentId, sync.chains)
   const orders = await makeOrders(context, report.result)
-  return { answer: { orders, forget, ...drops, ...channels }, loggedKernelIds }
+  return { answer: { orders, forget, ...drops, ...wishes }, loggedKernelIds }
 }
 
 /** Returns the directories that the agent can delete, because nothing needs them. */

@@ -135,6 +135,7 @@ export const KEYLESS_TYPES = [
   'RetryState',
   'RetrySwitchChange',
   'RetryTimeoutGrowth',
+  'ReturnGpuPayload',
   'RevokeTokenPayload',
   'RotateWebhookSecretPayload',
   'RouteConnection',

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addRocm, fakeTools, type FakeTools } from '../../support/agents/fake-gpu-tools.ts'
+import { eventually } from '../../support/eventually.ts'
 import { blocksOfTest } from '../../support/document-blocks.ts'
 import { cleanEnvironment, MAIN } from '../../support/programs/command-line.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
@@ -50,3 +51,30 @@ test('the commands of the page', async () => {
   const list = await type(third!)
   for (const uuid of ['GPU-0aa', 'GPU-0bb', 'GPU-10', 'GPU-11']) expect(list).toContain(uuid)
 })
+
+test('a GPU that breaks ends its session, and is out of service until a person returns it', async () => {
+  const ends = type('npx reprise run --gpus 2 -- sleep 1000 || echo "ended with $?"')
+  await eventually(async () => (await type('npx reprise list --status running')).includes('sleep'))
+  await tools.set({ gpus: [{ uuid: 'GPU-0aa', eccErrors: 1 }, { uuid: 'GPU-0bb' }] })
+  expect(await ends).toMatch(/^ended with \d+\n$/)
+  const { sessions } = await fleet.graphql('{ sessions(first: 1) { edges { node { failureCause failureReason } } } }')
+  expect(sessions.edges[0].node).toEqual({ failureCause: 'AGENT_TRANSIENT', failureReason: 'gpu-lost' })
+  await eventually(async () => (await stateOf('GPU-0aa')) === 'out of service: 1 uncorrected memory errors (ECC)')
+  expect(await stateOf('GPU-0bb')).toBe('in service')
+  await expect(type('npx reprise agents gpus gpus --return GPU-0bb')).rejects.toThrow(
+    'has no GPU GPU-0bb that is out of',
+  )
+  expect(await type('npx reprise agents gpus gpus --return GPU-0aa')).toBe('gpus: GPU 0 (GPU-0aa) returns to service\n')
+  await eventually(async () => (await stateOf('GPU-0aa')) === 'in service')
+})
+
+async function stateOf(uuid: string): Promise<string> {
+  const list = JSON.parse(await type('npx reprise agents gpus --json')) as GpuRow[]
+  const { fault } = list.find((gpu) => gpu.uuid === uuid)!
+  return fault === null ? 'in service' : `out of service: ${fault}`
+}
+
+interface GpuRow {
+  uuid: string
+  fault: string | null
+}

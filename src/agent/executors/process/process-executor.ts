@@ -46,6 +46,7 @@ import { heldGpus } from '../../gpus/kernel-gpus.ts'
 export function createProcessExecutor(options: ProcessExecutorOptions, hooks: ExecutorHooks): Executor {
   const { host, port: common, close } = createProcessHost(options, hooks)
   const chains = createChainDrops(host)
+  let giveBack: ((uuids: readonly string[]) => void) | null = null
   return {
     ...common,
     name: 'process',
@@ -53,7 +54,7 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
       host.keeper.open()
       host.forkServer.open()
       await common.recover()
-      watchGpus(host, common, hooks)
+      giveBack = watchGpus(host, common, hooks)
       await chains.resume()
     },
     async exec(kernelId, assignment, request) {
@@ -63,6 +64,7 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
       return connectToKernel(host, runningKernel(host, kernelId, assignment), port)
     },
     chains,
+    returnGpus: (uuids) => giveBack?.(uuids),
     spaceIsBack() {
       for (const kernel of host.registry.kernels.values()) if (kernel.phase === 'RUNNING') markLoss(host, kernel)
     },
@@ -82,8 +84,13 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
 const GPU_LOST_GRACE_MS = 5_000
 
 /** Ends the kernels of GPUs that break, and reports what the agent offers from then on. */
-function watchGpus({ gpus, registry }: ProcessHost, { stop }: Pick<Executor, 'stop'>, hooks: ExecutorHooks): void {
-  if (gpus === null) return
+/** @returns what puts GPUs back into service */
+function watchGpus(
+  { gpus, registry }: ProcessHost,
+  { stop }: Pick<Executor, 'stop'>,
+  hooks: ExecutorHooks,
+): (uuids: readonly string[]) => void {
+  if (gpus === null) return () => undefined
   const report = () => hooks.gpus?.({ gpus: gpus.observe(), slots: gpus.offered(), fault: gpus.fault })
   gpus.watch({
     held: () => heldGpus(registry.kernels.values()),
@@ -97,6 +104,11 @@ function watchGpus({ gpus, registry }: ProcessHost, { stop }: Pick<Executor, 'st
     changed: report,
   })
   report()
+  return (uuids) => {
+    for (const uuid of uuids) gpus.giveBack(uuid)
+    // Also if they were in service: the server asks until it is told.
+    report()
+  }
 }
 
 const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK

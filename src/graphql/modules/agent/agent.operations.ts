@@ -7,6 +7,7 @@ import {
   readVolumes,
   removeAgent,
   resumeAgent,
+  returnGpu,
 } from '../../../services/agent/agents.ts'
 import { assertKernelVisible, behindLogCursor } from '../../../services/agent/kernel-logs.ts'
 import { AGENTS_BY_NAME, keysetPage } from '../../../services/paging.ts'
@@ -97,6 +98,29 @@ builder.objectField(RemoveAgentPayload, 'deletedId', (t) =>
   }),
 )
 
+const ReturnGpuInput = builder.inputType('ReturnGpuInput', {
+  description: 'The GPU to put back into service.',
+  fields: (t) => ({
+    agentId: t.field({ type: 'UUID', required: true, description: 'Id of its agent.' }),
+    uuid: t.string({ required: true, description: 'Its UUID, as in `Agent.gpus`.' }),
+    reason: t.string({ description: 'The reason, for people.' }),
+    ...keyField(t),
+  }),
+})
+mutation({
+  name: 'returnGpu',
+  description:
+    'Puts a GPU back into service that its agent has taken out because of a fault; for administrators. The agent does it within seconds, and takes it out again if it still finds a fault.',
+  input: ReturnGpuInput,
+  inputDescription: 'The GPU and the reason.',
+  payload: agentPayload('ReturnGpu'),
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The agent',
+  readsReason: true,
+  repeatable: true,
+  run: returnGpu,
+})
+
 function agentMutation(options: {
   name: 'drainAgent' | 'resumeAgent' | 'removeAgent'
   run: (context: ServiceContext, input: ChangeAgentInput) => Promise<{ agentId: string }>
@@ -112,17 +136,7 @@ function agentMutation(options: {
       ...keyField(t),
     }),
   })
-  const Payload = builder.objectRef<{ agentId: string }>(`${typeName}Payload`).implement({
-    description: 'The agent after the change.',
-    fields: (t) => ({
-      agent: t.prismaField({
-        type: AgentNode,
-        description: 'The agent after the change.',
-        resolve: (query, { agentId }, _args, { services }) =>
-          stillThere(services.prisma.agent.findUnique({ ...query, where: { id: agentId } }), 'AGENT_NOT_FOUND'),
-      }),
-    }),
-  })
+  const Payload = agentPayload(typeName)
   mutation({
     name,
     description,
@@ -159,3 +173,17 @@ builder.subscriptionField('kernelLogs', (t) =>
     resolve: (chunk) => chunk,
   }),
 )
+
+function agentPayload(typeName: string) {
+  return builder.objectRef<{ agentId: string }>(`${typeName}Payload`).implement({
+    description: 'The agent after the change.',
+    fields: (t) => ({
+      agent: t.prismaField({
+        type: AgentNode,
+        description: 'The agent after the change.',
+        resolve: (query, { agentId }, _args, { services }) =>
+          stillThere(services.prisma.agent.findUnique({ ...query, where: { id: agentId } }), 'AGENT_NOT_FOUND'),
+      }),
+    }),
+  })
+}

@@ -157,6 +157,31 @@ async function run(db: Queryable, statement: string, request: AgentChangeRequest
   return (await db.query<AgentChange>(statement, values)).rows[0]
 }
 
+/** The agent puts them back into service, and reports that when it registers. */
+const RETURN_GPU_SQL = `
+WITH found AS (
+  SELECT id, name, gpus FROM agents WHERE id = $1 AND status <> 'TERMINATED' FOR UPDATE
+), changed AS (
+  UPDATE agents a SET gpu_returns = array_append(array_remove(a.gpu_returns, $2::text), $2::text)
+  FROM found f WHERE a.id = f.id AND EXISTS (SELECT FROM jsonb_array_elements(f.gpus) AS g
+    WHERE g ->> 'uuid' = $2 AND g ->> 'fault' IS NOT NULL)
+  RETURNING a.id, a.name
+), audit AS (
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, details)
+  SELECT ${actorValues('$4')}, 'agent.gpu_return', jsonb_build_object('agentId', id, 'name', name, 'uuid', $2::text, 'reason', $3::text)
+  FROM changed
+)
+SELECT EXISTS (SELECT FROM changed) AS changed FROM found`
+
+/** Returns undefined if there is no such agent, and false if it has no such GPU that is out of service. */
+export async function returnGpuRow(
+  db: Queryable,
+  { agentId, uuid, reason, actor }: { agentId: string; uuid: string; reason: string | null; actor: Actor },
+): Promise<boolean | undefined> {
+  const values = [agentId, uuid, reason, JSON.stringify(actor)]
+  return (await db.query<{ changed: boolean }>(RETURN_GPU_SQL, values)).rows[0]?.changed
+}
+
 /** A volume, by the name under which agents offer it. */
 export interface Volume {
   name: string

@@ -5,6 +5,9 @@ import type { Queryable } from '../../database.ts'
 const STRENGTHS = `ARRAY['none', 'user', 'namespaces', 'namespaces+user']`
 
 const IS_WEAKER = `(NOT $13 AND array_position(${STRENGTHS}, $12::text) < array_position(${STRENGTHS}, agents.isolation))`
+/** The GPUs among those to return that the agent still reports as out of service. */
+const STILL_OUT = `(SELECT array_agg(uuid) FROM unnest(agents.gpu_returns) AS uuid WHERE EXISTS (
+      SELECT FROM jsonb_array_elements($22::jsonb) AS g WHERE g ->> 'uuid' = uuid AND g ->> 'fault' IS NOT NULL))`
 const WEAKER_WORDS = `concat('it isolated its kernels by ', agents.isolation, ' before, and now by ', $12::text,
   '; REPRISE_ISOLATION=', $12::text, ' accepts that')`
 
@@ -30,7 +33,7 @@ WITH before AS (
     isolation = CASE WHEN ${IS_WEAKER} THEN agents.isolation ELSE $12 END,
     refuses = CASE WHEN ${IS_WEAKER} THEN ${WEAKER_WORDS} ELSE $20 END, isolation_by_hand = $13, embedded = $14,
     chain_store = $15, slots_per_kernel_max = $16::jsonb, ports = $17, volumes = $18::jsonb, warnings = $19::jsonb,
-    judges_time = $21, gpus = $22::jsonb, gpu_fault = $23, instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = reprise_now(),
+    judges_time = $21, gpus = $22::jsonb, gpu_fault = $23, gpu_returns = ${STILL_OUT}, instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = reprise_now(),
     status = CASE WHEN agents.drained_at IS NULL THEN 'ALIVE'::agent_status ELSE 'DRAINING' END,
     fence_after_ms = CASE WHEN EXISTS (SELECT FROM kernels k
         WHERE k.agent_id = agents.id AND (k.slots_held OR NOT k.confirmed_gone))

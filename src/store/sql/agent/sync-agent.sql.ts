@@ -6,7 +6,7 @@ import { CHECKPOINT_CHANGES, MISSING_CHECKPOINTS } from './chain-directories.sql
 /** Records that the agent was heard, at most once a second. A suspected or lost agent becomes alive again. */
 const HEARD_SQL = `
 WITH known AS (
-  SELECT id, status, instance_id = $2 AS current FROM agents WHERE id = $1
+  SELECT id, status, instance_id = $2 AS current, gpu_returns FROM agents WHERE id = $1
 ), heard AS (
   UPDATE agents a SET last_heard_at = reprise_now(),
     status = CASE WHEN a.status NOT IN ('SUSPECT', 'LOST') THEN a.status
@@ -21,7 +21,8 @@ WITH known AS (
 )
 SELECT current, status IN ('SUSPECT', 'LOST') AS "wasAway",
   (SELECT json_agg(json_build_object('channelId', c.id, 'secret', c.secret, 'url', c.url))
-    FROM channels c WHERE c.agent_id = $1 AND c.expires_at > reprise_now()) AS channels
+    FROM channels c WHERE c.agent_id = $1 AND c.expires_at > reprise_now()) AS channels,
+  gpu_returns AS "returnGpus"
 FROM known`
 
 interface Heartbeat {
@@ -29,6 +30,8 @@ interface Heartbeat {
   wasAway: boolean
   /** Null if no channel is requested. */
   channels: ChannelOrder[] | null
+  /** UUIDs of GPUs to put back into service; null for none. */
+  returnGpus: string[] | null
 }
 
 /** Returns undefined if the agent is unknown. Index: channels_agent_id_idx, of a table that is almost always empty. */
