@@ -3,7 +3,13 @@ import { type CodeRow, readUploadedCode } from '../services/code/read-code.ts'
 import { time } from './fields.ts'
 import type { IncomingMessage } from 'node:http'
 import { RepriseError } from '../domain/errors.ts'
-import { readUploadState, receiveCodePart, recordUpload, uploadCode } from '../services/code/upload-code.ts'
+import {
+  assertMayUpload,
+  readUploadState,
+  receiveCodePart,
+  recordUpload,
+  uploadCode,
+} from '../services/code/upload-code.ts'
 import { BLOB_PART_BYTES, BLOB_PART_WITHIN_MS, BLOB_PARTS_AT_ONCE_MAX } from '../domain/limits.ts'
 import { createBodyRoom, RequestGone } from '../services/input/read-body.ts'
 import type { BlobState } from '../domain/agent/protocol.ts'
@@ -165,8 +171,9 @@ export function serveCode(app: RestApp, { code: store }: { code: CodeStore }): v
   app.openapi(putPartRoute, async (c) => {
     const { incoming } = c.env
     try {
-      assertType(incoming, BLOB_TYPE, 'bytes')
       const asked = { ...c.req.valid('param'), ...c.req.valid('query') }
+      await assertMayUpload(c.get('context'), asked)
+      assertType(incoming, BLOB_TYPE, 'bytes')
       const bounds = { bytesMax: BLOB_PART_BYTES, withinMs: BLOB_PART_WITHIN_MS }
       const state = await withBody(incoming, bounds, (part) =>
         receiveCodePart(c.get('context'), store, { ...asked, part }),
@@ -187,10 +194,11 @@ export function serveCode(app: RestApp, { code: store }: { code: CodeStore }): v
   app.openapi(putRoute, async (c) => {
     const { incoming } = c.env
     try {
+      const asked = { ...c.req.valid('param'), ...c.req.valid('query') }
+      await assertMayUpload(c.get('context'), asked)
       assertType(incoming, ARCHIVE_TYPE, 'a tar archive')
       const { code, created } = await uploadCode(c.get('context'), store, {
-        ...c.req.valid('param'),
-        ...c.req.valid('query'),
+        ...asked,
         bytes: announcedBytes(incoming),
         source: bodyOf(incoming),
       })

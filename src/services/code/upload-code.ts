@@ -77,6 +77,15 @@ export async function readUploadState(
 }
 
 /**
+ * Called before the body is read.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND
+ */
+export function assertMayUpload(context: ServiceContext, asked: CodeInput) {
+  assertMayChange(context.viewer)
+  return codeKeyOf(context, asked)
+}
+
+/**
  * Receives a part of an archive. Parts that the server has already are answered with the offset at which it continues.
  *
  * @param input.bytes the size of the whole archive
@@ -88,10 +97,9 @@ export async function receiveCodePart(
   store: CodeStore,
   input: CodeInput & { bytes: number; offset: number; part: Uint8Array },
 ): Promise<BlobState> {
-  const { db, viewer } = context
-  assertMayChange(viewer)
+  const { db } = context
   const { bytes, offset, part, ...asked } = input
-  const { project, ...key } = await codeKeyOf(context, asked)
+  const { project, ...key } = await assertMayUpload(context, asked)
   if (bytes > store.bytesMax) throw tooLarge(store.bytesMax)
   if (offset === 0) await assertRoom({ db, project }, store, key, bytes)
   const slice = { sha256: key.sha256, bytes, offset, length: part.length }

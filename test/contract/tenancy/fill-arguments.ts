@@ -78,6 +78,7 @@ const NODE_IDS: Record<string, string | ((values: Values) => unknown[])> = {
   Chain: 'chainId',
   Resubmission: 'resubmissionId',
   BulkAction: 'bulkActionId',
+  BulkActionItem: ({ bulkActionId }) => [bulkActionId, 0],
   Webhook: 'webhookId',
   WebhookDelivery: 'deliveryId',
   Token: 'tokenId',

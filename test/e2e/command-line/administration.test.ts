@@ -34,9 +34,9 @@ test('defaults, switches and quotas are set, shown and removed', async () => {
 
   const quota = ['quotas', 'set', 'project', 'default']
   expect(await reprise(...quota, '--max-running', '7', '--slot', 'cpu=3')).toMatchObject({ status: 0 })
-  expect((await reprise('quotas')).stdout).toMatch(/PROJECT +default +\d+\/∞ +0\/7 +0 B\/∞ +cpu 0\/3/)
+  expect((await reprise('quotas')).stdout).toMatch(/PROJECT +default +\d+\/∞ +0\/7 +0 B\/∞ +0 B\/∞ +cpu 0\/3/)
   expect(await reprise(...quota, '--max-running', 'none')).toMatchObject({ status: 0 })
-  expect((await reprise('quotas')).stdout).toMatch(/ 0\/∞ +0 B\/∞ +cpu 0\/3/)
+  expect((await reprise('quotas')).stdout).toMatch(/ 0\/∞ +0 B\/∞ +0 B\/∞ +cpu 0\/3/)
   expect((await reprise('projects')).stdout).toMatch(/default +default/)
 })
 

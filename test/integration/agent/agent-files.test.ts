@@ -71,7 +71,7 @@ describe('directories of chains', () => {
       failureOf(`${make(99)}; for n in $(seq 50); do ln a/1 $n; done; exit 3`),
     ])
     for (const { reason, phase, cause } of [running, failed]) {
-      expect(reason).toContain("chain's directory holds 151 files, more than the 100 that its agent allows")
+      expect(reason).toContain("chain's directory holds 151 files, more than the 100 files that its agent allows")
       expect({ phase, cause }).toEqual({ phase: 'NOT_ELIGIBLE', cause: 'QUOTA_EXCEEDED' })
     }
     expect(modest).toMatchObject({ cause: 'KERNEL_NONZERO_EXIT', phase: expect.stringMatching(/SCHEDULED|DISPATCHED/) })
@@ -138,7 +138,8 @@ describe('directories of chains', () => {
     expect(await reportedChains()).toEqual(all)
     // With a later report, where its kernel was still there.
     await eventually(async () => !existsSync(join(chains, stored.sessionId)) || void (await reportedChains()))
-    await eventually(() => directoriesIn(chains).length === 2)
+    // An agent that stops before it has deleted a directory goes on with that at its next start.
+    await eventually(async () => directoriesIn(chains).length === 2 || void (await reportedChains()))
     expect(directoriesIn(chains).toSorted()).toEqual([kept.sessionId, unknown].toSorted())
     expect(readdirSync(outside)).toEqual(['file'])
     // The server forgets it with the next report.
