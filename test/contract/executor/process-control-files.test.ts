@@ -30,7 +30,6 @@ import { eventually, pause } from '../../support/eventually.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
 import { createProcessFixture, type ProcessFixture } from './process-fixture.ts'
 import { arrangements } from './process-isolations.ts'
-import { describeBytes } from '../../../src/domain/amounts.ts'
 
 describe('files that programs change', () => {
   /** With isolation `none`, kernels can write to the agent's own files: nothing that they leave there may harm it. */
@@ -343,7 +342,7 @@ describe('the bound of logs', () => {
     `where no holes can be punched, a file is cut off behind its head, and its note counts all${fault === null ? '' : `: ${fault}`}`,
     async () => {
       // Filled up to the limit, which a single byte then passes: of a longer write the keeper could count a part alone.
-      const note = (bytes: number) => `\n[reprise: ${describeBytes(bytes)} of output are left out here]\n`
+      const note = (bytes: number) => `\n[reprise: ${bytes} bytes of output are left out here]\n`
       const room = LOG_FILE_CUT_BYTES - LOG_HEAD_BYTES_PER_STREAM_MAX
       const dropped = [room + 1, 2 * (room + 1) - note(room + 1).length]
       const fills = [room, room - note(room + 1).length]

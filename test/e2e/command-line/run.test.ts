@@ -269,7 +269,7 @@ describe('run', () => {
       run.press(CTRL_C)
       const { status, text } = await run.ended
       expect(status).toBe(130)
-      expect(text).toContain('USER_CANCELLED')
+      expect(text).toContain('cancelled')
       expect(await newest('ended')).toMatchObject({ status: 'TERMINATED', attempt: 1 })
     })
   })

@@ -91,7 +91,7 @@ const HOSTILE: [name: string, body: () => string, code: string, message: string 
     '8 MB for anything but createSessions',
     () => `${document('{__typename}')}${' '.repeat(300_000)}`,
     TOO_LARGE,
-    '262144',
+    '256 KiB',
   ],
   ['a long name', () => document(`{${'x'.repeat(8_000_000)}}`), INVALID, 'and the limit is 65536'],
   ['commas', () => document(`${','.repeat(8_000_000)}{__typename}`), INVALID, 'and the limit is 65536'],
