@@ -1,5 +1,5 @@
 import {
-  CAUSE_OF_FAILURE,
+  causeOf,
   type EligibleCause,
   type FailureCause,
   type FailureError,
@@ -22,8 +22,6 @@ export type Classification =
   /** An internal error: the session was ended without a readable reason. */
   | { kind: 'malformed'; message: string }
 
-const CAUSE_BY_NAME: ReadonlyMap<string, FailureCause> = new Map(Object.entries(CAUSE_OF_FAILURE))
-
 /** Classifies why a session did not succeed. Total: every input has an answer. */
 export function classifyFailure(session: FinishedSession, statusData: unknown): Classification {
   const error = readEnvelope(statusData)
@@ -33,7 +31,7 @@ export function classifyFailure(session: FinishedSession, statusData: unknown): 
   if (typeof error === 'string') {
     return { kind: 'malformed', message: `${session.status} without a readable reason: ${error}` }
   }
-  return { kind: 'cause', cause: CAUSE_BY_NAME.get(error.name) ?? 'UNKNOWN', error }
+  return { kind: 'cause', cause: causeOf(error.name), error }
 }
 
 /** Reads the error in the envelope, or describes what is wrong with it. */

@@ -19,7 +19,7 @@ export type FailureCause = EligibleCause | (typeof NEVER_RETRIED_CAUSES)[number]
 export const FAILURE_CAUSES = [...ELIGIBLE_CAUSES, ...NEVER_RETRIED_CAUSES] as const
 
 /** The cause of each failure, by the name that agents and handlers report. */
-export const CAUSE_OF_FAILURE = {
+const CAUSE_OF_FAILURE = {
   'agent-lost': 'AGENT_TRANSIENT',
   'agent-fenced': 'AGENT_TRANSIENT',
   'kernel-vanished': 'AGENT_TRANSIENT',
@@ -54,6 +54,13 @@ export const CAUSE_OF_FAILURE = {
   'chain-directory-full': 'QUOTA_EXCEEDED',
 } as const satisfies Record<string, FailureCause>
 
+const CAUSE_BY_NAME: ReadonlyMap<string, FailureCause> = new Map(Object.entries(CAUSE_OF_FAILURE))
+
+/** Names that this server does not know have the cause UNKNOWN. */
+export function causeOf(name: FailureName): FailureCause {
+  return CAUSE_BY_NAME.get(name) ?? 'UNKNOWN'
+}
+
 /**
  * Failures of a pull that the agent has already repeated if that could help, and images that an agent without
  * containers does not have: another try on the same agent would only repeat all of it.
@@ -73,10 +80,7 @@ export function isPullFailure({ name }: Pick<FailureError, 'name'>): boolean {
 
 /** Returns whether the session asks for something that every agent refuses. */
 export function isRefusal({ name }: Pick<FailureError, 'name'>): boolean {
-  return (
-    Object.hasOwn(CAUSE_OF_FAILURE, name) &&
-    CAUSE_OF_FAILURE[name as keyof typeof CAUSE_OF_FAILURE] === 'VALIDATION_ERROR'
-  )
+  return causeOf(name) === 'VALIDATION_ERROR'
 }
 
 export const RETRY_PHASES = [
