@@ -19,6 +19,11 @@ const CHECKS: { name: string; command: string[]; mend: string }[] = [
   { name: 'lint', command: ['oxlint', '--type-aware'], mend: '`npx oxlint --type-aware --fix` mends some' },
   { name: 'format', command: ['oxfmt', '--check'], mend: '`npm run format` mends it' },
   { name: 'dead code', command: ['knip'], mend: 'remove what nothing uses' },
+  {
+    name: 'OpenAPI and metrics',
+    command: ['node', 'scripts/lint-artefacts.ts'],
+    mend: 'mend the routes in src/rest, or the metrics in src/observability/metrics.ts',
+  },
 ]
 
 interface Outcome {

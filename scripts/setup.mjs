@@ -1,6 +1,6 @@
 // Prepares the working directory. It runs before every npm script, even under the oldest Node that npm may have, and
 // reports if that is too old. It generates the Prisma client and the Pothos types if they are missing or stale, then
-// bundles the program and the web UI.
+// bundles the program, the Python client and the web UI.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -70,6 +70,10 @@ async function bundle() {
   const { bundleProgram } = await import('./bundle.ts')
   await bundleProgram(ROOT).catch((error) => {
     console.error(`The program is not bundled, so that it starts more slowly: ${error.message}`)
+  })
+  const { bundlePython } = await import('./bundle-python.ts')
+  await bundlePython(ROOT).catch((error) => {
+    console.error(`The Python client is not bundled, so that the server does not offer it: ${error.message}`)
   })
   const { bundleUi } = await import('./bundle-ui.ts')
   await bundleUi(ROOT).catch((error) => {

@@ -14,7 +14,15 @@ const CONFIG = {
   inlineFragmentTypes: 'combine',
   enumType: 'string-literal',
   strictScalars: true,
-  scalars: { UUID: 'string', DateTime: 'string', AirflowBackoff: 'boolean | number', ExitCodes: 'number | string' },
+  scalars: {
+    UUID: 'string',
+    DateTime: 'string',
+    AirflowBackoff: 'boolean | number',
+    Bytes: { input: 'number | string', output: 'number' },
+    Duration: 'number | string',
+    ExitCodes: 'number | string',
+    JSON: 'unknown',
+  },
   useTypeImports: true,
   importExtension: '.ts',
 } as const

@@ -1,3 +1,4 @@
+import type { GpuFigures } from './gpus/gpu-figures.ts'
 import type {
   Gateway,
   KernelOrder,
@@ -39,6 +40,7 @@ export interface LoopParts {
   shipper: LogShipper
   chains: ChainReports
   sizes: ChainSizes
+  figures: GpuFigures
   channels: Channels
   fence: Fence
   changes: ChangeSignal
@@ -113,18 +115,19 @@ async function syncOnce(
   registered: RegisterAnswer,
   sequence: number,
 ): Promise<'reported' | 'waited' | 'repeated'> {
-  const { executor, identity, shipper, chains, sizes, channels, changes, log } = parts
+  const { executor, identity, shipper, chains, sizes, figures, channels, changes, log } = parts
   const hasChanges = changes.take()
   const observed = executor.observe()
   const logs = await shipper.gather(observed)
   const known = chains.next()
   const chainSizes = sizes.next()
-  const hasMore = logs.length > 0 || known !== undefined || chainSizes !== undefined
+  const gpus = figures.next()
+  const hasMore = logs.length > 0 || known !== undefined || chainSizes !== undefined || gpus !== undefined
   const waitMs = hasChanges || hasMore ? 0 : pollMs(registered)
   const { agentId, instanceId } = identity
   const [sentAt, began] = [uptimeSeconds(), performance.now()]
-  const ofChains = { chains: known, chainSizes }
-  const request = { agentId, instanceId, sequence, observed: shipper.report(observed), logs, waitMs, ...ofChains }
+  const more = { chains: known, chainSizes, gpus }
+  const request = { agentId, instanceId, sequence, observed: shipper.report(observed), logs, waitMs, ...more }
   const answer = await send(parts, request).catch((error: unknown) => {
     shipper.failed()
     throw error
@@ -135,8 +138,11 @@ async function syncOnce(
   if (logs.length > 0) changes.raise()
   applyAnswer(executor, answer, log)
   channels.open(answer.channels ?? [])
+  if (answer.returnGpus !== undefined) executor.returnGpus?.(answer.returnGpus)
+  if (answer.takeGpus !== undefined) executor.takeGpus?.(answer.takeGpus)
   if (known !== undefined) chains.answered(known, answer)
   if (chainSizes !== undefined) sizes.answered()
+  if (gpus !== undefined) figures.answered()
   const tookMs = performance.now() - began
   if (waitMs > 0) return tookMs < Math.min(waitMs, REPEAT_PAUSE_MAX_MS) ? 'repeated' : 'waited'
   await wait(Math.max(0, CHANGES_INTERVAL_MS - tookMs))

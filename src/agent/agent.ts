@@ -1,3 +1,4 @@
+import { createGpuFigures } from './gpus/gpu-figures.ts'
 import { lstatSync, mkdirSync } from 'node:fs'
 import { v7 as uuidv7, validate } from 'uuid'
 import type { AgentIsolation, AgentVolume, DialChannel, Gateway, RegisterRequest } from '../domain/agent/protocol.ts'
@@ -6,8 +7,9 @@ import type { Warning } from '../domain/warning.ts'
 import type { Logger } from '../observability/log.ts'
 import { acquireAgentLock } from './agent-lock.ts'
 import { createChangeSignal, type LoopParts, runAgentLoop } from './agent-loop.ts'
-import { type Executor, type ExecutorHooks, FENCED, isOver } from './executors/executor.ts'
-import { LABELS_MAX } from '../domain/limits.ts'
+import { type BlobExchange, type Executor, type ExecutorHooks, FENCED, isOver } from './executors/executor.ts'
+import { fetchBlob } from './executors/kernels/fetch-blob.ts'
+import { GPU_FAULT_LENGTH_MAX, LABELS_MAX } from '../domain/limits.ts'
 import { createChainReports, createChainSizes } from './chain-reports.ts'
 import { createChannels } from './channels.ts'
 import { createFence } from './fence.ts'
@@ -92,14 +94,36 @@ export function createAgent(options: AgentOptions): Agent {
       outdated = true
       changes.raise()
     })
+    const figures = createGpuFigures()
+    const blobs: BlobExchange = {
+      have: (request, signal) => gateway.haveBlobs({ agentId, ...request }, signal),
+      send: (request, body, signal, onSent) => gateway.sendParts({ agentId, ...request }, body, signal, onSent),
+      fetch: ({ sha256, ...request }, signal) =>
+        fetchBlob((asked, own) => gateway.fetchBlob({ agentId, ...request, ...asked }, own), sha256, { signal, log }),
+    }
     const hooks: ExecutorHooks = {
       changed: changes.raise,
       refusal: () => refusals.reason,
       diskIsFull: () => refusals.has('disk'),
-      offers({ slots, slotsPerKernelMax }) {
+      offers({ slots, slotsPerKernelMax, gpus }) {
         Object.assign(identity, { slotsPerKernelMax }, options.slotsByHand !== true && { slots })
+        if (gpus === undefined) delete identity.gpus
+        else identity.gpus = gpus
         outdated = true
         changes.raise()
+      },
+      gpus({ gpus, slots, fault, sharing }) {
+        identity.gpus = gpus
+        if (sharing > 1) identity.gpuSharing = sharing
+        if (fault === null) delete identity.gpuFault
+        else identity.gpuFault = fault.slice(0, GPU_FAULT_LENGTH_MAX)
+        identity.slots = withGpuSlots(options, slots)
+        outdated = true
+        changes.raise()
+      },
+      gpuFigures(gpus) {
+        identity.gpus = gpus
+        figures.note(gpus)
       },
       labelled(labels) {
         const all = { ...options.labels, ...labels }
@@ -108,12 +132,11 @@ export function createAgent(options: AgentOptions): Agent {
         outdated = true
         changes.raise()
       },
-      fetchCode: (kernel, signal) => gateway.fetchCode({ agentId, ...kernel }, signal),
-      relay: {
-        offer: (request, signal) => gateway.offerCheckpoint({ agentId, ...request }, signal),
-        send: (request, chunks, signal) => gateway.sendCheckpoint({ agentId, ...request }, chunks, signal),
-        fetch: (kernel, signal) => gateway.fetchCheckpoint({ agentId, ...kernel }, signal),
-      },
+      fetchCode: (kernel, signal) => blobs.fetch({ ...kernel, purpose: 'CODE', sha256: null }, signal),
+      listInputs: (request, signal) => gateway.listInputs({ agentId, ...request }, signal),
+      reportOutputs: (report, signal) => gateway.reportOutputs({ agentId, ...report }, signal),
+      relay: { offer: (request, signal) => gateway.offerCheckpoint({ agentId, ...request }, signal), blobs },
+      blobs,
     }
     const executor = options.createExecutor(hooks, agentId)
     const identity: RegisterRequest = {
@@ -142,7 +165,19 @@ export function createAgent(options: AgentOptions): Agent {
       outdated = false
       return before
     }
-    const parts = { ...options, executor, identity, registerAgain, shipper, chains, sizes, channels, fence, changes }
+    const parts = {
+      ...options,
+      executor,
+      identity,
+      registerAgain,
+      shipper,
+      chains,
+      sizes,
+      figures,
+      channels,
+      fence,
+      changes,
+    }
     return { reason: loop(kept, { ...parts, signal: ending.signal }) }
   }
 
@@ -161,6 +196,16 @@ export function createAgent(options: AgentOptions): Agent {
     },
     done: done.promise,
   }
+}
+
+/** Slots that a person configured are an upper bound. */
+function withGpuSlots({ slots, slotsByHand }: AgentOptions, found: Record<string, string>): Record<string, string> {
+  if (slotsByHand !== true) return { ...slots, ...found }
+  const known = Object.entries(slots).map(([slot, amount]) => {
+    const bound = Object.hasOwn(found, slot) ? Math.min(Number(amount), Number(found[slot])) : amount
+    return [slot, String(bound)]
+  })
+  return Object.fromEntries(known) as Record<string, string>
 }
 
 const nobody: DialChannel = () => Promise.reject(new Error('this agent opens no channels'))

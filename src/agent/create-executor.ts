@@ -8,6 +8,7 @@ import type { IsolationMode } from './executors/process/isolation/isolation.ts'
 import type { UidRange } from './executors/process/isolation/project-uids.ts'
 import { decideIsolation } from './executors/process/isolation/decide-isolation.ts'
 import { chooseContainer, type ContainerConfig } from './executors/container/choose-container.ts'
+import { findGpus } from './gpus/find-gpus.ts'
 import { chooseSlurm, type SlurmConfig } from './executors/slurm/choose-slurm.ts'
 
 export interface ExecutorConfig extends SlurmConfig, ContainerConfig {
@@ -26,6 +27,8 @@ export interface ChosenExecutor {
   isolation: AgentIsolation
   /** Slots that the executor has found. If missing, the agent offers those of the machine. */
   slots?: Record<string, string>
+  /** Slots of GPUs, which the agent offers beside the others. */
+  gpuSlots?: Record<string, string>
   /** Slots that a single kernel can have. If missing, a kernel can have all of them. */
   slotsPerKernelMax?: Record<string, string>
   /** Whether others can reach ports of its kernels. If missing, they can. */
@@ -41,6 +44,9 @@ export interface ChosenExecutor {
 
 const NOT_ISOLATED =
   "kernels are not isolated (REPRISE_ISOLATION): sessions of every project run as the agent's user, and can read its files, its data directory and a database in there"
+
+const NOT_ENFORCED =
+  'GPUs are assigned, not enforced: without namespaces (REPRISE_ISOLATION), a program can open the GPUs of others'
 
 /**
  * Chooses the configured executor and its isolation, which the agent reports when it registers.
@@ -66,12 +72,18 @@ export async function chooseExecutor(
   const { chainBytesMax: chainBytes, chainFilesMax: chainFiles } = config
   const limits = { processes, openFiles, chainBytes, chainFiles }
   const { agentDir } = places
+  const gpus = await findGpus(config, agentDir, log)
+  const warnings = [
+    ...(isOpen ? [{ kind: 'isolation', text: NOT_ISOLATED } as const] : []),
+    ...(gpus?.known === true && isolation.namespaces === null ? [{ kind: 'gpus', text: NOT_ENFORCED } as const] : []),
+  ]
   const { agentMemoryLimit: memoryLimit, chainsDir, uploadBytesMax: codeBytesMax } = config
   return {
     isolation: { name, byHand: mode !== 'auto' },
-    ...(isOpen && { warnings: [{ kind: 'isolation', text: NOT_ISOLATED }] }),
+    ...(warnings.length > 0 && { warnings }),
+    ...(gpus !== null && { gpuSlots: gpus.offered() }),
     ...(guard !== undefined && { guardIsolation: guard }),
     create: (hooks) =>
-      createProcessExecutor({ agentDir, chainsDir, log, memoryLimit, isolation, limits, codeBytesMax }, hooks),
+      createProcessExecutor({ agentDir, chainsDir, log, memoryLimit, isolation, limits, codeBytesMax, gpus }, hooks),
   }
 }

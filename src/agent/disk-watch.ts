@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DISK_CHECK_INTERVAL_MS, DISK_LOW_BYTES, REFUSAL_LENGTH_MAX } from '../domain/limits.ts'
 import { guarded } from '../waiting/wait.ts'
 import type { Logger } from '../observability/log.ts'
+import { describeBytes } from '../domain/amounts.ts'
 
 const PROBE = '.disk-probe'
 const PROBE_BYTES = 4096
@@ -58,7 +59,7 @@ function lookAt(directory: string): Found {
 function fullness(directory: string): string | null {
   const { bavail, bsize, files, ffree } = statfsSync(directory)
   const free = bavail * bsize
-  if (free < DISK_LOW_BYTES) return `the disk of ${directory} is full: ${free} bytes are left`
+  if (free < DISK_LOW_BYTES) return `the disk of ${directory} is full: ${describeBytes(free)} are left`
   if (files > 0 && ffree === 0) return `the disk of ${directory} is full: no further file can be made`
   return null
 }

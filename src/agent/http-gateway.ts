@@ -2,19 +2,29 @@ import { type IncomingMessage, request as requestByHttp } from 'node:http'
 import { request as requestByHttps } from 'node:https'
 import { text as textOf } from 'node:stream/consumers'
 import {
+  AGENT_BLOB_HAVE_PATH,
+  AGENT_BLOB_HEADER,
+  AGENT_BLOB_PART_PATH,
+  AGENT_BLOB_PATH,
   AGENT_CHECKPOINT_FETCH_PATH,
   AGENT_CHECKPOINT_HEADER,
   AGENT_CHECKPOINT_OFFER_PATH,
   AGENT_CHECKPOINT_SEND_PATH,
   AGENT_CODE_PATH,
+  AGENT_INPUTS_PATH,
+  AGENT_OUTPUTS_PATH,
   AGENT_REGISTER_PATH,
   AGENT_SYNC_PATH,
   type AgentErrorAnswer,
+  type BlobAnswer,
+  type BlobState,
   type CheckpointAnswer,
   type CheckpointWish,
   type CodeAnswer,
   type DialChannel,
   type Gateway,
+  type InputsAnswer,
+  type OutputsAnswer,
   type RegisterAnswer,
   type SyncAnswer,
 } from '../domain/agent/protocol.ts'
@@ -39,6 +49,7 @@ const SERVER_FAULTS: readonly ErrorCode[] = [
   'SERVER_STARTING',
   'SERVER_STOPPING',
   'SERVER_DISK_FULL',
+  'STORAGE_UNAVAILABLE',
   'TOO_MANY_REQUESTS',
   'REQUEST_TIMEOUT',
 ]
@@ -59,12 +70,12 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
     body: object,
     signal: AbortSignal,
     read: (response: Response, url: URL) => Promise<T> = readAnswer,
-    chunks?: AsyncIterable<Uint8Array>,
+    sent?: Sent,
   ): Promise<T> {
     const asked = current
     const url = urls[asked]!
     try {
-      return await post(new URL(url.replace(/\/*$/, path)), { token, body, signal, read, chunks })
+      return await post(new URL(url.replace(/\/*$/, path)), { token, body, signal, read, sent })
     } catch (error) {
       if (current === asked && isServerAtFault(error, signal)) {
         current = (asked + 1) % urls.length
@@ -78,11 +89,25 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
     register: (request, signal) => call<RegisterAnswer>(AGENT_REGISTER_PATH, request, signal),
     sync: (request, signal) => call<SyncAnswer>(AGENT_SYNC_PATH, request, signal),
     fetchCode: (request, signal) => call<CodeAnswer>(AGENT_CODE_PATH, request, signal, readArchive),
+    listInputs: (request, signal) => call<InputsAnswer>(AGENT_INPUTS_PATH, request, signal),
+    reportOutputs: (request, signal) => call<OutputsAnswer>(AGENT_OUTPUTS_PATH, request, signal),
     offerCheckpoint: (request, signal) => call<CheckpointWish>(AGENT_CHECKPOINT_OFFER_PATH, request, signal),
     sendCheckpoint: (request, chunks, signal) =>
-      call<{ recorded: boolean }>(AGENT_CHECKPOINT_SEND_PATH, request, signal, readAnswer, chunks),
+      call<{ recorded: boolean }>(AGENT_CHECKPOINT_SEND_PATH, request, signal, readAnswer, {
+        header: AGENT_CHECKPOINT_HEADER,
+        chunks,
+      }),
     fetchCheckpoint: (request, signal) =>
       call<CheckpointAnswer>(AGENT_CHECKPOINT_FETCH_PATH, request, signal, readCheckpoint),
+    haveBlobs: (request, signal) => call<{ blobs: BlobState[] }>(AGENT_BLOB_HAVE_PATH, request, signal),
+    sendParts: (request, body, signal, onSent) =>
+      call<{ blobs: BlobState[] }>(AGENT_BLOB_PART_PATH, request, signal, readAnswer, {
+        header: AGENT_BLOB_HEADER,
+        bytes: body.length,
+        chunks: body,
+        onSent,
+      }),
+    fetchBlob: (request, signal) => call<BlobAnswer>(AGENT_BLOB_PATH, request, signal, readBlob),
     dial: (order, signal) => dialAround(order, [...urls.slice(current), ...urls.slice(0, current)], signal),
     get url() {
       return urls[current]!
@@ -104,15 +129,23 @@ interface PostOptions<T> {
   body: object
   signal: AbortSignal
   read: (response: Response, url: URL) => Promise<T>
-  /** Chunks of the body. If given, the JSON that is otherwise the body is sent in a header. */
-  chunks: AsyncIterable<Uint8Array> | undefined
+  sent: Sent | undefined
 }
 
-async function post<T>(url: URL, { token, body, signal, read, chunks }: PostOptions<T>): Promise<T> {
+/** A body of bytes. The JSON that is otherwise the body is then sent in a header. */
+interface Sent {
+  header: string
+  /** The length; if missing, it is not known in advance. */
+  bytes?: number
+  chunks: AsyncIterable<Uint8Array> | Uint8Array
+  onSent?: (() => void) | undefined
+}
+
+async function post<T>(url: URL, { token, body, signal, read, sent }: PostOptions<T>): Promise<T> {
   const authorization = `Bearer ${token}`
   try {
     const response =
-      chunks === undefined
+      sent === undefined
         ? await fetch(url, {
             method: 'POST',
             headers: { authorization, 'content-type': 'application/json' },
@@ -124,10 +157,12 @@ async function post<T>(url: URL, { token, body, signal, read, chunks }: PostOpti
         : await upload(url, {
             headers: {
               authorization,
-              'content-type': 'application/zstd',
-              [AGENT_CHECKPOINT_HEADER]: JSON.stringify(body),
+              'content-type': 'application/octet-stream',
+              ...(sent.bytes !== undefined && { 'content-length': String(sent.bytes) }),
+              [sent.header]: JSON.stringify(body),
             },
-            chunks,
+            chunks: sent.chunks instanceof Uint8Array ? slicesOf(sent.chunks) : sent.chunks,
+            onSent: sent.onSent,
             signal,
           })
     return await read(response as Response, url)
@@ -138,9 +173,17 @@ async function post<T>(url: URL, { token, body, signal, read, chunks }: PostOpti
   }
 }
 
+/** Bytes written at once: an upload that is refused stops after the next ones. */
+const WRITE_BYTES = 256 * 1024
+
+async function* slicesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {
+  for (let at = 0; at < bytes.length; at += WRITE_BYTES) yield bytes.subarray(at, at + WRITE_BYTES)
+}
+
 interface Upload {
   headers: Record<string, string>
   chunks: AsyncIterable<Uint8Array>
+  onSent: (() => void) | undefined
   signal: AbortSignal
 }
 
@@ -151,7 +194,7 @@ type Received = Pick<Response, 'ok' | 'status' | 'text'>
  * then the upload stops, and that answer counts. `fetch` is not used because its streams can throw uncatchable errors
  * when an upload is refused. Redirects are not followed: they are returned like other answers.
  */
-async function upload(url: URL, { headers, chunks, signal }: Upload): Promise<Received> {
+async function upload(url: URL, { headers, chunks, onSent, signal }: Upload): Promise<Received> {
   const request = url.protocol === 'https:' ? requestByHttps : requestByHttp
   const outgoing = request(url, { method: 'POST', headers, signal })
   let isOver = false
@@ -175,7 +218,7 @@ async function upload(url: URL, { headers, chunks, signal }: Upload): Promise<Re
       await Promise.race([drained.promise, over.promise])
       outgoing.off('drain', drained.resolve)
     }
-    if (!isOver) outgoing.end()
+    if (!isOver) outgoing.end(onSent)
   }
   // If reading the chunks fails, the request fails with the same error.
   send().catch((error: Error) => outgoing.destroy(error))
@@ -231,6 +274,12 @@ async function readCheckpoint(response: Response, url: URL): Promise<CheckpointA
   const copy = parse(response.headers.get(AGENT_CHECKPOINT_HEADER) ?? '')
   const archive = await readArchive(response, url)
   return { ...(copy as Omit<CheckpointAnswer, keyof CodeAnswer>), ...archive }
+}
+
+async function readBlob(response: Response, url: URL): Promise<BlobAnswer> {
+  const blob = parse(response.headers.get(AGENT_BLOB_HEADER) ?? '')
+  const rest = await readArchive(response, url)
+  return { ...(blob as Omit<BlobAnswer, keyof CodeAnswer>), ...rest }
 }
 
 function parse(text: string): object | undefined {

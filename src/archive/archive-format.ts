@@ -15,9 +15,15 @@ export const ARCHIVE_END = new Uint8Array(2 * BLOCK_BYTES)
  */
 export function archiveHeader({ kind, name, bytes, executable, target }: ArchiveEntry): Uint8Array {
   const path = pathOf(kind, name)
-  const records = recordsOf(path, target)
+  const records = recordsOf(path, target, bytes)
   const mode = kind === 'file' && !executable ? 0o644 : 0o755
-  const header = block({ name: cut(path), mode, bytes, type: TYPES[kind], target: cut(target ?? '') })
+  const header = block({
+    name: cut(path),
+    mode,
+    bytes: Math.min(bytes, FIELD_BYTES_MAX),
+    type: TYPES[kind],
+    target: cut(target ?? ''),
+  })
   if (records === '') return header
   const size = Buffer.byteLength(records)
   const before = block({ name: 'extended', mode: 0o644, bytes: size, type: TYPES.extended, target: '' })
@@ -26,7 +32,7 @@ export function archiveHeader({ kind, name, bytes, executable, target }: Archive
 
 /** Returns how many bytes an entry takes in the archive, with its headers and padding. */
 export function entryBytes({ kind, name, bytes, target }: ArchiveEntry): number {
-  const records = Buffer.byteLength(recordsOf(pathOf(kind, name), target))
+  const records = Buffer.byteLength(recordsOf(pathOf(kind, name), target, bytes))
   const before = records === 0 ? 0 : BLOCK_BYTES + inBlocks(records)
   return before + BLOCK_BYTES + inBlocks(bytes)
 }
@@ -39,10 +45,13 @@ function pathOf(kind: ArchiveEntry['kind'], name: string): string {
   return kind === 'directory' ? `${name}/` : name
 }
 
-/** Names and targets that do not fit into a header go into an extended one. */
-function recordsOf(path: string, target: string | null): string {
+/** The largest size that a header can express: 8 GiB. */
+const FIELD_BYTES_MAX = 8 ** 11 - 1
+
+/** Names, targets and sizes that do not fit into a header go into an extended one. */
+function recordsOf(path: string, target: string | null, bytes: number): string {
   const isLong = (text: string | null): text is string => text !== null && Buffer.byteLength(text) > 100
-  return `${isLong(path) ? record('path', path) : ''}${isLong(target) ? record('linkpath', target) : ''}`
+  return `${isLong(path) ? record('path', path) : ''}${isLong(target) ? record('linkpath', target) : ''}${bytes > FIELD_BYTES_MAX ? record('size', String(bytes)) : ''}`
 }
 
 /** Returns the padding behind the content of a file. */

@@ -4,7 +4,7 @@ import { act, actAsList, actOnOne, collect, describedCommand, takeAll } from './
 import { findSession, findToken } from './find.ts'
 import { importUsers } from './import-users.ts'
 import { API_ENUMS } from './options/api-enums.generated.ts'
-import { choice, future, oneOf, past, wholeNumber } from './options/values.ts'
+import { choice, decimal, future, type None, nullForNone, oneOf, orNone, past, wholeNumber } from './options/values.ts'
 import { instant, relative, tokenScope } from './output/format.ts'
 
 export function domainsCommand(): Command {
@@ -124,21 +124,37 @@ function createProject(): Command {
   )
 }
 
+interface ProjectOptions {
+  membersEnd?: string
+  outputKeepDays?: number | None
+}
+
 function updateProject(): Command {
   const command = describedCommand('update', 'change a project, for its administrators', [
     'reprise projects update default --members-end all',
+    'reprise projects update default --output-keep-days 90',
   ])
     .argument('<project>')
     .addOption(
-      new Option('--members-end <work>', 'work that members may end: their own (the default), or all of the project')
-        .choices(['own', 'all'])
-        .makeOptionMandatory(),
+      new Option('--members-end <work>', 'work that members may end: their own, or all of the project').choices([
+        'own',
+        'all',
+      ]),
     )
+    .option('--output-keep-days <days>', 'days to keep outputs; none: as long as the server does', orNone(decimal))
   return actOnOne(
     command,
-    (client, name, { membersEnd }: { membersEnd: string }) =>
-      client.updateProject({ name, membersEndAll: membersEnd === 'all' }),
-    ({ name, membersEndAll }) => `${name}: members end ${membersEndAll ? 'all work' : 'their own work'}`,
+    (client, name, { membersEnd, outputKeepDays: days }: ProjectOptions) =>
+      client.updateProject({
+        name,
+        membersEndAll: membersEnd === undefined ? undefined : membersEnd === 'all',
+        outputKeepDays: nullForNone(days),
+      }),
+    ({ name, membersEndAll, outputKeepDays: days }) =>
+      [
+        `${name}: members end ${membersEndAll ? 'all work' : 'their own work'}`,
+        days === null ? 'outputs are kept as long as the server says' : `outputs are kept for ${days} days`,
+      ].join('; '),
   )
 }
 
@@ -251,8 +267,11 @@ function revokeToken(): Command {
 interface AuditOptions {
   project?: string
   by?: string
+  actor?: string
   session?: string
   action?: string[]
+  /** False with `--no-automatic`. */
+  automatic: boolean
   refused?: boolean
   since?: string
   limit: number
@@ -262,21 +281,25 @@ export function auditCommand(): Command {
   const command = describedCommand('audit', 'list the audit log, newest first, for administrators', [
     'reprise audit --since 1d',
     'reprise audit --refused --limit 100',
+    'reprise audit --no-automatic --actor ada',
     'reprise audit --action token.create --action token.revoke --json',
   ])
     .option('-p, --project <project>', 'about this project')
     .option('--by <token>', 'actions of this token')
+    .option('--actor <part>', 'actions of actors with this part of a name')
+    .option('--no-automatic', 'without actions of the server itself, such as retries')
     .option('--session <session>', 'about this session')
     .option('--action <name>', 'actions of this name, like session.create; may be repeated', collect)
     .option('--refused', 'only refused actions')
     .option('--since <time>', 'since this time, or a duration ago like 2h', past)
     .option('--limit <n>', 'at most this many', wholeNumber, 20)
   return act<AuditOptions>(command, async ({ client, out, signal }, options) => {
-    const { project, by, session, action, refused, since, limit } = options
+    const { project, by, actor: actorContains, session, action, automatic, refused, since, limit } = options
     const at = since === undefined ? undefined : { gte: since }
     const tokenId = by && (await findToken(client, by))
     const sessionId = session && (await findSession(client, session))
-    const filter: AuditFilter = { project, tokenId, sessionId, action, refused, at }
+    const people = automatic ? {} : { automatic }
+    const filter: AuditFilter = { project, tokenId, actorContains, sessionId, action, ...people, refused, at }
     const entries = []
     for await (const entry of client.auditLog(filter, { signal })) if (entries.push(entry) >= limit) break
     await out.table(
@@ -286,7 +309,7 @@ export function auditCommand(): Command {
         { title: 'ACTOR', value: ({ actor }) => actor, flexible: true },
         { title: 'FROM', value: ({ address }) => address ?? '', flexible: true },
         { title: 'ACTION', value: ({ action: name }) => name, kept: true },
-        { title: 'DETAILS', value: ({ details }) => details, flexible: true },
+        { title: 'DETAILS', value: ({ data }) => JSON.stringify(data), flexible: true },
       ],
       'no entries',
     )

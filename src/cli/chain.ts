@@ -8,6 +8,7 @@ import type {
   Client,
   FailureCause,
   HoldReason,
+  SessionType,
 } from '../client/node/index.ts'
 import { act, describedCommand, showFirst, takeAll } from './client-command.ts'
 import { choice, choices, future, past, wholeNumber, wholeNumbers } from './options/values.ts'
@@ -21,6 +22,8 @@ import { outcomeOf, ranFor, statusWord, formatUsage, whyRetried } from './sessio
 
 interface ChainsOptions {
   state?: ChainState[]
+  ofType?: SessionType[]
+  timedOut?: boolean
   cause?: FailureCause[]
   holdReason?: HoldReason[]
   exitCode?: number[]
@@ -40,18 +43,29 @@ interface ChainsOptions {
 
 const LIMIT = 50
 
+const CHAIN_STATES = API_ENUMS.ChainState.filter((state) => state !== 'LIVE')
+
 export function chainsCommand(): Command {
   const command = describedCommand('chains', 'list chains, one line for each piece of work, latest activity first', [
     'reprise chains --state waiting-retry,held --order-by due-at',
+    'reprise chains --state queued,impossible',
     'reprise chains --search nightly --since 1d',
     'reprise chains --in-group default --counts',
   ])
-    .addOption(choices('--state <states>', 'in one of these states', API_ENUMS.ChainState))
+    .addOption(choices('--state <states>', 'in one of these states', CHAIN_STATES))
     .addOption(choices('--cause <causes>', 'with a latest failure of one of these causes', API_ENUMS.FailureCause))
     .addOption(
       choices('--hold-reason <reasons>', 'with a retry that is held for one of these reasons', API_ENUMS.HoldReason),
     )
     .option('--exit-code <codes>', 'with a newest attempt that ended with one of these', wholeNumbers)
+    .option('--timed-out', 'with a newest attempt that was ended by its batch timeout')
+    .addOption(
+      choices(
+        '--of-type <types>',
+        'of one of these types (default: batch, interactive); `inference`: replicas of deployments',
+        API_ENUMS.SessionType,
+      ),
+    )
     .option('--search <words>', 'beginnings of words in names and labels')
     .option('--of-user <user>', 'of this user')
     .option('--mine', 'of the user of the token in use')
@@ -94,8 +108,11 @@ export function chainsCommand(): Command {
 
 function filterOf(options: ChainsOptions): ChainFilter {
   const { state, cause, holdReason, exitCode, search, ofUser, inGroup, onAgent, inProject, since, dueBefore } = options
+  const { timedOut, ofType = onAgent === undefined ? (['BATCH', 'INTERACTIVE'] as const) : undefined } = options
   return {
     state,
+    sessionType: ofType && [...ofType],
+    timedOut,
     cause,
     holdReason,
     exitCode,
@@ -178,8 +195,8 @@ export function drawChain(attempts: readonly Attempt[], here: string, terminal: 
         attempt.sessionId === here ? '← this session' : '',
       ]
       const why = whyRetried(attempt)
-      const { phase, scheduledAt } = attempt.retryState
-      const when = phase === 'SCHEDULED' && scheduledAt ? ` (${relative(scheduledAt)})` : ''
+      const { phase, dueAt } = attempt.retryState
+      const when = phase === 'SCHEDULED' && dueAt ? ` (${relative(dueAt)})` : ''
       const stem = last ? '   ' : '│  '
       const below = [
         checkpointWords(attempt),

@@ -2,6 +2,7 @@ import process from 'node:process'
 import { Command } from 'commander'
 import {
   type Client,
+  type NodeClient,
   createClient,
   findServer,
   type FoundServer,
@@ -19,7 +20,7 @@ import { presentError } from './present-error.ts'
 
 /** The context of every command that talks to a server. */
 export interface ClientContext {
-  client: Client
+  client: NodeClient
   server: FoundServer
   out: Output
   /** Aborts on Ctrl-C. */

@@ -181,13 +181,13 @@ export function findDelivery(client: Client, text: string, webhook?: string): Pr
   })
 }
 
-export function findResubmission(client: Client, text: string): Promise<string> {
+export function findBulkAction(client: Client, text: string): Promise<string> {
   return findId(text, {
-    noun: 'resubmission',
+    noun: 'bulk action',
     code: 'RESUBMISSION_NOT_FOUND',
     async beginning(idPrefix, count) {
-      const { items } = await take(client.resubmissions({ idPrefix }), count)
-      return items.map(({ resubmissionId, clientKey }) => ({ id: resubmissionId, name: clientKey }))
+      const { items } = await take(client.bulkActions({ filter: { idPrefix } }), count)
+      return items.map(({ bulkActionId, clientKey }) => ({ id: bulkActionId, name: clientKey }))
     },
   })
 }

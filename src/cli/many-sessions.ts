@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Resubmission, SessionAction, SessionFilter } from '../client/node/index.ts'
+import type { BulkAction, ChainFilter, ChainState, SessionAction, SessionFilter } from '../client/node/index.ts'
 import { type ClientContext, takeAll } from './client-command.ts'
 import { exitStatus } from './exit-codes.ts'
 import { addFilterOptions, type FilterOptions, readFilter } from './options/filter-options.ts'
@@ -7,11 +7,13 @@ import { progressBar } from './output/output.ts'
 import { UsageError } from './present-error.ts'
 import { findFilter } from './options/find-in-options.ts'
 import { findSessions } from './find.ts'
+import { groupNamed } from './session/groups.ts'
 
 export interface ManyOptions extends FilterOptions {
   clientKey?: string
   dryRun?: true
   detach?: boolean
+  failed?: true
 }
 
 /** Adds the options of every command that acts on many sessions. */
@@ -20,7 +22,7 @@ export function addManyOptions(command: Command): Command {
     .optionsGroup('Execution:')
     .option('--dry-run', 'only show the number of sessions that would be changed, and the first ones')
     .option('--client-key <key>', 'idempotency key: repeating it does nothing again')
-    .option('--detach', 'do not wait until all are done; `reprise resubmissions` shows the progress')
+    .option('--detach', 'do not wait until all are done; `reprise bulk-actions` shows the progress')
 }
 
 /** Whether the command acts on many sessions, and not on a single one given by name. */
@@ -35,17 +37,23 @@ export async function readSelection(
   { client }: ClientContext,
   options: ManyOptions,
   names: readonly string[],
-): Promise<{ sessionIds?: string[]; filter?: SessionFilter }> {
+): Promise<{ select: { sessionIds: string[] } | { filter: SessionFilter } | { chainFilter: ChainFilter } }> {
   const filter = readFilter(options)
   if ((names.length === 0) === (filter === undefined)) {
     throw new UsageError('Either name sessions, or select them with options like --cause.')
   }
-  if (filter) return { filter: await findFilter(client, options) }
-  return { sessionIds: await findSessions(client, names) }
+  if (filter) return { select: { filter: (await findFilter(client, options))! } }
+  const group = names.length === 1 ? await groupNamed(client, names[0]!) : undefined
+  if (options.failed && !group) throw new UsageError('--failed is for the members of a group.')
+  if (group) {
+    const state: ChainState[] = options.failed ? ['FAILED'] : ['FAILED', 'CANCELLED']
+    return { select: { chainFilter: { group: group.groupId, state } } }
+  }
+  return { select: { sessionIds: await findSessions(client, names) } }
 }
 
 interface Made {
-  resubmission: Resubmission
+  bulkAction: BulkAction
   sessions: readonly { sessionId: string; name: string; attempt: number }[]
   refused: readonly { sessionId: string; code: string | null; message: string | null }[]
 }
@@ -82,7 +90,7 @@ function counted(action: SessionAction, count: number, total: number): string {
   return `${count} of ${total} ${total === 1 ? 'session' : 'sessions'}`
 }
 
-type Refusal = Awaited<ReturnType<ClientContext['client']['resubmissionRefusals']>>[number]
+type Refusal = Awaited<ReturnType<ClientContext['client']['bulkActionRefusals']>>[number]
 
 function refusalLine(action: SessionAction, { code, count, message }: Refusal, refused: string): string {
   if (action === 'RESUBMIT' && code === 'SESSION_HAS_CHILD' && count > 1) {
@@ -101,46 +109,46 @@ export async function followMany(
   { detach }: { detach?: boolean | undefined },
 ): Promise<number> {
   const { out } = context
-  const { state, total } = made.resubmission
+  const { state, total } = made.bulkAction
   if (state === 'RUNNING' && !detach) {
-    const end = await waitForEnd(context, words, made.resubmission)
-    return print(context, words, { resubmission: end, sessions: [], refused: await refusedOf(context, end) })
+    const end = await waitForEnd(context, words, made.bulkAction)
+    return print(context, words, { bulkAction: end, sessions: [], refused: await refusedOf(context, end) })
   }
   if (state === 'RUNNING') out.note(`${total} sessions continue in the background`)
   return print(context, words, made)
 }
 
 /** Reads each refused session, for output as JSON only. */
-async function refusedOf({ client, out }: ClientContext, { resubmissionId }: Resubmission): Promise<Made['refused']> {
+async function refusedOf({ client, out }: ClientContext, { bulkActionId }: BulkAction): Promise<Made['refused']> {
   if (!out.json) return []
-  const items = await takeAll(client.resubmissionItems(resubmissionId, { status: 'REFUSED' }))
+  const items = await takeAll(client.bulkActionItems(bulkActionId, { status: 'REFUSED' }))
   return items.map(({ sessionId, code, message }) => ({ sessionId, code, message }))
 }
 
 async function waitForEnd(
   { client, out, signal }: ClientContext,
   { action, doing }: ActionWords,
-  { resubmissionId }: Resubmission,
+  { bulkActionId }: BulkAction,
 ) {
   const what = action === 'RESUBMIT' ? 'resubmission ' : ''
-  out.note(`${what}${resubmissionId}; Ctrl-C aborts the rest`)
+  out.note(`${what}${bulkActionId}; Ctrl-C aborts the rest`)
   const bar = progressBar(doing)
-  const onResubmission = ({ total, pending, refusedCount }: Resubmission) =>
+  const onBulkAction = ({ total, pending, refusedCount }: BulkAction) =>
     bar.update(total - pending, total, refusedCount > 0 ? `${refusedCount} refused` : '')
   try {
-    return await client.waitForResubmission(resubmissionId, { signal, onResubmission })
+    return await client.waitForBulkAction(bulkActionId, { signal, onBulkAction })
   } catch (error) {
     if (!signal.aborted) throw error
-    await client.abortResubmission(resubmissionId)
-    return await client.resubmission(resubmissionId)
+    await client.abortBulkAction(bulkActionId)
+    return await client.bulkAction(bulkActionId)
   } finally {
     bar.end()
   }
 }
 
 async function print({ client, out, signal }: ClientContext, words: ActionWords, made: Made): Promise<number> {
-  const { resubmissionId, done, total, state, refusedCount } = made.resubmission
-  const refusals = refusedCount === 0 ? [] : await client.resubmissionRefusals(resubmissionId)
+  const { bulkActionId, done, total, state, refusedCount } = made.bulkAction
+  const refusals = refusedCount === 0 ? [] : await client.bulkActionRefusals(bulkActionId)
   out.show({ ...made, refusals }, () => {
     const lines = made.sessions.map(({ sessionId, name, attempt }) => `${sessionId}  ${name}  attempt ${attempt}`)
     const rest = state === 'ABORTED' ? ', the rest aborted' : ''

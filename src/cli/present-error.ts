@@ -25,6 +25,9 @@ export interface PresentedError {
   /** Tells the user what to do. */
   advice: string[]
   requestId?: string
+  /** The object in the way: the one that exists already, or the session's next attempt. */
+  existing?: ApiError['existing']
+  childSessionId?: string
   status: number
 }
 
@@ -33,7 +36,16 @@ export function presentError(error: unknown, server: FoundServer | undefined): P
   const status = statusOf(error)
   const { code, message } = wordsOf(error)
   const requestId = error instanceof RepriseClientError ? error.requestId : undefined
-  return { code, message, advice: adviceFor(error, server), requestId, status }
+  const { existing, childSessionId } = error instanceof ApiError ? error : {}
+  return {
+    code,
+    message,
+    advice: adviceFor(error, server),
+    requestId,
+    ...(existing && { existing }),
+    ...(childSessionId && { childSessionId }),
+    status,
+  }
 }
 
 const STATUSES: readonly [new (...args: never[]) => Error, ExitCode][] = [

@@ -13,15 +13,19 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     info: async () => (await import('./session/show.ts')).infoCommand(),
     logs: async () => (await import('./session/logs.ts')).logsCommand(),
     wait: async () => (await import('./session/wait.ts')).waitCommand(),
+    outputs: async () => (await import('./session/outputs.ts')).outputsCommand(),
+    download: async () => (await import('./session/outputs.ts')).downloadCommand(),
     exec: async () => (await import('./channel.ts')).execCommand(),
     'port-forward': async () => (await import('./channel.ts')).portForwardCommand(),
     events: async () => (await import('./event.ts')).eventsCommand(),
     watch: async () => (await import('./event.ts')).watchCommand(),
     history: async () => (await import('./session/show.ts')).historyCommand(),
     failures: async () => (await import('./session/stats.ts')).failuresCommand(),
+    compare: async () => (await import('./session/compare.ts')).compareCommand(),
     stats: async () => (await import('./session/stats.ts')).statsCommand(),
     chains: async () => (await import('./chain.ts')).chainsCommand(),
     chain: async () => (await import('./chain.ts')).chainCommand(),
+    groups: async () => (await import('./session/groups.ts')).groupsCommand(),
     schedules: async () => (await import('./schedule.ts')).schedulesCommand(),
     deployments: async () => (await import('./deployment/deployments.ts')).deploymentsCommand(),
   },
@@ -29,7 +33,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     cancel: async () => (await import('./session/cancel.ts')).cancelCommand(),
     retry: async () => (await import('./retry/retry.ts')).retryCommand(),
     resubmit: async () => (await import('./resubmission.ts')).resubmitCommand(),
-    resubmissions: async () => (await import('./resubmission.ts')).resubmissionsCommand(),
+    'bulk-actions': async () => (await import('./resubmission.ts')).bulkActionsCommand(),
     policy: async () => (await import('./retry/policy.ts')).policyCommand(),
   },
   'Administration:': {
@@ -37,7 +41,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     switch: async () => (await import('./retry/settings.ts')).switchCommand(),
     agents: async () => (await import('./agent.ts')).agentsCommand(),
     volumes: async () => (await import('./agent.ts')).volumesCommand(),
-    groups: async () => (await import('./resource-group.ts')).groupsCommand(),
+    'resource-groups': async () => (await import('./resource-group.ts')).resourceGroupsCommand(),
     users: async () => (await import('./access.ts')).usersCommand(),
     domains: async () => (await import('./access.ts')).domainsCommand(),
     projects: async () => (await import('./access.ts')).projectsCommand(),
@@ -55,9 +59,10 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     completion: async () => (await import('./completion/completion.ts')).completionCommand(),
   },
 }
-/** Commands for programs. Help does not list them. */
+/** Commands for programs, and former names of commands. Help does not list them. */
 const HIDDEN: Readonly<Record<string, Load>> = {
   complete: async () => (await import('./completion/completion.ts')).offerCommand(),
+  resubmissions: async () => (await import('./resubmission.ts')).bulkActionsCommand('resubmissions'),
 }
 
 /** The command that needs all others loaded. */

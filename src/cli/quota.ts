@@ -20,7 +20,16 @@ function show(): Command {
       { title: 'NAME', value: ({ name }) => name, flexible: true },
       { title: 'PENDING', value: ({ usage, maxPending }) => `${usage.pending}/${maxPending ?? '∞'}`, align: 'right' },
       { title: 'RUNNING', value: ({ usage, maxRunning }) => `${usage.running}/${maxRunning ?? '∞'}`, align: 'right' },
-      { title: 'CHECKPOINTS', value: (row) => checkpointsOf(row), align: 'right' },
+      {
+        title: 'CHECKPOINTS',
+        value: ({ usage, maxCheckpointBytes }) => bytesOf(usage.checkpointBytes, maxCheckpointBytes),
+        align: 'right',
+      },
+      {
+        title: 'OUTPUTS',
+        value: ({ usage, maxOutputBytes }) => bytesOf(usage.outputBytes, maxOutputBytes),
+        align: 'right',
+      },
       { title: 'SLOTS', value: (row) => slotsOf(row), flexible: true },
     ],
     'no quotas: nothing is limited',
@@ -36,13 +45,8 @@ function slotsOf({ slots, usage }: Slots & { usage: Slots }): string {
   return slots.map(({ slot, amount }) => slotUse({ slot, capacity: amount, used: used.get(slot) ?? '0' })).join(' ')
 }
 
-interface Bytes {
-  maxCheckpointBytes: number | null
-  usage: { checkpointBytes: number }
-}
-
-function checkpointsOf({ usage, maxCheckpointBytes: most }: Bytes): string {
-  return `${binaryBytes(usage.checkpointBytes)}/${most === null ? '∞' : binaryBytes(most)}`
+function bytesOf(used: number, most: number | null): string {
+  return `${binaryBytes(used)}/${most === null ? '∞' : binaryBytes(most)}`
 }
 
 interface QuotaOptions {
@@ -50,6 +54,7 @@ interface QuotaOptions {
   maxPending?: number | None
   maxRunning?: number | None
   maxCheckpointBytes?: string
+  maxOutputBytes?: string
 }
 
 function set(): Command {
@@ -63,6 +68,7 @@ function set(): Command {
     .option('--max-pending <n>', 'limit on waiting sessions; `none` removes it', orNone(wholeNumber))
     .option('--max-running <n>', 'limit on placed sessions; `none` removes it', orNone(wholeNumber))
     .option('--max-checkpoint-bytes <amount>', 'limit on checkpoints, like 500g; `none` removes it')
+    .option('--max-output-bytes <amount>', 'limit on kept outputs, like 500g; `none` removes it')
     .option(
       '--slot <slot=amount>',
       'total of a slot over all kernels; replaces all earlier ones; may be repeated',
@@ -76,6 +82,7 @@ function set(): Command {
       maxPending: nullForNone(options.maxPending),
       maxRunning: nullForNone(options.maxRunning),
       maxCheckpointBytes: nullForNone(options.maxCheckpointBytes),
+      maxOutputBytes: nullForNone(options.maxOutputBytes),
       slots,
     })
     out.show(quota, () => `set for ${scope} ${name}`)

@@ -6,21 +6,29 @@ import type { Terminal } from './output/terminal.ts'
 import { nullForNone, orNone, pairs, seconds, type None } from './options/values.ts'
 import { type Client, NotFoundError } from '../client/node/index.ts'
 
-export function groupsCommand(): Command {
-  return new Command('groups')
+export function resourceGroupsCommand(): Command {
+  const command = new Command('resource-groups')
     .description('resource groups: sets of agents with their own queue')
     .addCommand(list(), { isDefault: true })
-    .addCommand(create())
-    .addCommand(drain())
-    .addCommand(resume())
-    .addCommand(groupOptions())
-    .addCommand(groupTimeouts())
-    .addCommand(remove())
+  for (const each of subcommands('resource-groups')) command.addCommand(each)
+  return command
+}
+
+/** @param own the name of the command that they are subcommands of */
+function subcommands(own: 'resource-groups' | 'groups'): Command[] {
+  return [create, drain, resume, groupOptions, groupTimeouts, remove].map((make) => make(own))
+}
+
+/** The subcommands of `reprise groups` when it was about resource groups. */
+export function formerGroupCommands(): Command[] {
+  return subcommands('groups')
 }
 
 function list(): Command {
   return actAsList(
-    describedCommand('list', 'list resource groups with their use and their waiting sessions', ['reprise groups']),
+    describedCommand('list', 'list resource groups with their use and their waiting sessions', [
+      'reprise resource-groups',
+    ]),
     (client, options) => client.resourceGroups(options),
     [
       { title: 'GROUP', value: ({ name }) => name },
@@ -40,9 +48,9 @@ function waiting({ pendingSessions }: { pendingSessions: { totalCount: number; t
   return totalCountIsExact ? String(totalCount) : `more than ${totalCount}`
 }
 
-function create(): Command {
+function create(own: string): Command {
   const command = describedCommand('create', 'create a resource group; agents join it by name', [
-    'reprise groups create tpu',
+    `reprise ${own} create tpu`,
   ])
   return actOnOne(
     command.argument('<name>'),
@@ -51,9 +59,9 @@ function create(): Command {
   )
 }
 
-function drain(): Command {
+function drain(own: string): Command {
   const command = describedCommand('drain', 'start nothing new in a group; running kernels finish', [
-    'reprise groups drain gpu --reason "new driver"',
+    `reprise ${own} drain gpu --reason "new driver"`,
   ])
     .argument('<group>')
     .option('--reason <text>', 'reason, stored for later')
@@ -65,8 +73,8 @@ function drain(): Command {
   )
 }
 
-function resume(): Command {
-  const command = describedCommand('resume', 'resume a drained group', ['reprise groups resume gpu'])
+function resume(own: string): Command {
+  const command = describedCommand('resume', 'resume a drained group', [`reprise ${own} resume gpu`])
   return actOnOne(
     command.argument('<group>'),
     (client, name) => client.updateResourceGroup({ name, draining: false }),
@@ -74,9 +82,9 @@ function resume(): Command {
   )
 }
 
-function remove(): Command {
+function remove(own: string): Command {
   const command = describedCommand('delete', 'delete a group that no agent and no unfinished session belongs to', [
-    'reprise groups delete tpu',
+    `reprise ${own} delete tpu`,
   ])
   return actOnOne(
     command.argument('<group>'),
@@ -90,10 +98,10 @@ interface ExecutorOptions {
   allow?: string[]
 }
 
-function groupOptions(): Command {
+function groupOptions(own: string): Command {
   const command = describedCommand('options', 'show or change the executor options of a group', [
-    'reprise groups options default',
-    'reprise groups options default --option partition=batch --allow qos --allow constraint',
+    `reprise ${own} options default`,
+    `reprise ${own} options default --option partition=batch --allow qos --allow constraint`,
   ])
     .argument('<group>')
     .option(
@@ -149,10 +157,10 @@ interface TimeoutOptions {
   fenceAfter?: number
 }
 
-function groupTimeouts(): Command {
+function groupTimeouts(own: string): Command {
   const command = describedCommand('timeouts', 'show or change the timeouts of a group', [
-    'reprise groups timeouts default',
-    'reprise groups timeouts default --pending 2h --stop-grace 30s --terminate 2m',
+    `reprise ${own} timeouts default`,
+    `reprise ${own} timeouts default --pending 2h --stop-grace 30s --terminate 2m`,
   ])
     .argument('<group>')
     .option('--pending <duration>', 'time that a session may wait for a place; `none`: no limit', orNone(seconds))

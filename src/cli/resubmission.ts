@@ -1,6 +1,12 @@
 import { Command } from 'commander'
-import type { ResubmissionOverrides } from '../client/node/index.ts'
+import type {
+  BulkActionState,
+  ResubmissionOverrides,
+  ResubmittedMemberState,
+  SessionAction,
+} from '../client/node/index.ts'
 import { act, actOnOne, type ClientContext, describedCommand, take } from './client-command.ts'
+import { API_ENUMS } from './options/api-enums.generated.ts'
 import { addPolicyOptions, type PolicyOptions, readPolicy } from './options/policy-options.ts'
 import {
   addAgentOptions,
@@ -9,13 +15,15 @@ import {
   agentLists,
   type AgentOptions,
   named,
+  gpusOf,
   secretsOf,
   slotsOf,
   type SpecOptions,
 } from './options/session-options.ts'
+import { choices } from './options/values.ts'
 import { withUpload } from './upload.ts'
 import { findNamed } from './options/find-in-options.ts'
-import { findResubmission, SESSION_ARGUMENT } from './find.ts'
+import { findBulkAction, SESSION_ARGUMENT } from './find.ts'
 import { addManyOptions, followMany, type ManyOptions, printDryRun, readSelection } from './many-sessions.ts'
 import { statusStyle } from './output/terminal.ts'
 import { relative } from './output/format.ts'
@@ -34,15 +42,18 @@ export function resubmitCommand(): Command {
     'resubmit failed sessions with a new retry budget: named ones, or all that match',
     [
       'reprise resubmit nightly --mem 8g --retries 5',
+      'reprise resubmit nightly --gpus a100:1 --gpu-memory 80g',
       'reprise resubmit --cause oom-killed --phase exhausted --since 1d --mem 16g',
       'reprise resubmit --with-label study=7 --result failure --client-key study-7-again',
       'reprise resubmit nightly --upload .    # with the files as they are now',
       'reprise resubmit nightly --fresh-checkpoint',
       'reprise resubmit nightly --include-succeeded',
       'reprise resubmit nightly --include-dependents',
+      'reprise resubmit sweep --failed --mem 16g    # members of a group',
     ],
   ).argument('[sessions...]', SESSION_ARGUMENT)
   addManyOptions(command)
+    .option('--failed', 'of a group, only members that have failed, and none that were cancelled')
     .option('--include-succeeded', 'also run sessions again that succeeded')
     .option('--include-dependents', 'also resubmit sessions that were cancelled because these failed')
   command
@@ -56,24 +67,31 @@ const WORDS = { action: 'RESUBMIT', doing: 'resubmitting', done: 'resubmitted' }
 
 async function resubmit(context: ClientContext, given: ResubmitOptions, names: string[]): Promise<number> {
   const selection = await readSelection(context, given, names)
-  const options = given.upload === undefined ? given : await uploaded(context, given, selection.sessionIds)
+  const options = given.upload === undefined ? given : await uploaded(context, given, selection.select)
   const { clientKey, includeSucceeded, includeDependents } = options
   const overrides = overridesOf(await findNamed(context.client, options))
   const input = { ...selection, clientKey, overrides, includeSucceeded, includeDependents }
   if (options.dryRun) return printDryRun(context, WORDS, input)
-  const made = await context.client.resubmitSessions(input)
+  const made = await begin(context, input)
   const status = await followMany(context, WORDS, made, options)
   if (!includeDependents) offerDependents(context, made.cancelledDependents)
   return status
 }
 
+type Input = Parameters<ClientContext['client']['resubmitSessions']>[0]
+
+/** Begins a resubmission; that of a group also takes members that succeeded, if they are wanted. */
+function begin({ client }: ClientContext, input: Input) {
+  const { select, clientKey, overrides, includeSucceeded, includeDependents } = input
+  const { group: groupId, state } = select?.chainFilter ?? {}
+  if (groupId == null || includeDependents) return client.resubmitSessions(input)
+  const states = [...(state as ResubmittedMemberState[]), ...(includeSucceeded ? (['SUCCEEDED'] as const) : [])]
+  return client.resubmitGroup({ groupId, states, clientKey, overrides })
+}
+
 /** Uploads files to the named project, or to that of the first session. Sessions of other projects are refused. */
-async function uploaded(
-  context: ClientContext,
-  options: ResubmitOptions,
-  sessionIds: readonly string[] = [],
-): Promise<ResubmitOptions> {
-  const [first] = sessionIds
+async function uploaded(context: ClientContext, options: ResubmitOptions, select: object): Promise<ResubmitOptions> {
+  const first = 'sessionIds' in select ? (select.sessionIds as string[])[0] : undefined
   const project = options.inProject ?? (first && (await context.client.session(first)).project.name)
   const { codeSha256 } = await withUpload(context, { upload: options.upload, project })
   return { ...options, codeSha256 }
@@ -88,6 +106,7 @@ function offerDependents({ out }: ClientContext, count: number): void {
 function overridesOf(options: ResubmitOptions): ResubmissionOverrides | undefined {
   const overrides: ResubmissionOverrides = {
     resourceSlots: slotsOf(options),
+    gpus: gpusOf(options),
     environ: named(options.env),
     secretEnviron: secretsOf(options),
     codeSha256: options.codeSha256,
@@ -103,22 +122,33 @@ function overridesOf(options: ResubmitOptions): ResubmissionOverrides | undefine
 
 const SHOWN = 50
 
-export function resubmissionsCommand(): Command {
-  return new Command('resubmissions')
-    .description('resubmissions and their progress')
+export function bulkActionsCommand(name = 'bulk-actions'): Command {
+  return new Command(name)
+    .description('actions on many sessions, such as resubmissions, and their progress')
     .addCommand(list(), { isDefault: true })
     .addCommand(abort())
 }
 
+interface ListOptions {
+  action?: SessionAction[]
+  state?: BulkActionState[]
+}
+
 function list(): Command {
-  const command = describedCommand('list', 'list resubmissions, newest first', ['reprise resubmissions'])
-  return act(command, async ({ client, out, signal }) => {
-    const { items } = await take(client.resubmissions({ signal }), SHOWN)
+  const command = describedCommand('list', 'list actions on many sessions, newest first', [
+    'reprise bulk-actions',
+    'reprise bulk-actions --action resubmit --state running',
+  ])
+    .addOption(choices('--action <actions>', 'only these actions', API_ENUMS.SessionAction))
+    .addOption(choices('--state <states>', 'only in these states', API_ENUMS.BulkActionState))
+  return act<ListOptions>(command, async ({ client, out, signal }, { action, state }) => {
+    const { items } = await take(client.bulkActions({ filter: { action, state }, signal }), SHOWN)
     await out.table(
       items,
       [
-        { title: 'RESUBMISSION', value: ({ resubmissionId }) => resubmissionId, id: true },
-        { title: 'STATE', value: ({ state }) => state, style: ({ state }) => statusStyle(state), kept: true },
+        { title: 'ID', value: ({ bulkActionId }) => bulkActionId, id: true },
+        { title: 'ACTION', value: ({ action: what }) => what, kept: true },
+        { title: 'STATE', value: ({ state: now }) => now, style: ({ state: now }) => statusStyle(now), kept: true },
         { title: 'DONE', value: ({ done }) => done, align: 'right' },
         { title: 'REFUSED', value: ({ refusedCount }) => refusedCount, align: 'right' },
         { title: 'TOTAL', value: ({ total }) => total, align: 'right' },
@@ -126,18 +156,18 @@ function list(): Command {
         { title: 'MADE', value: ({ createdAt }) => relative(createdAt), align: 'right' },
         { title: 'KEY', value: ({ clientKey }) => clientKey, flexible: true },
       ],
-      'no resubmissions',
+      'no actions on many sessions',
     )
   })
 }
 
 function abort(): Command {
-  const command = describedCommand('abort', 'abort a resubmission; sessions that are not done yet are left out', [
-    'reprise resubmissions abort 01990000-0000-7000-8000-000000000000',
-  ]).argument('<resubmission>', 'id, or its beginning, of a resubmission')
+  const command = describedCommand('abort', 'abort an action; sessions that are not done yet are left out', [
+    'reprise bulk-actions abort 01990000-0000-7000-8000-000000000000',
+  ]).argument('<action>', 'id, or its beginning, of an action on many sessions')
   return actOnOne(
     command,
-    async (client, text) => client.abortResubmission(await findResubmission(client, text)),
-    (made) => `${made.resubmissionId}: ${made.state}, ${made.done} of ${made.total} done`,
+    async (client, text) => client.abortBulkAction(await findBulkAction(client, text)),
+    (made) => `${made.bulkActionId}: ${made.state}, ${made.done} of ${made.total} done`,
   )
 }

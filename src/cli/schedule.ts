@@ -4,7 +4,7 @@ import type { CreateSessionInput, Schedule, ScheduleOverlap, ScheduleRunOutcome 
 import { act, actOnOne, type ClientContext, describedCommand, programAfterDashes, showFirst } from './client-command.ts'
 import { API_ENUMS } from './options/api-enums.generated.ts'
 import { choice, choices, seconds, wholeNumber } from './options/values.ts'
-import { duration, instant, relative } from './output/format.ts'
+import { duration, instant, relative, slotList } from './output/format.ts'
 import { findSchedule, SCHEDULE_ARGUMENT } from './find.ts'
 import { addPolicyOptions } from './options/policy-options.ts'
 import { addTemplateOptions, sessionInput, type SessionOptions } from './options/session-options.ts'
@@ -110,9 +110,11 @@ function resume(): Command {
 function run(): Command {
   const command = describedCommand('run', 'make one additional run at once; prints the id of its session', [
     'reprise schedules run nightly',
-  ]).argument('<schedule>', SCHEDULE_ARGUMENT)
-  return act(command, async ({ client, out }, _options, [text]) => {
-    const made = await client.runScheduleNow(await findSchedule(client, text!))
+  ])
+    .argument('<schedule>', SCHEDULE_ARGUMENT)
+    .option('--client-key <key>', 'idempotency key: repeating the command with it makes no second run')
+  return act<{ clientKey?: string }>(command, async ({ client, out }, { clientKey }, [text]) => {
+    const made = await client.runScheduleNow(await findSchedule(client, text!), { clientKey })
     if (made.chainId === null)
       out.note(`${made.outcome.toLowerCase()}: ${made.reason ?? 'an earlier run is still running'}`)
     out.show(made, () => made.chainId ?? '')
@@ -277,7 +279,7 @@ export async function describeSchedule(schedule: Schedule, terminal: Terminal): 
       ['image', session?.image],
       ['variables', list(session?.environ.map(({ name, value }) => `${name}=${value}`))],
       ['secrets', list(session?.secretEnviron)],
-      ['slots', list(session?.resourceSlots.map(({ slot, amount }) => `${slot}=${amount}`))],
+      ['slots', session && slotList(session.resourceSlots)],
       ['policy', list(session?.retryPolicy.given.map((field) => policyField(session.retryPolicy, field)))],
       ['group', session?.resourceGroup],
       ['created', `${instant(schedule.createdAt)} by ${schedule.createdBy}`],
@@ -294,7 +296,8 @@ type Policy = NonNullable<Schedule['session']>['retryPolicy']
 function policyField(policy: Policy, field: string): string {
   if (field === 'rules') return `${policy.rules!.length} ${policy.rules!.length === 1 ? 'rule' : 'rules'}`
   if (field === 'eligibleCauses') return `${field} ${policy.eligibleCauses!.join('+')}`
-  return `${field} ${policy[field as Exclude<keyof Policy, 'rules' | 'eligibleCauses' | 'given'>]}`
+  if (field === 'delays') return `${field} ${policy.delays?.map((delay) => duration(delay)).join('+') ?? 'none'}`
+  return `${field} ${policy[field as Exclude<keyof Policy, 'rules' | 'eligibleCauses' | 'delays' | 'given'>]}`
 }
 
 function pauseOf({ paused, pausedAt, pausedBy, pauseReason }: Schedule): string | null {

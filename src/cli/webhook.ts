@@ -43,6 +43,7 @@ interface CreateOptions {
   chain?: string
   label?: [string, string][]
   description?: string
+  groupsOnly?: true
 }
 
 function create(): Command {
@@ -59,12 +60,21 @@ function create(): Command {
     .option('-p, --project <project>', 'project whose events are sent')
     .option('--chain <chain>', 'only events of this chain')
     .option('-l, --label <key=value>', 'only events of sessions with this label; may be repeated', pairs)
+    .option('--groups-only', 'of members of groups, only the end of the group')
     .option('--description <text>', 'description')
   return act<CreateOptions>(command, async ({ client, out }, options, [url]) => {
     const { event = ['*'], project, chain, description } = options
     const chainId = chain && (await findChain(client, chain))
     const labels = options.label?.map(([key, value]) => ({ key, value }))
-    const input = { url: url!, eventTypes: event, project, chainId, labels, description }
+    const input = {
+      url: url!,
+      eventTypes: event,
+      project,
+      chainId,
+      labels,
+      description,
+      skipGroupMembers: options.groupsOnly,
+    }
     const { secret, webhook } = await client.createWebhook(input)
     out.note(`webhook ${webhook.webhookId}; its secret, shown only once:`)
     out.show({ secret, webhook }, () => secret)

@@ -8,6 +8,8 @@ import {
   RemoveAgentDocument,
   ResourceGroupsDocument,
   ResumeAgentDocument,
+  ReturnGpuDocument,
+  TakeGpuDocument,
   UpdateResourceGroupDocument,
   VolumesDocument,
 } from './operations.generated.ts'
@@ -34,6 +36,24 @@ export function agentOperations({ request }: Connection) {
     async resumeAgent(agentId: string, reason?: string, options?: CallOptions) {
       const data = await request(ResumeAgentDocument, { input: { agentId, reason } }, options)
       return payloadOf(data.resumeAgent).agent
+    },
+
+    /**
+     * Puts a GPU back into service that its agent has taken out because of a fault. The agent does it within seconds.
+     * @throws NotFoundError, ForbiddenError
+     */
+    async returnGpu(agentId: string, uuid: string, reason?: string, options?: CallOptions) {
+      const data = await request(ReturnGpuDocument, { input: { agentId, uuid, reason } }, options)
+      return payloadOf(data.returnGpu).agent
+    },
+
+    /**
+     * Takes a GPU out of service until it is returned; sessions that have it run on. The agent does it within seconds.
+     * @throws NotFoundError, ForbiddenError
+     */
+    async takeGpu(agentId: string, uuid: string, reason?: string, options?: CallOptions) {
+      const data = await request(TakeGpuDocument, { input: { agentId, uuid, reason } }, options)
+      return payloadOf(data.takeGpu).agent
     },
 
     /**

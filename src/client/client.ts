@@ -8,6 +8,9 @@ import { deploymentOperations } from './deployment.ts'
 import { eventOperations } from './event.ts'
 import { logOperations } from './log.ts'
 import { resubmissionOperations } from './resubmission.ts'
+import { failureOperations } from './failure.ts'
+import { groupOperations } from './group.ts'
+import { outputOperations } from './output.ts'
 import { retryOperations } from './retry.ts'
 import { scheduleOperations } from './schedule.ts'
 import { sessionOperations } from './session.ts'
@@ -29,6 +32,9 @@ export function createClientOn(connection: Connection) {
     ...eventOperations(connection),
     ...chainOperations(connection),
     ...logOperations(connection),
+    ...outputOperations(connection),
+    ...groupOperations(connection),
+    ...failureOperations(connection),
     ...accessOperations(connection),
     ...webhookOperations(connection),
 

@@ -13,6 +13,11 @@ export const ERROR_CODES = {
   DEPLOYMENT_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   SCHEDULE_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   CODE_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  OUTPUTS_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  GROUP_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  FAILURE_GROUP_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  GROUP_CLOSED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
+  OUTPUTS_IN_PLACE: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   DEPENDENCY_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   CREATION_ID_REUSED: { type: 'ConflictError', httpStatus: 409, retryable: false },
   NAME_TAKEN: { type: 'ConflictError', httpStatus: 409, retryable: false },
@@ -34,6 +39,7 @@ export const ERROR_CODES = {
   ISOLATION_REQUIRED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   NO_PENDING_RETRY: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   RESOURCE_GROUP_IN_USE: { type: 'InvalidStateError', httpStatus: 409, retryable: true },
+  GPU_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   AGENT_IN_USE: { type: 'InvalidStateError', httpStatus: 409, retryable: true },
   RESUBMISSION_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   RESUBMISSION_FINISHED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
@@ -59,6 +65,7 @@ export const ERROR_CODES = {
   SERVER_STARTING: { type: 'RequestError', httpStatus: 503, retryable: true },
   SERVER_STOPPING: { type: 'RequestError', httpStatus: 503, retryable: true },
   SERVER_DISK_FULL: { type: 'RequestError', httpStatus: 507, retryable: true },
+  STORAGE_UNAVAILABLE: { type: 'RequestError', httpStatus: 503, retryable: true },
   DATABASE_UNAVAILABLE: { type: 'RequestError', httpStatus: 503, retryable: true },
 } as const
 

@@ -84,8 +84,18 @@ export interface Issue {
   message: string
 }
 
+/** The object that is in the way of a request. */
+export interface Existing {
+  /** Its type in GraphQL. */
+  __typename: string
+  /** Global id: `node` reads it. */
+  id: string
+}
+
 interface Details {
   issues?: readonly Issue[]
+  existing?: Existing | null
+  childSessionId?: string | null
   requestId?: string
   data?: unknown
   faults?: readonly GraphQLFault[]
@@ -97,6 +107,10 @@ export class ApiError extends RepriseClientError {
   protected static readonly retryable: boolean = false
   /** All problems with the input, for a ValidationError. */
   readonly issues: readonly Issue[]
+  /** For a ConflictError, the object that exists already: it has the creation id, the client key or the name. */
+  readonly existing: Existing | null
+  /** For an InvalidStateError, the next attempt of the session, if it is in the way. */
+  readonly childSessionId: string | null
   /** Whether the same request may succeed later, unchanged. */
   readonly retryable: boolean
   /** The part of the data that the server returned with the error. */
@@ -104,9 +118,12 @@ export class ApiError extends RepriseClientError {
   /** All `errors` of the response, each with its path if only a part of the data is missing. */
   readonly faults: readonly GraphQLFault[]
 
-  constructor(code: string, message: string, { issues = [], requestId, data, faults = [] }: Details = {}) {
+  constructor(code: string, message: string, details: Details = {}) {
+    const { issues = [], existing = null, childSessionId = null, requestId, data, faults = [] } = details
     super(code, message, { requestId })
     this.issues = issues
+    this.existing = existing
+    this.childSessionId = childSessionId
     this.retryable = rowOf(code)?.retryable ?? new.target.retryable
     this.data = data
     this.faults = faults
@@ -155,15 +172,18 @@ export interface Failure {
   code: string
   message: string
   issues?: readonly Issue[]
+  existing?: Existing | null
+  childSession?: { sessionId: string } | null
 }
 
 export function isFailure(member: object): member is Failure {
   return 'code' in member && 'message' in member && '__typename' in member
 }
 
-export function errorOfFailure({ __typename, code, message, issues }: Failure): ApiError {
+export function errorOfFailure(failure: Failure): ApiError {
+  const { __typename, code, message, issues, existing, childSession } = failure
   const Type = Object.hasOwn(BY_TYPE, __typename) ? BY_TYPE[__typename as ErrorType] : ApiError
-  return new Type(code, message, { issues })
+  return new Type(code, message, { issues, existing, childSessionId: childSession?.sessionId })
 }
 
 /** An entry of `errors` in a GraphQL response. */

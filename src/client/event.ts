@@ -5,6 +5,7 @@ import {
   type DeploymentEventsSubscription,
   EventCursorDocument,
   EventsDocument,
+  PastDeploymentEventsDocument,
   RetryEventsDocument,
   type RetryEventsSubscription,
   SessionEventsDocument,
@@ -37,10 +38,10 @@ export interface PastEventsOptions extends CallOptions {
   since?: string
 }
 
-export interface PastEvents {
+export interface PastEvents<Event = SessionEvent> {
   /** The events, oldest first. */
-  events: SessionEvent[]
-  /** Cursor for `after` of `sessionEvents`, which then continues without a gap. */
+  events: Event[]
+  /** Cursor for `after` of `sessionEvents` or `deploymentEvents`, which then continues without a gap. */
   cursor: string
   /** True if the limit left out some events. */
   more: boolean
@@ -70,19 +71,9 @@ export function eventOperations(connection: Connection) {
     return picked(stream(document, begin, call), pick)
   }
 
-  /** Reads a page of past events, oldest first. Without `before` it is the newest page. */
+  /** Reads a page of past events of sessions, oldest first. Without `before` it is the newest page. */
   async function eventPage(filter: SessionEventFilter = {}, { last, before, ...options }: EventPageOptions = {}) {
-    const { pageInfo, edges } = (await request(EventsDocument, { filter, last, before }, options)).events
-    return {
-      events: edges.map(({ node }) => node),
-      /** Pass it as `before` to get the previous page; null on the first page of the stored events. */
-      previous: pageInfo.hasPreviousPage ? pageInfo.startCursor : null,
-      /**
-       * Pass it as `after` to `sessionEvents` to get the events after this page; null if the page has no event and is
-       * not the newest.
-       */
-      cursor: pageInfo.endCursor,
-    }
+    return pageOfEvents((await request(EventsDocument, { filter, last, before }, options)).events)
   }
 
   return {
@@ -93,28 +84,19 @@ export function eventOperations(connection: Connection) {
 
     eventPage,
 
-    /** Returns the newest past events. */
-    async pastEvents(
-      filter: SessionEventFilter = {},
-      { limit = PAGE_MAX, since, ...options }: PastEventsOptions = {},
-    ): Promise<PastEvents> {
-      const most = limit === 0 ? Infinity : limit
-      const from = since === undefined ? -Infinity : Date.parse(since)
-      const pages: SessionEvent[][] = []
-      let count = 0
-      let cursor: string | null = null
-      let before: string | null | undefined
-      while (before !== null && count <= most) {
-        const page = await eventPage(filter, { ...options, last: PAGE_MAX, before })
-        cursor ??= page.cursor
-        const recent = page.events.filter(({ occurredAt }) => Date.parse(occurredAt) >= from)
-        pages.unshift(recent)
-        count += recent.length
-        // Events are ordered by transaction, so only a few are out of the order of time, and by little.
-        before = recent.length === 0 && page.events.length > 0 ? null : page.previous
-      }
-      const events = pages.flat()
-      return { events: events.slice(-most), cursor: cursor!, more: events.length > most }
+    /** Returns the newest past events of sessions. */
+    pastEvents(filter: SessionEventFilter = {}, options: PastEventsOptions = {}): Promise<PastEvents> {
+      return newestEvents(options, (page) => eventPage(filter, page))
+    },
+
+    /** Returns the newest past events of deployments. */
+    pastDeploymentEvents(
+      filter: DeploymentEventFilter = {},
+      options: PastEventsOptions = {},
+    ): Promise<PastEvents<DeploymentEvent>> {
+      return newestEvents(options, async ({ last, before, ...call }) =>
+        pageOfEvents((await request(PastDeploymentEventsDocument, { filter, last, before }, call)).deploymentEvents),
+      )
     },
 
     retryEvents(filter: RetryEventFilter = {}, options: FollowOptions = {}): AsyncIterableIterator<RetryEvent> {
@@ -132,4 +114,50 @@ export function eventOperations(connection: Connection) {
       return follow(DeploymentEventsDocument, filter, options, (data) => data.deploymentEvents)
     },
   }
+}
+
+export interface EventPage<Event> {
+  events: Event[]
+  /** Pass it as `before` to get the previous page; null on the first page of the stored events. */
+  previous: string | null
+  /**
+   * Pass it as `after` to the subscription to get the events after this page; null if the page has no event and is not
+   * the newest.
+   */
+  cursor: string | null
+}
+
+function pageOfEvents<Event>({
+  pageInfo,
+  edges,
+}: {
+  pageInfo: { hasPreviousPage: boolean; startCursor: string | null; endCursor: string | null }
+  edges: readonly { node: Event }[]
+}): EventPage<Event> {
+  const previous = pageInfo.hasPreviousPage ? pageInfo.startCursor : null
+  return { events: edges.map(({ node }) => node), previous, cursor: pageInfo.endCursor }
+}
+
+/** Reads pages from the newest one backwards, until there are enough events. */
+async function newestEvents<Event extends { occurredAt: string }>(
+  { limit = PAGE_MAX, since, ...options }: PastEventsOptions,
+  read: (page: EventPageOptions) => Promise<EventPage<Event>>,
+): Promise<PastEvents<Event>> {
+  const most = limit === 0 ? Infinity : limit
+  const from = since === undefined ? -Infinity : Date.parse(since)
+  const pages: Event[][] = []
+  let count = 0
+  let cursor: string | null = null
+  let before: string | null | undefined
+  while (before !== null && count <= most) {
+    const page: EventPage<Event> = await read({ ...options, last: PAGE_MAX, before })
+    cursor ??= page.cursor
+    const recent = page.events.filter(({ occurredAt }) => Date.parse(occurredAt) >= from)
+    pages.unshift(recent)
+    count += recent.length
+    // Events are ordered by transaction, so only a few are out of the order of time, and by little.
+    before = recent.length === 0 && page.events.length > 0 ? null : page.previous
+  }
+  const events = pages.flat()
+  return { events: events.slice(-most), cursor: cursor!, more: events.length > most }
 }

@@ -16,10 +16,17 @@ export type {
   ScheduleDetailFragment as Schedule,
   DeploymentSummaryFragment as DeploymentSummary,
   PolicyFragment as RetryPolicy,
-  ResubmissionSummaryFragment as Resubmission,
+  BulkActionSummaryFragment as BulkAction,
   SessionDetailFragment as Session,
   SessionSummaryFragment as SessionSummary,
 } from './operations.generated.ts'
+export type { FailureGroup, SessionComparison } from './failure.ts'
+export type { SessionGroup } from './group.ts'
+export { hasGroupEnded } from './group.ts'
+export type { AttemptOutputs, OutputFile, Outputs } from './output.ts'
+export { areSettled } from './output.ts'
+/** The former name of `BulkAction`. */
+export type { FormerRecord as Resubmission } from './resubmission.ts'
 export type { Page, PageOptions } from './answers.ts'
 export type { OnProgress, Progress } from './settings.ts'
 export type { HttpRetry, NetworkRetry, ReconnectRetry, RetryConfig, RetryOptions } from './settings.ts'

@@ -74,7 +74,7 @@ export type AuditLogQueryVariables = Exact<{
 }>;
 
 
-export type AuditLogQuery = { auditLog: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { entryId: string, at: string, actor: string, tokenId: string | null, userId: string | null, requestId: string | null, address: string | null, action: string, projectId: string | null, sessionId: string | null, details: string } }> } | null };
+export type AuditLogQuery = { auditLog: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { entryId: string, at: string, actor: string, tokenId: string | null, userId: string | null, requestId: string | null, address: string | null, action: string, projectId: string | null, sessionId: string | null, data: unknown } }> } | null };
 
 export type ProjectsQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -82,7 +82,7 @@ export type ProjectsQueryVariables = Exact<{
 }>;
 
 
-export type ProjectsQuery = { projects: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { projectId: string, name: string, domain: string, membersEndAll: boolean, createdAt: string } }> } };
+export type ProjectsQuery = { projects: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { projectId: string, name: string, domain: string, membersEndAll: boolean, outputKeepDays: number | null, createdAt: string } }> } };
 
 export type UsersQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -185,7 +185,7 @@ export type UpdateProjectMutation = { updateProject:
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
     )
-    | { __typename: 'UpdateProjectPayload', project: { projectId: string, name: string, membersEndAll: boolean } }
+    | { __typename: 'UpdateProjectPayload', project: { projectId: string, name: string, membersEndAll: boolean, outputKeepDays: number | null } }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
@@ -255,7 +255,7 @@ export type RemoveProjectMemberMutation = { removeProjectMember:
     )
    };
 
-export type QuotaDetailFragment = { scope: Types.QuotaScope, name: string, maxPending: number | null, maxRunning: number | null, maxCheckpointBytes: number | null, slots: Array<{ slot: string, amount: string }>, usage: { pending: number, running: number, checkpointBytes: number, slots: Array<{ slot: string, amount: string }> } };
+export type QuotaDetailFragment = { scope: Types.QuotaScope, name: string, maxPending: number | null, maxRunning: number | null, maxCheckpointBytes: number | null, maxOutputBytes: number | null, slots: Array<{ slot: string, amount: string }>, usage: { pending: number, running: number, checkpointBytes: number, outputBytes: number, slots: Array<{ slot: string, amount: string }> } };
 
 export type QuotasQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -290,7 +290,7 @@ export type AgentsQueryVariables = Exact<{
 }>;
 
 
-export type AgentsQuery = { agents: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { agentId: string, name: string, status: Types.AgentStatus, embedded: boolean, isolation: string | null, refuses: string | null, version: string, registeredAt: string, lastHeardAt: string, resourceGroup: { name: string }, slots: Array<{ slot: string, capacity: string, used: string }>, labels: Array<{ key: string, value: string }> } }> } };
+export type AgentsQuery = { agents: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { agentId: string, name: string, status: Types.AgentStatus, embedded: boolean, isolation: string | null, refuses: string | null, gpuFault: string | null, version: string, registeredAt: string, lastHeardAt: string, resourceGroup: { name: string }, slots: Array<{ slot: string, capacity: string, used: string }>, labels: Array<{ key: string, value: string }>, gpus: Array<{ slot: string, uuid: string, index: number, name: string, memoryBytes: number | null, inUse: boolean, fault: string | null, temperatureCelsius: number | null, usedMemoryBytes: number | null, utilization: number | null, sessions: Array<{ sessionId: string, name: string, attempt: number }> }> } }> } };
 
 export type VolumesQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -316,6 +316,10 @@ export type DrainAgentMutationVariables = Exact<{
 
 
 export type DrainAgentMutation = { drainAgent:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | { __typename: 'DrainAgentPayload', agent: { agentId: string, name: string, status: Types.AgentStatus } }
     | (
       { __typename: 'ForbiddenError' }
@@ -335,12 +339,66 @@ export type DrainAgentMutation = { drainAgent:
     )
    };
 
+export type ReturnGpuMutationVariables = Exact<{
+  input: Types.ReturnGpuInput;
+}>;
+
+
+export type ReturnGpuMutation = { returnGpu:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'ReturnGpuPayload', agent: { agentId: string, name: string, status: Types.AgentStatus } }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type TakeGpuMutationVariables = Exact<{
+  input: Types.TakeGpuInput;
+}>;
+
+
+export type TakeGpuMutation = { takeGpu:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'TakeGpuPayload', agent: { agentId: string, name: string, status: Types.AgentStatus } }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
 export type ResumeAgentMutationVariables = Exact<{
   input: Types.ResumeAgentInput;
 }>;
 
 
 export type ResumeAgentMutation = { resumeAgent:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -366,6 +424,10 @@ export type RemoveAgentMutationVariables = Exact<{
 
 
 export type RemoveAgentMutation = { removeAgent:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -450,6 +512,10 @@ export type DeleteResourceGroupMutation = { deleteResourceGroup:
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
     )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type ChainQueryVariables = Exact<{
@@ -467,7 +533,7 @@ export type ChainsQueryVariables = Exact<{
 }>;
 
 
-export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, state: Types.ChainState, cause: Types.FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, at: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
+export type ChainsQuery = { chains: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { chainId: string, name: string, groupIndex: number | null, state: Types.ChainState, cause: Types.FailureCause | null, attempts: number, failureCount: number, runningSeconds: number, waitingSeconds: number, totalSeconds: number, createdAt: string, newestActivityAt: string, endedAt: string | null, project: { name: string }, outlook: { willRetry: boolean, dueAt: string | null, reason: string }, newestAttempt: { sessionId: string } } }> } };
 
 export type ChainEndsQueryVariables = Exact<{
   ids: Array<string> | string;
@@ -496,7 +562,7 @@ export type ChainTimelineQuery = { chain: { timeline: { pageInfo: { hasNextPage:
 export type DeploymentSummaryFragment = { deploymentId: string, creationId: string, name: string, status: Types.DeploymentStatus, statusReason: string | null, settled: boolean, replicas: number, minHealthy: number, maxSurge: number, healthyReplicas: number, createdAt: string, destroyedAt: string | null, project: { name: string }, revision: { number: number, image: string | null, command: Array<string>, resourceGroup: string, labels: Array<{ key: string, value: string }> }, endpoints: Array<{ host: string, port: number, url: string }> };
 
 export type DeploymentDetailFragment = (
-  { statusChangedAt: string, createdBy: string | null, failures: number, nextRouteAt: string | null, routeCounts: Array<{ status: Types.RouteStatus, count: number }>, revision: { secretEnviron: Array<string>, priority: number, portVariable: string, startTimeout: number, evictAfter: number, drain: number, createdAt: string, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, agentLabels: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, healthCheck: { path: string, interval: number, timeout: number, healthyThreshold: number, unhealthyThreshold: number, initialDelay: number, staleAfter: number } }, routes: { edges: Array<{ node: { routeId: string, status: Types.RouteStatus, statusReason: string | null, statusChangedAt: string, host: string | null, port: number | null, lastCheckFault: string | null, createdAt: string, revision: { number: number }, session: { sessionId: string, pendingReason: string | null } } }> } }
+  { statusChangedAt: string, createdBy: string | null, failures: number, nextRouteAt: string | null, routeCounts: Array<{ status: Types.RouteStatus, count: number }>, revision: { secretEnviron: Array<string>, priority: number, portVariable: string, startTimeout: number, evictAfter: number, drain: number, createdAt: string, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, requiredGpus: { model: string | null, memoryBytes: number | null } | null, agentLabels: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, healthCheck: { path: string, interval: number, timeout: number, healthyThreshold: number, unhealthyThreshold: number, initialDelay: number, staleAfter: number } }, routes: { edges: Array<{ node: { routeId: string, status: Types.RouteStatus, statusReason: string | null, statusChangedAt: string, host: string | null, port: number | null, lastCheckFault: string | null, createdAt: string, revision: { number: number }, session: { sessionId: string, pendingReason: string | null } } }> } }
   & DeploymentSummaryFragment
 );
 
@@ -553,6 +619,10 @@ export type ScaleDeploymentMutationVariables = Exact<{
 
 export type ScaleDeploymentMutation = { scaleDeployment:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -578,6 +648,10 @@ export type UpdateDeploymentMutationVariables = Exact<{
 
 export type UpdateDeploymentMutation = { updateDeployment:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -602,6 +676,10 @@ export type DestroyDeploymentMutationVariables = Exact<{
 
 
 export type DestroyDeploymentMutation = { destroyDeployment:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | { __typename: 'DestroyDeploymentPayload', deployment: DeploymentSummaryFragment }
     | (
       { __typename: 'ForbiddenError' }
@@ -621,13 +699,24 @@ export type DestroyDeploymentMutation = { destroyDeployment:
     )
    };
 
+export type DeploymentEventFieldsFragment = { cursor: string, type: Types.DeploymentEventType, occurredAt: string, deploymentId: string, routeId: string | null, sessionId: string | null, fromStatus: Types.EntityStatus | null, toStatus: Types.EntityStatus | null, fromReplicas: number | null, toReplicas: number | null, fromRevision: number | null, revision: number | null, host: string | null, port: number | null, reason: string | null, deployment: { name: string } };
+
 export type DeploymentEventsSubscriptionVariables = Exact<{
   filter?: Types.DeploymentEventFilter | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type DeploymentEventsSubscription = { deploymentEvents: { cursor: string, type: Types.DeploymentEventType, occurredAt: string, deploymentId: string, routeId: string | null, sessionId: string | null, fromStatus: string | null, toStatus: string | null, fromReplicas: number | null, toReplicas: number | null, fromRevision: number | null, revision: number | null, host: string | null, port: number | null, reason: string | null, deployment: { name: string } } };
+export type DeploymentEventsSubscription = { deploymentEvents: DeploymentEventFieldsFragment };
+
+export type PastDeploymentEventsQueryVariables = Exact<{
+  filter?: Types.DeploymentEventFilter | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type PastDeploymentEventsQuery = { deploymentEvents: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: DeploymentEventFieldsFragment }> } };
 
 export type EventCursorQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -640,9 +729,9 @@ export type RetryEventsSubscriptionVariables = Exact<{
 }>;
 
 
-export type RetryEventsSubscription = { retryEvents: { cursor: string, type: Types.RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: Types.FailureCause | null, delaySeconds: number | null, scheduledAt: string | null, childSessionId: string | null, reason: string | null, session: { attempt: number } } };
+export type RetryEventsSubscription = { retryEvents: { cursor: string, type: Types.RetryEventType, occurredAt: string, sessionId: string, chainId: string, attempt: number, maxAttempts: number, cause: Types.FailureCause | null, delaySeconds: number | null, dueAt: string | null, childSessionId: string | null, reason: string | null, session: { attempt: number } } };
 
-export type EventFieldsFragment = { cursor: string, type: Types.SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: Types.SessionStatus | null, toStatus: Types.SessionStatus | null, reason: string | null, chainEnd: { epoch: number, attempts: number, cause: Types.FailureCause | null, runningSeconds: number, waitingSeconds: number } | null };
+export type EventFieldsFragment = { cursor: string, type: Types.SessionEventType, occurredAt: string, sessionId: string, chainId: string, fromStatus: Types.SessionStatus | null, toStatus: Types.SessionStatus | null, attempt: number | null, maxAttempts: number | null, cause: Types.FailureCause | null, delaySeconds: number | null, dueAt: string | null, childSessionId: string | null, reason: string | null, chainEnd: { epoch: number, attempts: number, cause: Types.FailureCause | null, runningSeconds: number, waitingSeconds: number } | null };
 
 export type SessionEventsSubscriptionVariables = Exact<{
   filter?: Types.SessionEventFilter | null | undefined;
@@ -661,17 +750,111 @@ export type EventsQueryVariables = Exact<{
 
 export type EventsQuery = { events: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: EventFieldsFragment }> } };
 
-type Failure_ConflictError_Fragment = { __typename: 'ConflictError', code: string, message: string };
+export type FailureGroupSummaryFragment = { failureGroupId: string, title: string, name: string | null, cause: Types.FailureCause | null, exitCode: number | null, lines: Array<string>, masked: Array<string>, state: Types.FailureGroupState, note: string | null, link: string | null, mutedUntil: string | null, stateBy: string | null, stateAt: string | null, regressedAt: string | null, createdAt: string, isNew: boolean, attempts: number, chains: number, firstSeenAt: string | null, lastSeenAt: string | null, succeededLater: number | null, runningSecondsLost: number, cpuSecondsLost: number, project: { name: string } };
 
-type Failure_ForbiddenError_Fragment = { __typename: 'ForbiddenError', code: string, message: string };
+export type FailureGroupsQueryVariables = Exact<{
+  filter?: Types.SessionFilter | null | undefined;
+  window?: Types.TimeWindow | null | undefined;
+  states?: Array<Types.FailureGroupState> | Types.FailureGroupState | null | undefined;
+  orderBy?: Types.FailureGroupOrder | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
 
-type Failure_InvalidStateError_Fragment = { __typename: 'InvalidStateError', code: string, message: string };
 
-type Failure_NotFoundError_Fragment = { __typename: 'NotFoundError', code: string, message: string };
+export type FailureGroupsQuery = { failureGroups: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ node: FailureGroupSummaryFragment }> } };
 
-type Failure_QuotaExceededError_Fragment = { __typename: 'QuotaExceededError', code: string, message: string };
+export type FailureGroupQueryVariables = Exact<{
+  id: string;
+  window?: Types.TimeWindow | null | undefined;
+}>;
 
-type Failure_ValidationError_Fragment = { __typename: 'ValidationError', code: string, message: string, issues: Array<{ path: string, message: string }> };
+
+export type FailureGroupQuery = { failureGroup: (
+    { agents: Array<{ name: string, attempts: number }>, images: Array<{ name: string, attempts: number }>, examples: Array<{ sessionId: string, chainId: string, name: string, attempt: number, terminatedAt: string | null }> }
+    & FailureGroupSummaryFragment
+  ) | null };
+
+export type SetFailureGroupStateMutationVariables = Exact<{
+  input: Types.SetFailureGroupStateInput;
+}>;
+
+
+export type SetFailureGroupStateMutation = { setFailureGroupState:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | { __typename: 'FailureGroupPayload', failureGroup: FailureGroupSummaryFragment }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type ComparedSessionFragment = { sessionId: string, name: string, chainId: string, attempt: number, status: Types.SessionStatus, result: Types.SessionResult, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, statusReason: string | null, pendingReason: string | null, progress: string | null, timedOut: boolean, batchTimeout: number | null, startedAt: string | null, terminatedAt: string | null, imageDigest: string | null, kernels: Array<{ agent: { name: string } | null }>, usage: { peakMemoryBytes: number | null, cpuSeconds: number | null } | null };
+
+export type CompareSessionsQueryVariables = Exact<{
+  left: string;
+  right: string;
+}>;
+
+
+export type CompareSessionsQuery = { compareSessions: { left: ComparedSessionFragment, right: ComparedSessionFragment, differences: Array<{ field: string, before: string | null, after: string | null }>, logDifference: { leftNumber: number, rightNumber: number, leftLine: string | null, rightLine: string | null, linesBefore: Array<string> } | null } };
+
+export type ComparableSessionsQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type ComparableSessionsQuery = { session: { sessionId: string, lastSuccess: { sessionId: string } | null, parentSession: { sessionId: string } | null } | null };
+
+type Failure_ConflictError_Fragment = { __typename: 'ConflictError', code: Types.ErrorCode, message: string, existing:
+    | { __typename: 'Agent', id: string }
+    | { __typename: 'AuditEntry', id: string }
+    | { __typename: 'BulkAction', id: string }
+    | { __typename: 'BulkActionItem', id: string }
+    | { __typename: 'Chain', id: string }
+    | { __typename: 'Deployment', id: string }
+    | { __typename: 'DeploymentRevision', id: string }
+    | { __typename: 'Domain', id: string }
+    | { __typename: 'Kernel', id: string }
+    | { __typename: 'Project', id: string }
+    | { __typename: 'ProjectMember', id: string }
+    | { __typename: 'Quota', id: string }
+    | { __typename: 'ResourceGroup', id: string }
+    | { __typename: 'Resubmission', id: string }
+    | { __typename: 'ResubmissionItem', id: string }
+    | { __typename: 'RetryDecision', id: string }
+    | { __typename: 'RetryDefaults', id: string }
+    | { __typename: 'RetrySwitch', id: string }
+    | { __typename: 'Route', id: string }
+    | { __typename: 'Schedule', id: string }
+    | { __typename: 'ScheduleRun', id: string }
+    | { __typename: 'Session', id: string }
+    | { __typename: 'Token', id: string }
+    | { __typename: 'User', id: string }
+    | { __typename: 'Webhook', id: string }
+    | { __typename: 'WebhookDelivery', id: string }
+   | null };
+
+type Failure_ForbiddenError_Fragment = { __typename: 'ForbiddenError', code: Types.ErrorCode, message: string };
+
+type Failure_InvalidStateError_Fragment = { __typename: 'InvalidStateError', code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null };
+
+type Failure_NotFoundError_Fragment = { __typename: 'NotFoundError', code: Types.ErrorCode, message: string };
+
+type Failure_QuotaExceededError_Fragment = { __typename: 'QuotaExceededError', code: Types.ErrorCode, message: string };
+
+type Failure_ValidationError_Fragment = { __typename: 'ValidationError', code: Types.ErrorCode, message: string, issues: Array<{ path: string, message: string }> };
 
 export type FailureFragment =
   | Failure_ConflictError_Fragment
@@ -682,11 +865,11 @@ export type FailureFragment =
   | Failure_ValidationError_Fragment
 ;
 
-export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, scheduledAt: string | null, delaySeconds: number | null } };
+export type SessionSummaryFragment = { sessionId: string, creationId: string, name: string, sessionType: Types.SessionType, status: Types.SessionStatus, result: Types.SessionResult, statusReason: string | null, pendingReason: string | null, progress: string | null, progressAt: string | null, impossible: boolean, exitCode: number | null, failureCause: Types.FailureCause | null, failureReason: string | null, timedOut: boolean, batchTimeout: number | null, chainId: string, attempt: number, epoch: number, origin: Types.SessionOrigin, retryCount: number, maxRetries: number, retryCause: Types.FailureCause | null, priority: number, user: string | null, createdAt: string, startedAt: string | null, terminatedAt: string | null, statusChangedAt: string, project: { name: string }, resourceGroup: { name: string }, labels: Array<{ key: string, value: string }>, retryState: { phase: Types.RetryPhase, attempt: number, maxAttempts: number, label: string, reason: string | null, dueAt: string | null, delaySeconds: number | null } };
 
 export type UsageFragment = { peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null, source: Types.UsageSource };
 
-export type KernelSummaryFragment = { id: string, kernelId: string, role: string, index: number, host: string | null, slurmJobId: string | null, status: Types.KernelStatus, exitCode: number | null, oomKilled: boolean, reason: string | null, startedAt: string | null, terminatedAt: string | null, exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, agent: { agentId: string, name: string } | null };
+export type KernelSummaryFragment = { id: string, kernelId: string, role: Types.KernelRole, index: number, host: string | null, slurmJobId: string | null, status: Types.KernelStatus, exitCode: number | null, oomKilled: boolean, reason: string | null, startedAt: string | null, terminatedAt: string | null, exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, agent: { agentId: string, name: string } | null };
 
 export type DecisionFragment = { sessionId: string, chainId: string, phase: Types.RetryPhase, cause: Types.FailureCause | null, matchedRule: number | null, counted: boolean, explanation: string, baseDelaySeconds: number | null, jitterSeconds: number | null, delaySeconds: number | null, dueAt: string | null, holdReason: Types.HoldReason | null, decidedAt: string, dispatchedAt: string | null, childSession: { sessionId: string } | null };
 
@@ -695,48 +878,79 @@ export type AttemptFragment = (
   & SessionSummaryFragment
 );
 
-export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, checkpoint: Types.CheckpointWish, checkpointWait: number, pinImage: boolean, oomIsFailure: boolean, rules: Array<RuleFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> };
+export type PolicyFragment = { maxRetries: number, delays: Array<number> | null, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, checkpoint: Types.CheckpointWish, checkpointWait: number, pinImage: boolean, oomIsFailure: boolean, progressTimeout: number | null, rules: Array<RuleFragment>, sources: Array<{ field: Types.RetryPolicyField, source: Types.RetryPolicyLayer }> };
 
-export type PartialPolicyFragment = { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, oomIsFailure: boolean | null, rules: Array<RuleFragment> | null };
+export type PartialPolicyFragment = { given: Array<Types.RetryPolicyField>, maxRetries: number | null, delays: Array<number> | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, oomIsFailure: boolean | null, progressTimeout: number | null, rules: Array<RuleFragment> | null };
 
-export type RuleFragment = { action: Types.RetryRuleAction, avoid: Types.RetryAvoidance | null, exclude: Types.RetryExclusion | null, delay: number | null, match: { causes: Array<Types.FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
+export type RuleFragment = { action: Types.RetryRuleAction, avoid: Types.RetryAvoidance | null, exclude: Types.RetryExclusion | null, delay: number | null, match: { causes: Array<Types.FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, from: Types.RetryGrowthStart | null, factor: number, max: string | null }> | null, scaleGpuMemory: { factor: number, max: string | null } | null, scaleTimeout: { factor: number, max: number | null } | null };
+
+export type OutputsSummaryFragment = { state: Types.OutputsState, id: string | null, bytes: number, fileCount: number, reasons: Array<string>, completedAt: string | null, expiresAt: string | null, pinned: boolean, paths: Array<string>, when: Types.OutputsWhen, keepDays: number | null, place: { node: string, directory: string } | null };
 
 export type SessionDetailFragment = (
-  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, imageDigest: string | null, requiredImageDigest: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, stopGrace: number | null, maxPending: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
+  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, imageDigest: string | null, requiredImageDigest: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, onHang: Array<string>, neverRunTwice: boolean, stopGrace: number | null, maxPending: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, requiredGpus: { model: string | null, memoryBytes: number | null } | null, gpus: Array<{ uuid: string, index: number, name: string }>, gpuUsage: { peakMemoryBytes: number | null, meanUtilization: number | null, peakUtilization: number | null, energyJoules: number | null, gpuSeconds: number } | null, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, outputs: OutputsSummaryFragment | null, inputs: Array<{ from: string, match: string | null, to: string | null }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
   & AttemptFragment
 );
 
-export type ResubmissionSummaryFragment = { resubmissionId: string, clientKey: string, action: Types.SessionAction, actor: string, state: Types.ResubmissionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
+export type GroupSummaryFragment = { groupId: string, key: string | null, name: string, state: Types.SessionGroupState, outcome: Types.SessionGroupOutcome | null, reason: string | null, progress: number, epoch: number, maxFailed: number | null, maxFailedPercent: number | null, minSucceeded: number | null, maxRunning: number | null, onFailure: Types.SessionGroupRest, createdBy: string | null, createdAt: string, endedAt: string | null, project: { name: string }, counts: { queued: number, running: number, waiting: number, succeeded: number, failed: number, cancelled: number, total: number }, dependsOn: Array<{ condition: Types.SessionGroupCondition, met: boolean | null, group: { groupId: string, name: string } | null }> };
 
-export type ResubmitSessionsMutationVariables = Exact<{
-  input: Types.ResubmitSessionsInput;
+export type SessionGroupQueryVariables = Exact<{
+  id?: string | null | undefined;
+  key?: string | null | undefined;
+  project?: string | null | undefined;
 }>;
 
 
-export type ResubmitSessionsMutation = { resubmitSessions:
+export type SessionGroupQuery = { sessionGroup: GroupSummaryFragment | null };
+
+export type SessionGroupsQueryVariables = Exact<{
+  filter?: Types.SessionGroupFilter | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type SessionGroupsQuery = { sessionGroups: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: GroupSummaryFragment }> } };
+
+export type CreateGroupMutationVariables = Exact<{
+  input: Types.CreateSessionsInput;
+}>;
+
+
+export type CreateGroupMutation = { createSessions:
     | (
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, cancelledDependents: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'CreateSessionsPayload', created: boolean, group: GroupSummaryFragment | null }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
-    | { __typename: 'ResubmitSessionsPayload', cancelledDependents: number, resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'QuotaExceededError' }
+      & Failure_QuotaExceededError_Fragment
+    )
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
     )
    };
 
-export type AbortResubmissionMutationVariables = Exact<{
-  input: Types.AbortResubmissionInput;
+export type AddSessionsMutationVariables = Exact<{
+  input: Types.AddSessionsInput;
 }>;
 
 
-export type AbortResubmissionMutation = { abortResubmission:
-    | { __typename: 'AbortResubmissionPayload', resubmission: ResubmissionSummaryFragment }
+export type AddSessionsMutation = { addSessions:
+    | { __typename: 'AddSessionsPayload', added: number, group: GroupSummaryFragment }
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -749,40 +963,168 @@ export type AbortResubmissionMutation = { abortResubmission:
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
     )
+    | (
+      { __typename: 'QuotaExceededError' }
+      & Failure_QuotaExceededError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
-export type ResubmissionQueryVariables = Exact<{
+export type CancelSessionGroupMutationVariables = Exact<{
+  input: Types.CancelSessionGroupInput;
+}>;
+
+
+export type CancelSessionGroupMutation = { cancelSessionGroup:
+    | { __typename: 'CancelSessionGroupPayload', group: GroupSummaryFragment }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type ResubmitSessionGroupMutationVariables = Exact<{
+  input: Types.ResubmitSessionGroupInput;
+}>;
+
+
+export type ResubmitSessionGroupMutation = { resubmitSessionGroup:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'ResubmitSessionGroupPayload', cancelledDependents: number, bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }>, group: GroupSummaryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type ChainOutputsQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type ResubmissionQuery = { resubmission: ResubmissionSummaryFragment | null };
+export type ChainOutputsQuery = { session: { name: string, retryChain: Array<{ sessionId: string, chainId: string, attempt: number, status: Types.SessionStatus, result: Types.SessionResult, retryState: { phase: Types.RetryPhase }, outputs: OutputsSummaryFragment | null }> } | null };
 
-export type ResubmissionRefusalsQueryVariables = Exact<{
+export type OutputFilesQueryVariables = Exact<{
   id: string;
-}>;
-
-
-export type ResubmissionRefusalsQuery = { resubmission: { refusals: Array<{ code: string, count: number, message: string }> } | null };
-
-export type ResubmissionsQueryVariables = Exact<{
-  idPrefix?: string | null | undefined;
+  match?: string | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type ResubmissionsQuery = { resubmissions: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: ResubmissionSummaryFragment }> } };
+export type OutputFilesQuery = { session: { outputs: { files: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { path: string, bytes: number, sha256: string, executable: boolean, linkTarget: string | null, modifiedAt: string | null } }> } } | null } | null };
 
-export type ResubmissionItemsQueryVariables = Exact<{
+export type BulkActionSummaryFragment = { bulkActionId: string, clientKey: string, action: Types.SessionAction, actor: string, state: Types.BulkActionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
+
+export type ResubmitSessionsMutationVariables = Exact<{
+  input: Types.ResubmitSessionsInput;
+}>;
+
+
+export type ResubmitSessionsMutation = { resubmitSessions:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | { __typename: 'DryRun', total: number, count: number, cancelledDependents: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | { __typename: 'ResubmitSessionsPayload', cancelledDependents: number, bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type AbortBulkActionMutationVariables = Exact<{
+  input: Types.AbortBulkActionInput;
+}>;
+
+
+export type AbortBulkActionMutation = { abortBulkAction:
+    | { __typename: 'AbortBulkActionPayload', bulkAction: BulkActionSummaryFragment }
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type BulkActionQueryVariables = Exact<{
   id: string;
-  status?: Types.ResubmissionItemStatus | null | undefined;
+}>;
+
+
+export type BulkActionQuery = { bulkAction: BulkActionSummaryFragment | null };
+
+export type BulkActionRefusalsQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type BulkActionRefusalsQuery = { bulkAction: { refusals: Array<{ code: Types.ErrorCode, count: number, message: string }> } | null };
+
+export type BulkActionsQueryVariables = Exact<{
+  filter?: Types.BulkActionFilter | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type ResubmissionItemsQuery = { resubmission: { items: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { position: number, sessionId: string, status: Types.ResubmissionItemStatus, childSessionId: string | null, code: string | null, message: string | null, session: { chainId: string } | null } }> } } | null };
+export type BulkActionsQuery = { bulkActions: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: BulkActionSummaryFragment }> } };
+
+export type BulkActionItemsQueryVariables = Exact<{
+  id: string;
+  status?: Types.BulkActionItemStatus | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type BulkActionItemsQuery = { bulkAction: { items: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { position: number, sessionId: string, status: Types.BulkActionItemStatus, childSessionId: string | null, code: Types.ErrorCode | null, message: string | null, session: { chainId: string } | null } }> } } | null };
 
 export type TerminateSessionsMutationVariables = Exact<{
   input: Types.TerminateSessionsInput;
@@ -794,12 +1136,12 @@ export type TerminateSessionsMutation = { terminateSessions:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
-    | { __typename: 'TerminateSessionsPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'TerminateSessionsPayload', bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
@@ -812,12 +1154,12 @@ export type CancelRetriesMutationVariables = Exact<{
 
 
 export type CancelRetriesMutation = { cancelRetries:
-    | { __typename: 'CancelRetriesPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'CancelRetriesPayload', bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
     | (
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -838,19 +1180,19 @@ export type RetryNowManyMutation = { retryNowMany:
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
     )
-    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: string, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
+    | { __typename: 'DryRun', total: number, count: number, refusals: Array<{ code: Types.ErrorCode, count: number, message: string }>, sessions: Array<SessionSummaryFragment> }
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
-    | { __typename: 'RetryNowManyPayload', resubmission: ResubmissionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: string, message: string }> }
+    | { __typename: 'RetryNowManyPayload', bulkAction: BulkActionSummaryFragment, sessions: Array<SessionSummaryFragment>, refused: Array<{ sessionId: string, code: Types.ErrorCode, message: string, childSession: { sessionId: string } | null }> }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
     )
    };
 
-export type PlannedFragment = { retry: number, delaySeconds: number, earliestSeconds: number, latestSeconds: number, elapsedSeconds: number, batchTimeout: number | null, resourceSlots: Array<{ slot: string, amount: string }> };
+export type PlannedFragment = { retry: number, delaySeconds: number, earliestSeconds: number, latestSeconds: number, elapsedSeconds: number, batchTimeout: number | null, gpuMemoryBytes: number | null, resourceSlots: Array<{ slot: string, amount: string }> };
 
 export type RetryPolicyPreviewQueryVariables = Exact<{
   policy: Types.RetryPolicyInput;
@@ -861,7 +1203,18 @@ export type RetryPolicyPreviewQueryVariables = Exact<{
 }>;
 
 
-export type RetryPolicyPreviewQuery = { retryPolicyPreview: { eligible: boolean, explanation: string, schedule: Array<PlannedFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> } };
+export type RetryPolicyPreviewQuery = { retryPolicyPreview: { eligible: boolean, explanation: string, schedule: Array<PlannedFragment>, sources: Array<{ field: Types.RetryPolicyField, source: Types.RetryPolicyLayer }> } };
+
+export type RetryPolicyTrialQueryVariables = Exact<{
+  policy: Types.RetryPolicyInput;
+  sessionIds?: Array<string> | string | null | undefined;
+  filter?: Types.SessionFilter | null | undefined;
+  window?: Types.TimeWindow | null | undefined;
+  first?: number | null | undefined;
+}>;
+
+
+export type RetryPolicyTrialQuery = { retryPolicyPreview: { trial: { matched: number, tried: number, counts: Array<{ phase: Types.RetryPhase, counted: boolean, matchedRule: number | null, count: number }>, decisions: Array<{ sessionId: string, chainId: string, name: string, project: string, attempt: number, endedAt: string, cause: Types.FailureCause | null, phase: Types.RetryPhase, matchedRule: number | null, counted: boolean, reason: string, delaySeconds: number | null, batchTimeout: number | null, gpuMemoryBytes: number | null, recordedPhase: Types.RetryPhase | null, resourceSlots: Array<{ slot: string, amount: string }> }> } | null } };
 
 export type AirflowPolicyPreviewQueryVariables = Exact<{
   settings: Types.AirflowSettingsInput;
@@ -935,12 +1288,12 @@ export type SetRetrySwitchMutation = { setRetrySwitch:
     )
    };
 
-export type ScheduleRunSummaryFragment = { runId: string, plannedAt: string, lastPlannedAt: string, count: number, outcome: Types.ScheduleRunOutcome, code: string | null, reason: string | null, askedBy: string | null, decidedAt: string, chainId: string | null };
+export type ScheduleRunSummaryFragment = { runId: string, plannedAt: string, lastPlannedAt: string, count: number, outcome: Types.ScheduleRunOutcome, code: Types.ErrorCode | null, reason: string | null, askedBy: string | null, decidedAt: string, chainId: string | null };
 
 export type ScheduleSummaryFragment = { scheduleId: string, name: string, cron: string | null, every: number | null, timeZone: string, overlap: Types.ScheduleOverlap, catchUp: number, jitter: number, paused: boolean, pausedAt: string | null, pausedBy: string | null, pauseReason: string | null, statusReason: string | null, nextRunAt: string | null, queued: number, owner: string, createdBy: string, createdAt: string, updatedAt: string, project: { name: string } };
 
 export type ScheduleDetailFragment = (
-  { nextRuns: Array<string>, session: { name: string, sessionType: Types.SessionType, resourceGroup: string, image: string | null, command: Array<string>, secretEnviron: Array<string>, clusterSize: number, clusterMode: Types.ClusterMode, batchTimeout: number | null, stopGrace: number | null, maxPending: number | null, priority: number, codeSha256: string | null, allowAgents: Array<string>, avoidAgents: Array<string>, excludeAgents: Array<string>, concurrencyKey: string | null, concurrencyLimit: number | null, maxRetries: number | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, labels: Array<{ key: string, value: string }>, agentLabels: Array<{ key: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, retryPolicy: PartialPolicyFragment } | null, lastRuns: Array<(
+  { nextRuns: Array<string>, session: { name: string, sessionType: Types.SessionType, resourceGroup: string, image: string | null, command: Array<string>, secretEnviron: Array<string>, clusterSize: number, clusterMode: Types.ClusterMode, batchTimeout: number | null, gpuIdleTimeout: number | null, onHang: Array<string>, neverRunTwice: boolean, stopGrace: number | null, maxPending: number | null, priority: number, codeSha256: string | null, allowAgents: Array<string>, avoidAgents: Array<string>, excludeAgents: Array<string>, concurrencyKey: string | null, concurrencyLimit: number | null, maxRetries: number | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, labels: Array<{ key: string, value: string }>, gpus: { model: string | null, memory: string | null } | null, agentLabels: Array<{ key: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, retryPolicy: PartialPolicyFragment } | null, lastRuns: Array<(
     { session: { chain: { state: Types.ChainState } } | null }
     & ScheduleRunSummaryFragment
   )> }
@@ -1037,6 +1390,10 @@ export type PauseScheduleMutationVariables = Exact<{
 
 export type PauseScheduleMutation = { pauseSchedule:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1058,6 +1415,10 @@ export type ResumeScheduleMutationVariables = Exact<{
 
 export type ResumeScheduleMutation = { resumeSchedule:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1066,6 +1427,10 @@ export type ResumeScheduleMutation = { resumeSchedule:
       & Failure_NotFoundError_Fragment
     )
     | { __typename: 'ResumeSchedulePayload', schedule: ScheduleDetailFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type RunScheduleNowMutationVariables = Exact<{
@@ -1086,7 +1451,7 @@ export type RunScheduleNowMutation = { runScheduleNow:
       { __typename: 'QuotaExceededError' }
       & Failure_QuotaExceededError_Fragment
     )
-    | { __typename: 'RunScheduleNowPayload', run: ScheduleRunSummaryFragment }
+    | { __typename: 'RunScheduleNowPayload', created: boolean, run: ScheduleRunSummaryFragment }
     | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
@@ -1108,6 +1473,10 @@ export type DeleteScheduleMutation = { deleteSchedule:
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
     )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type SessionStatisticsQueryVariables = Exact<{
@@ -1119,10 +1488,11 @@ export type SessionStatisticsQueryVariables = Exact<{
   user?: string | null | undefined;
   name?: string | null | undefined;
   label?: Types.LabelInput | null | undefined;
+  sessionType?: Array<Types.SessionType> | Types.SessionType | null | undefined;
 }>;
 
 
-export type SessionStatisticsQuery = { sessionStatistics: { from: string, to: string, bucketSeconds: number, total: FiguresFragment, byCause: Array<{ cause: Types.FailureCause, failed: number, retries: number, retriesSucceeded: number }>, byStatus: Array<{ status: Types.SessionStatus, count: number }>, usage: Array<{ result: Types.SessionResult, sessions: number, peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null }>, buckets: Array<{ from: string, to: string, figures: FiguresFragment }> } };
+export type SessionStatisticsQuery = { sessionStatistics: { from: string, to: string, bucketSeconds: number, total: FiguresFragment, byCause: Array<{ cause: Types.FailureCause, failed: number, timedOut: number, retries: number, retriesSucceeded: number }>, byStatus: Array<{ status: Types.SessionStatus, count: number }>, usage: Array<{ result: Types.SessionResult, sessions: number, peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null }>, buckets: Array<{ from: string, to: string, figures: FiguresFragment }> } };
 
 export type FiguresFragment = { ended: number, succeeded: number, failed: number, cancelled: number, retries: number, retriesSucceeded: number, retryRate: number | null, retrySuccessRate: number | null, held: number | null, waiting: number | null };
 
@@ -1154,7 +1524,7 @@ export type SessionHistoryQueryVariables = Exact<{
 }>;
 
 
-export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { phase: string, fromStatus: string | null, toStatus: string | null, result: Types.SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string, agents: Array<{ agentId: string, name: string }> } }> } } | null };
+export type SessionHistoryQuery = { session: { schedulingHistory: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { handler: Types.SchedulingHandler, fromStatus: Types.EntityStatus | null, toStatus: Types.EntityStatus | null, result: Types.SchedulingResult, errorCode: string | null, message: string | null, attempts: number, firstAt: string, lastAt: string, agents: Array<{ agentId: string, name: string }> } }> } } | null };
 
 export type CreateSessionMutationVariables = Exact<{
   input: Types.CreateSessionInput;
@@ -1191,6 +1561,10 @@ export type CreateSessionsMutationVariables = Exact<{
 
 
 export type CreateSessionsMutation = { createSessions:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | { __typename: 'CreateSessionsPayload', results: Array<
         | (
           { __typename: 'ConflictError' }
@@ -1219,6 +1593,14 @@ export type CreateSessionsMutation = { createSessions:
       & Failure_ForbiddenError_Fragment
     )
     | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'QuotaExceededError' }
+      & Failure_QuotaExceededError_Fragment
+    )
+    | (
       { __typename: 'ValidationError' }
       & Failure_ValidationError_Fragment
     )
@@ -1230,6 +1612,10 @@ export type TerminateSessionMutationVariables = Exact<{
 
 
 export type TerminateSessionMutation = { terminateSession:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1257,6 +1643,10 @@ export type CancelRetryMutationVariables = Exact<{
 export type CancelRetryMutation = { cancelRetry:
     | { __typename: 'CancelRetryPayload', session: SessionSummaryFragment }
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1268,6 +1658,10 @@ export type CancelRetryMutation = { cancelRetry:
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
     )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type RetryNowMutationVariables = Exact<{
@@ -1276,6 +1670,10 @@ export type RetryNowMutationVariables = Exact<{
 
 
 export type RetryNowMutation = { retryNow:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1289,6 +1687,10 @@ export type RetryNowMutation = { retryNow:
       & Failure_NotFoundError_Fragment
     )
     | { __typename: 'RetryNowPayload', session: SessionSummaryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type UpdateRetryMutationVariables = Exact<{
@@ -1297,6 +1699,10 @@ export type UpdateRetryMutationVariables = Exact<{
 
 
 export type UpdateRetryMutation = { updateRetry:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1326,16 +1732,26 @@ export type KernelLogTailQueryVariables = Exact<{
 
 export type KernelLogTailQuery = { node:
     | { __typename: 'Agent' }
+    | { __typename: 'AuditEntry' }
+    | { __typename: 'BulkAction' }
+    | { __typename: 'BulkActionItem' }
     | { __typename: 'Chain' }
     | { __typename: 'Deployment' }
+    | { __typename: 'DeploymentRevision' }
     | { __typename: 'Domain' }
     | { __typename: 'Kernel', logs: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null }, edges: Array<{ cursor: string, node: { cursor: string, stream: Types.LogStream, text: string, at: string } }> } }
     | { __typename: 'Project' }
+    | { __typename: 'ProjectMember' }
+    | { __typename: 'Quota' }
     | { __typename: 'ResourceGroup' }
     | { __typename: 'Resubmission' }
+    | { __typename: 'ResubmissionItem' }
     | { __typename: 'RetryDecision' }
+    | { __typename: 'RetryDefaults' }
+    | { __typename: 'RetrySwitch' }
     | { __typename: 'Route' }
     | { __typename: 'Schedule' }
+    | { __typename: 'ScheduleRun' }
     | { __typename: 'Session' }
     | { __typename: 'Token' }
     | { __typename: 'User' }
@@ -1353,16 +1769,26 @@ export type KernelLogPageQueryVariables = Exact<{
 
 export type KernelLogPageQuery = { node:
     | { __typename: 'Agent' }
+    | { __typename: 'AuditEntry' }
+    | { __typename: 'BulkAction' }
+    | { __typename: 'BulkActionItem' }
     | { __typename: 'Chain' }
     | { __typename: 'Deployment' }
+    | { __typename: 'DeploymentRevision' }
     | { __typename: 'Domain' }
     | { __typename: 'Kernel', logs: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { cursor: string, stream: Types.LogStream, text: string, at: string } }> } }
     | { __typename: 'Project' }
+    | { __typename: 'ProjectMember' }
+    | { __typename: 'Quota' }
     | { __typename: 'ResourceGroup' }
     | { __typename: 'Resubmission' }
+    | { __typename: 'ResubmissionItem' }
     | { __typename: 'RetryDecision' }
+    | { __typename: 'RetryDefaults' }
+    | { __typename: 'RetrySwitch' }
     | { __typename: 'Route' }
     | { __typename: 'Schedule' }
+    | { __typename: 'ScheduleRun' }
     | { __typename: 'Session' }
     | { __typename: 'Token' }
     | { __typename: 'User' }
@@ -1383,9 +1809,9 @@ export type SessionKernelsQueryVariables = Exact<{
 }>;
 
 
-export type SessionKernelsQuery = { session: { sessionId: string, attempt: number, kernels: Array<{ id: string, kernelId: string, role: string, index: number }> } | null };
+export type SessionKernelsQuery = { session: { sessionId: string, attempt: number, kernels: Array<{ id: string, kernelId: string, role: Types.KernelRole, index: number }> } | null };
 
-export type FailureGroupsQueryVariables = Exact<{
+export type FailureCountsQueryVariables = Exact<{
   by: Types.FailureGrouping;
   from?: string | null | undefined;
   to?: string | null | undefined;
@@ -1394,12 +1820,14 @@ export type FailureGroupsQueryVariables = Exact<{
   user?: string | null | undefined;
   name?: string | null | undefined;
   label?: Types.LabelInput | null | undefined;
+  sessionType?: Array<Types.SessionType> | Types.SessionType | null | undefined;
   cause?: Array<Types.FailureCause> | Types.FailureCause | null | undefined;
+  timedOut?: boolean | null | undefined;
   first?: number | null | undefined;
 }>;
 
 
-export type FailureGroupsQuery = { failureGroups: Array<{ cause: Types.FailureCause | null, exitCode: number | null, name: string | null, agentId: string | null, agentName: string | null, failed: number, chains: number, lost: number, latestAt: string, label: { key: string, value: string } | null }> };
+export type FailureCountsQuery = { failureCounts: Array<{ cause: Types.FailureCause | null, timedOut: boolean | null, exitCode: number | null, name: string | null, agentId: string | null, agentName: string | null, failed: number, chains: number, lost: number, latestAt: string, label: { key: string, value: string } | null }> };
 
 export type WebhookSummaryFragment = { webhookId: string, url: string, description: string, eventTypes: Array<string>, chainId: string | null, enabled: boolean, disabledAt: string | null, disabledReason: string | null, failingSince: string | null, restingUntil: string | null, lastDeliveredAt: string | null, previousSecretExpiresAt: string | null, createdAt: string, project: { name: string } | null, labels: Array<{ key: string, value: string }> };
 
@@ -1459,6 +1887,10 @@ export type UpdateWebhookMutationVariables = Exact<{
 
 export type UpdateWebhookMutation = { updateWebhook:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1487,6 +1919,10 @@ export type DeleteWebhookMutation = { deleteWebhook:
     | (
       { __typename: 'NotFoundError' }
       & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
     )
    };
 
@@ -1518,6 +1954,10 @@ export type SendTestEventMutationVariables = Exact<{
 
 export type SendTestEventMutation = { sendTestEvent:
     | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
     )
@@ -1530,6 +1970,10 @@ export type SendTestEventMutation = { sendTestEvent:
       & Failure_NotFoundError_Fragment
     )
     | { __typename: 'SendTestEventPayload', delivery: DeliveryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type ReplayDeliveryMutationVariables = Exact<{
@@ -1538,6 +1982,10 @@ export type ReplayDeliveryMutationVariables = Exact<{
 
 
 export type ReplayDeliveryMutation = { replayDelivery:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1551,6 +1999,10 @@ export type ReplayDeliveryMutation = { replayDelivery:
       & Failure_NotFoundError_Fragment
     )
     | { __typename: 'ReplayDeliveryPayload', delivery: DeliveryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
    };
 
 export type ReplayWebhookMutationVariables = Exact<{
@@ -1559,6 +2011,10 @@ export type ReplayWebhookMutationVariables = Exact<{
 
 
 export type ReplayWebhookMutation = { replayWebhook:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & Failure_ForbiddenError_Fragment
@@ -1622,6 +2078,7 @@ export const QuotaDetailFragmentDoc = new TypedDocumentString(`
   maxPending
   maxRunning
   maxCheckpointBytes
+  maxOutputBytes
   slots {
     slot
     amount
@@ -1630,6 +2087,7 @@ export const QuotaDetailFragmentDoc = new TypedDocumentString(`
     pending
     running
     checkpointBytes
+    outputBytes
     slots {
       slot
       amount
@@ -1713,6 +2171,10 @@ export const DeploymentDetailFragmentDoc = new TypedDocumentString(`
       slot
       amount
     }
+    requiredGpus {
+      model
+      memoryBytes
+    }
     priority
     agentLabels {
       key
@@ -1795,6 +2257,28 @@ export const DeploymentDetailFragmentDoc = new TypedDocumentString(`
   createdAt
   destroyedAt
 }`, {"fragmentName":"DeploymentDetail"}) as unknown as TypedDocumentString<DeploymentDetailFragment, unknown>;
+export const DeploymentEventFieldsFragmentDoc = new TypedDocumentString(`
+    fragment DeploymentEventFields on DeploymentEvent {
+  cursor
+  type
+  occurredAt
+  deploymentId
+  deployment {
+    name
+  }
+  routeId
+  sessionId
+  fromStatus
+  toStatus
+  fromReplicas
+  toReplicas
+  fromRevision
+  revision
+  host
+  port
+  reason
+}
+    `, {"fragmentName":"DeploymentEventFields"}) as unknown as TypedDocumentString<DeploymentEventFieldsFragment, unknown>;
 export const EventFieldsFragmentDoc = new TypedDocumentString(`
     fragment EventFields on SessionEvent {
   cursor
@@ -1804,6 +2288,12 @@ export const EventFieldsFragmentDoc = new TypedDocumentString(`
   chainId
   fromStatus
   toStatus
+  attempt
+  maxAttempts
+  cause
+  delaySeconds
+  dueAt
+  childSessionId
   reason
   chainEnd {
     epoch
@@ -1814,6 +2304,67 @@ export const EventFieldsFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"EventFields"}) as unknown as TypedDocumentString<EventFieldsFragment, unknown>;
+export const FailureGroupSummaryFragmentDoc = new TypedDocumentString(`
+    fragment FailureGroupSummary on FailureGroup {
+  failureGroupId
+  title
+  name
+  project {
+    name
+  }
+  cause
+  exitCode
+  lines
+  masked
+  state
+  note
+  link
+  mutedUntil
+  stateBy
+  stateAt
+  regressedAt
+  createdAt
+  isNew
+  attempts
+  chains
+  firstSeenAt
+  lastSeenAt
+  succeededLater
+  runningSecondsLost
+  cpuSecondsLost
+}
+    `, {"fragmentName":"FailureGroupSummary"}) as unknown as TypedDocumentString<FailureGroupSummaryFragment, unknown>;
+export const ComparedSessionFragmentDoc = new TypedDocumentString(`
+    fragment ComparedSession on Session {
+  sessionId
+  name
+  chainId
+  attempt
+  status
+  result
+  impossible
+  exitCode
+  failureCause
+  failureReason
+  statusReason
+  pendingReason
+  progress
+  timedOut
+  batchTimeout
+  startedAt
+  terminatedAt
+  imageDigest
+  kernels {
+    agent {
+      name
+    }
+  }
+  usage {
+    peakMemoryBytes
+    cpuSeconds
+  }
+}
+    `, {"fragmentName":"ComparedSession"}) as unknown as TypedDocumentString<ComparedSessionFragment, unknown>;
 export const FailureFragmentDoc = new TypedDocumentString(`
     fragment Failure on Error {
   __typename
@@ -1823,6 +2374,17 @@ export const FailureFragmentDoc = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -1837,10 +2399,14 @@ export const SessionSummaryFragmentDoc = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -1870,7 +2436,7 @@ export const SessionSummaryFragmentDoc = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -1974,10 +2540,14 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -2007,7 +2577,7 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -2061,6 +2631,25 @@ fragment Decision on RetryDecision {
   decidedAt
   dispatchedAt
 }`, {"fragmentName":"Attempt"}) as unknown as TypedDocumentString<AttemptFragment, unknown>;
+export const OutputsSummaryFragmentDoc = new TypedDocumentString(`
+    fragment OutputsSummary on Outputs {
+  state
+  id
+  bytes
+  fileCount
+  reasons
+  completedAt
+  expiresAt
+  pinned
+  paths
+  when
+  keepDays
+  place {
+    node
+    directory
+  }
+}
+    `, {"fragmentName":"OutputsSummary"}) as unknown as TypedDocumentString<OutputsSummaryFragment, unknown>;
 export const RuleFragmentDoc = new TypedDocumentString(`
     fragment Rule on RetryRule {
   action
@@ -2075,6 +2664,11 @@ export const RuleFragmentDoc = new TypedDocumentString(`
   }
   scaleResources {
     slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
     factor
     max
   }
@@ -2087,6 +2681,7 @@ export const RuleFragmentDoc = new TypedDocumentString(`
 export const PolicyFragmentDoc = new TypedDocumentString(`
     fragment Policy on RetryPolicy {
   maxRetries
+  delays
   retryDelay
   backoff
   backoffMultiplier
@@ -2103,6 +2698,7 @@ export const PolicyFragmentDoc = new TypedDocumentString(`
   checkpointWait
   pinImage
   oomIsFailure
+  progressTimeout
   rules {
     ...Rule
   }
@@ -2124,6 +2720,11 @@ export const PolicyFragmentDoc = new TypedDocumentString(`
   }
   scaleResources {
     slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
     factor
     max
   }
@@ -2145,6 +2746,22 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   codeSha256
   imageDigest
   requiredImageDigest
+  requiredGpus {
+    model
+    memoryBytes
+  }
+  gpus {
+    uuid
+    index
+    name
+  }
+  gpuUsage {
+    peakMemoryBytes
+    meanUtilization
+    peakUtilization
+    energyJoules
+    gpuSeconds
+  }
   executorOptions {
     key
     value
@@ -2153,6 +2770,14 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
     volume
     path
     readOnly
+  }
+  outputs {
+    ...OutputsSummary
+  }
+  inputs {
+    from
+    match
+    to
   }
   concurrencyKey
   concurrencyLimit
@@ -2163,6 +2788,8 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   clusterMode
   clusterSize
   batchTimeout
+  onHang
+  neverRunTwice
   stopGrace
   maxPending
   startsAt
@@ -2185,10 +2812,14 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -2218,7 +2849,7 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -2302,6 +2933,7 @@ fragment Attempt on Session {
 }
 fragment Policy on RetryPolicy {
   maxRetries
+  delays
   retryDelay
   backoff
   backoffMultiplier
@@ -2318,6 +2950,7 @@ fragment Policy on RetryPolicy {
   checkpointWait
   pinImage
   oomIsFailure
+  progressTimeout
   rules {
     ...Rule
   }
@@ -2339,6 +2972,11 @@ fragment Rule on RetryRule {
   }
   scaleResources {
     slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
     factor
     max
   }
@@ -2346,10 +2984,67 @@ fragment Rule on RetryRule {
     factor
     max
   }
+}
+fragment OutputsSummary on Outputs {
+  state
+  id
+  bytes
+  fileCount
+  reasons
+  completedAt
+  expiresAt
+  pinned
+  paths
+  when
+  keepDays
+  place {
+    node
+    directory
+  }
 }`, {"fragmentName":"SessionDetail"}) as unknown as TypedDocumentString<SessionDetailFragment, unknown>;
-export const ResubmissionSummaryFragmentDoc = new TypedDocumentString(`
-    fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+export const GroupSummaryFragmentDoc = new TypedDocumentString(`
+    fragment GroupSummary on SessionGroup {
+  groupId
+  key
+  name
+  project {
+    name
+  }
+  state
+  outcome
+  reason
+  counts {
+    queued
+    running
+    waiting
+    succeeded
+    failed
+    cancelled
+    total
+  }
+  progress
+  epoch
+  maxFailed
+  maxFailedPercent
+  minSucceeded
+  maxRunning
+  onFailure
+  dependsOn {
+    condition
+    met
+    group {
+      groupId
+      name
+    }
+  }
+  createdBy
+  createdAt
+  endedAt
+}
+    `, {"fragmentName":"GroupSummary"}) as unknown as TypedDocumentString<GroupSummaryFragment, unknown>;
+export const BulkActionSummaryFragmentDoc = new TypedDocumentString(`
+    fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -2362,7 +3057,7 @@ export const ResubmissionSummaryFragmentDoc = new TypedDocumentString(`
   finishedAt
   abortedBy
 }
-    `, {"fragmentName":"ResubmissionSummary"}) as unknown as TypedDocumentString<ResubmissionSummaryFragment, unknown>;
+    `, {"fragmentName":"BulkActionSummary"}) as unknown as TypedDocumentString<BulkActionSummaryFragment, unknown>;
 export const PlannedFragmentDoc = new TypedDocumentString(`
     fragment Planned on PlannedRetry {
   retry
@@ -2375,12 +3070,14 @@ export const PlannedFragmentDoc = new TypedDocumentString(`
     amount
   }
   batchTimeout
+  gpuMemoryBytes
 }
     `, {"fragmentName":"Planned"}) as unknown as TypedDocumentString<PlannedFragment, unknown>;
 export const PartialPolicyFragmentDoc = new TypedDocumentString(`
     fragment PartialPolicy on PartialRetryPolicy {
   given
   maxRetries
+  delays
   retryDelay
   backoff
   backoffMultiplier
@@ -2397,6 +3094,7 @@ export const PartialPolicyFragmentDoc = new TypedDocumentString(`
   checkpointWait
   pinImage
   oomIsFailure
+  progressTimeout
   rules {
     ...Rule
   }
@@ -2414,6 +3112,11 @@ export const PartialPolicyFragmentDoc = new TypedDocumentString(`
   }
   scaleResources {
     slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
     factor
     max
   }
@@ -2433,6 +3136,7 @@ export const DefaultsFragmentDoc = new TypedDocumentString(`
     fragment PartialPolicy on PartialRetryPolicy {
   given
   maxRetries
+  delays
   retryDelay
   backoff
   backoffMultiplier
@@ -2449,6 +3153,7 @@ export const DefaultsFragmentDoc = new TypedDocumentString(`
   checkpointWait
   pinImage
   oomIsFailure
+  progressTimeout
   rules {
     ...Rule
   }
@@ -2466,6 +3171,11 @@ fragment Rule on RetryRule {
   }
   scaleResources {
     slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
     factor
     max
   }
@@ -2559,6 +3269,9 @@ export const ScheduleDetailFragmentDoc = new TypedDocumentString(`
     clusterSize
     clusterMode
     batchTimeout
+    gpuIdleTimeout
+    onHang
+    neverRunTwice
     stopGrace
     maxPending
     priority
@@ -2570,6 +3283,10 @@ export const ScheduleDetailFragmentDoc = new TypedDocumentString(`
     allowAgents
     avoidAgents
     excludeAgents
+    gpus {
+      model
+      memory
+    }
     agentLabels {
       key
       value
@@ -2602,6 +3319,7 @@ export const ScheduleDetailFragmentDoc = new TypedDocumentString(`
     fragment PartialPolicy on PartialRetryPolicy {
   given
   maxRetries
+  delays
   retryDelay
   backoff
   backoffMultiplier
@@ -2618,6 +3336,7 @@ export const ScheduleDetailFragmentDoc = new TypedDocumentString(`
   checkpointWait
   pinImage
   oomIsFailure
+  progressTimeout
   rules {
     ...Rule
   }
@@ -2635,6 +3354,11 @@ fragment Rule on RetryRule {
   }
   scaleResources {
     slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
     factor
     max
   }
@@ -2834,6 +3558,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateTokenMutation, CreateTokenMutationVariables>;
 export const RevokeTokenDocument = new TypedDocumentString(`
     mutation RevokeToken($input: RevokeTokenInput!) {
@@ -2874,6 +3609,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<RevokeTokenMutation, RevokeTokenMutationVariables>;
 export const AuditLogDocument = new TypedDocumentString(`
     query AuditLog($filter: AuditFilter, $first: Int, $after: String) {
@@ -2895,7 +3641,7 @@ export const AuditLogDocument = new TypedDocumentString(`
         action
         projectId
         sessionId
-        details
+        data
       }
     }
   }
@@ -2915,6 +3661,7 @@ export const ProjectsDocument = new TypedDocumentString(`
         name
         domain
         membersEndAll
+        outputKeepDays
         createdAt
       }
     }
@@ -2969,6 +3716,17 @@ export const CreateUserDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateUserMutation, CreateUserMutationVariables>;
 export const DomainsDocument = new TypedDocumentString(`
     query Domains($first: Int, $after: String) {
@@ -3012,6 +3770,17 @@ export const CreateDomainDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateDomainMutation, CreateDomainMutationVariables>;
 export const CreateProjectDocument = new TypedDocumentString(`
     mutation CreateProject($input: CreateProjectInput!) {
@@ -3038,6 +3807,17 @@ export const CreateProjectDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateProjectMutation, CreateProjectMutationVariables>;
 export const UpdateProjectDocument = new TypedDocumentString(`
     mutation UpdateProject($input: UpdateProjectInput!) {
@@ -3048,6 +3828,7 @@ export const UpdateProjectDocument = new TypedDocumentString(`
         projectId
         name
         membersEndAll
+        outputKeepDays
       }
     }
     ...Failure
@@ -3061,6 +3842,17 @@ export const UpdateProjectDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<UpdateProjectMutation, UpdateProjectMutationVariables>;
@@ -3082,6 +3874,17 @@ export const DeleteUserDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<DeleteUserMutation, DeleteUserMutationVariables>;
@@ -3107,6 +3910,17 @@ export const SetProjectMemberDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<SetProjectMemberMutation, SetProjectMemberMutationVariables>;
 export const RemoveProjectMemberDocument = new TypedDocumentString(`
     mutation RemoveProjectMember($input: RemoveProjectMemberInput!) {
@@ -3128,6 +3942,17 @@ export const RemoveProjectMemberDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<RemoveProjectMemberMutation, RemoveProjectMemberMutationVariables>;
 export const QuotasDocument = new TypedDocumentString(`
     query Quotas {
@@ -3141,6 +3966,7 @@ export const QuotasDocument = new TypedDocumentString(`
   maxPending
   maxRunning
   maxCheckpointBytes
+  maxOutputBytes
   slots {
     slot
     amount
@@ -3149,6 +3975,7 @@ export const QuotasDocument = new TypedDocumentString(`
     pending
     running
     checkpointBytes
+    outputBytes
     slots {
       slot
       amount
@@ -3173,6 +4000,7 @@ export const SetQuotaDocument = new TypedDocumentString(`
   maxPending
   maxRunning
   maxCheckpointBytes
+  maxOutputBytes
   slots {
     slot
     amount
@@ -3181,6 +4009,7 @@ export const SetQuotaDocument = new TypedDocumentString(`
     pending
     running
     checkpointBytes
+    outputBytes
     slots {
       slot
       amount
@@ -3195,6 +4024,17 @@ fragment Failure on Error {
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<SetQuotaMutation, SetQuotaMutationVariables>;
@@ -3226,6 +4066,24 @@ export const AgentsDocument = new TypedDocumentString(`
         embedded
         isolation
         refuses
+        gpus {
+          slot
+          uuid
+          index
+          name
+          memoryBytes
+          inUse
+          sessions {
+            sessionId
+            name
+            attempt
+          }
+          fault
+          temperatureCelsius
+          usedMemoryBytes
+          utilization
+        }
+        gpuFault
         version
         registeredAt
         lastHeardAt
@@ -3308,7 +4166,90 @@ export const DrainAgentDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<DrainAgentMutation, DrainAgentMutationVariables>;
+export const ReturnGpuDocument = new TypedDocumentString(`
+    mutation ReturnGpu($input: ReturnGpuInput!) {
+  returnGpu(input: $input) {
+    __typename
+    ... on ReturnGpuPayload {
+      agent {
+        agentId
+        name
+        status
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
+}`) as unknown as TypedDocumentString<ReturnGpuMutation, ReturnGpuMutationVariables>;
+export const TakeGpuDocument = new TypedDocumentString(`
+    mutation TakeGpu($input: TakeGpuInput!) {
+  takeGpu(input: $input) {
+    __typename
+    ... on TakeGpuPayload {
+      agent {
+        agentId
+        name
+        status
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
+}`) as unknown as TypedDocumentString<TakeGpuMutation, TakeGpuMutationVariables>;
 export const ResumeAgentDocument = new TypedDocumentString(`
     mutation ResumeAgent($input: ResumeAgentInput!) {
   resumeAgent(input: $input) {
@@ -3331,6 +4272,17 @@ export const ResumeAgentDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<ResumeAgentMutation, ResumeAgentMutationVariables>;
@@ -3357,6 +4309,17 @@ export const RemoveAgentDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<RemoveAgentMutation, RemoveAgentMutationVariables>;
 export const CreateResourceGroupDocument = new TypedDocumentString(`
     mutation CreateResourceGroup($input: CreateResourceGroupInput!) {
@@ -3379,6 +4342,17 @@ export const CreateResourceGroupDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<CreateResourceGroupMutation, CreateResourceGroupMutationVariables>;
@@ -3425,6 +4399,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<UpdateResourceGroupMutation, UpdateResourceGroupMutationVariables>;
 export const DeleteResourceGroupDocument = new TypedDocumentString(`
     mutation DeleteResourceGroup($input: DeleteResourceGroupInput!) {
@@ -3446,6 +4431,17 @@ export const DeleteResourceGroupDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<DeleteResourceGroupMutation, DeleteResourceGroupMutationVariables>;
 export const ChainDocument = new TypedDocumentString(`
     query Chain($id: UUID!) {
@@ -3464,10 +4460,14 @@ export const ChainDocument = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -3497,7 +4497,7 @@ export const ChainDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -3591,6 +4591,7 @@ export const ChainsDocument = new TypedDocumentString(`
       node {
         chainId
         name
+        groupIndex
         state
         cause
         attempts
@@ -3600,7 +4601,7 @@ export const ChainsDocument = new TypedDocumentString(`
         }
         outlook {
           willRetry
-          at
+          dueAt
           reason
         }
         newestAttempt {
@@ -3647,10 +4648,14 @@ export const ChainEndsDocument = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -3680,7 +4685,7 @@ export const ChainEndsDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<ChainEndsQuery, ChainEndsQueryVariables>;
@@ -3779,6 +4784,10 @@ fragment DeploymentDetail on Deployment {
     resourceSlots {
       slot
       amount
+    }
+    requiredGpus {
+      model
+      memoryBytes
     }
     priority
     agentLabels {
@@ -3932,6 +4941,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<CreateDeploymentMutation, CreateDeploymentMutationVariables>;
 export const ScaleDeploymentDocument = new TypedDocumentString(`
     mutation ScaleDeployment($input: ScaleDeploymentInput!) {
@@ -3985,6 +5005,17 @@ fragment Failure on Error {
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<ScaleDeploymentMutation, ScaleDeploymentMutationVariables>;
@@ -4042,6 +5073,17 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<UpdateDeploymentMutation, UpdateDeploymentMutationVariables>;
 export const DestroyDeploymentDocument = new TypedDocumentString(`
     mutation DestroyDeployment($input: DestroyDeploymentInput!) {
@@ -4097,31 +5139,79 @@ fragment Failure on Error {
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<DestroyDeploymentMutation, DestroyDeploymentMutationVariables>;
 export const DeploymentEventsDocument = new TypedDocumentString(`
     subscription DeploymentEvents($filter: DeploymentEventFilter, $after: String) {
   deploymentEvents(filter: $filter, after: $after) {
-    cursor
-    type
-    occurredAt
-    deploymentId
-    deployment {
-      name
-    }
-    routeId
-    sessionId
-    fromStatus
-    toStatus
-    fromReplicas
-    toReplicas
-    fromRevision
-    revision
-    host
-    port
-    reason
+    ...DeploymentEventFields
   }
 }
-    `) as unknown as TypedDocumentString<DeploymentEventsSubscription, DeploymentEventsSubscriptionVariables>;
+    fragment DeploymentEventFields on DeploymentEvent {
+  cursor
+  type
+  occurredAt
+  deploymentId
+  deployment {
+    name
+  }
+  routeId
+  sessionId
+  fromStatus
+  toStatus
+  fromReplicas
+  toReplicas
+  fromRevision
+  revision
+  host
+  port
+  reason
+}`) as unknown as TypedDocumentString<DeploymentEventsSubscription, DeploymentEventsSubscriptionVariables>;
+export const PastDeploymentEventsDocument = new TypedDocumentString(`
+    query PastDeploymentEvents($filter: DeploymentEventFilter, $last: Int, $before: String) {
+  deploymentEvents(filter: $filter, last: $last, before: $before) {
+    pageInfo {
+      hasPreviousPage
+      startCursor
+      endCursor
+    }
+    edges {
+      node {
+        ...DeploymentEventFields
+      }
+    }
+  }
+}
+    fragment DeploymentEventFields on DeploymentEvent {
+  cursor
+  type
+  occurredAt
+  deploymentId
+  deployment {
+    name
+  }
+  routeId
+  sessionId
+  fromStatus
+  toStatus
+  fromReplicas
+  toReplicas
+  fromRevision
+  revision
+  host
+  port
+  reason
+}`) as unknown as TypedDocumentString<PastDeploymentEventsQuery, PastDeploymentEventsQueryVariables>;
 export const EventCursorDocument = new TypedDocumentString(`
     query EventCursor {
   eventCursor
@@ -4142,7 +5232,7 @@ export const RetryEventsDocument = new TypedDocumentString(`
     maxAttempts
     cause
     delaySeconds
-    scheduledAt
+    dueAt
     childSessionId
     reason
   }
@@ -4162,6 +5252,12 @@ export const SessionEventsDocument = new TypedDocumentString(`
   chainId
   fromStatus
   toStatus
+  attempt
+  maxAttempts
+  cause
+  delaySeconds
+  dueAt
+  childSessionId
   reason
   chainEnd {
     epoch
@@ -4194,6 +5290,12 @@ export const EventsDocument = new TypedDocumentString(`
   chainId
   fromStatus
   toStatus
+  attempt
+  maxAttempts
+  cause
+  delaySeconds
+  dueAt
+  childSessionId
   reason
   chainEnd {
     epoch
@@ -4203,35 +5305,336 @@ export const EventsDocument = new TypedDocumentString(`
     waitingSeconds
   }
 }`) as unknown as TypedDocumentString<EventsQuery, EventsQueryVariables>;
-export const ResubmitSessionsDocument = new TypedDocumentString(`
-    mutation ResubmitSessions($input: ResubmitSessionsInput!) {
-  resubmitSessions(input: $input) {
-    __typename
-    ... on ResubmitSessionsPayload {
-      resubmission {
-        ...ResubmissionSummary
-      }
-      sessions {
-        ...SessionSummary
-      }
-      refused {
-        sessionId
-        code
-        message
-      }
-      cancelledDependents
+export const FailureGroupsDocument = new TypedDocumentString(`
+    query FailureGroups($filter: SessionFilter, $window: TimeWindow, $states: [FailureGroupState!], $orderBy: FailureGroupOrder, $first: Int, $after: String) {
+  failureGroups(
+    filter: $filter
+    window: $window
+    states: $states
+    orderBy: $orderBy
+    first: $first
+    after: $after
+  ) {
+    pageInfo {
+      hasNextPage
+      endCursor
     }
-    ... on DryRun {
-      total
-      count
-      cancelledDependents
-      refusals {
-        code
-        count
-        message
+    edges {
+      node {
+        ...FailureGroupSummary
       }
-      sessions {
-        ...SessionSummary
+    }
+  }
+}
+    fragment FailureGroupSummary on FailureGroup {
+  failureGroupId
+  title
+  name
+  project {
+    name
+  }
+  cause
+  exitCode
+  lines
+  masked
+  state
+  note
+  link
+  mutedUntil
+  stateBy
+  stateAt
+  regressedAt
+  createdAt
+  isNew
+  attempts
+  chains
+  firstSeenAt
+  lastSeenAt
+  succeededLater
+  runningSecondsLost
+  cpuSecondsLost
+}`) as unknown as TypedDocumentString<FailureGroupsQuery, FailureGroupsQueryVariables>;
+export const FailureGroupDocument = new TypedDocumentString(`
+    query FailureGroup($id: UUID!, $window: TimeWindow) {
+  failureGroup(id: $id, window: $window) {
+    ...FailureGroupSummary
+    agents {
+      name
+      attempts
+    }
+    images {
+      name
+      attempts
+    }
+    examples {
+      sessionId
+      chainId
+      name
+      attempt
+      terminatedAt
+    }
+  }
+}
+    fragment FailureGroupSummary on FailureGroup {
+  failureGroupId
+  title
+  name
+  project {
+    name
+  }
+  cause
+  exitCode
+  lines
+  masked
+  state
+  note
+  link
+  mutedUntil
+  stateBy
+  stateAt
+  regressedAt
+  createdAt
+  isNew
+  attempts
+  chains
+  firstSeenAt
+  lastSeenAt
+  succeededLater
+  runningSecondsLost
+  cpuSecondsLost
+}`) as unknown as TypedDocumentString<FailureGroupQuery, FailureGroupQueryVariables>;
+export const SetFailureGroupStateDocument = new TypedDocumentString(`
+    mutation SetFailureGroupState($input: SetFailureGroupStateInput!) {
+  setFailureGroupState(input: $input) {
+    __typename
+    ... on FailureGroupPayload {
+      failureGroup {
+        ...FailureGroupSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment FailureGroupSummary on FailureGroup {
+  failureGroupId
+  title
+  name
+  project {
+    name
+  }
+  cause
+  exitCode
+  lines
+  masked
+  state
+  note
+  link
+  mutedUntil
+  stateBy
+  stateAt
+  regressedAt
+  createdAt
+  isNew
+  attempts
+  chains
+  firstSeenAt
+  lastSeenAt
+  succeededLater
+  runningSecondsLost
+  cpuSecondsLost
+}
+fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
+}`) as unknown as TypedDocumentString<SetFailureGroupStateMutation, SetFailureGroupStateMutationVariables>;
+export const CompareSessionsDocument = new TypedDocumentString(`
+    query CompareSessions($left: UUID!, $right: UUID!) {
+  compareSessions(left: $left, right: $right) {
+    left {
+      ...ComparedSession
+    }
+    right {
+      ...ComparedSession
+    }
+    differences {
+      field
+      before
+      after
+    }
+    logDifference {
+      leftNumber
+      rightNumber
+      leftLine
+      rightLine
+      linesBefore
+    }
+  }
+}
+    fragment ComparedSession on Session {
+  sessionId
+  name
+  chainId
+  attempt
+  status
+  result
+  impossible
+  exitCode
+  failureCause
+  failureReason
+  statusReason
+  pendingReason
+  progress
+  timedOut
+  batchTimeout
+  startedAt
+  terminatedAt
+  imageDigest
+  kernels {
+    agent {
+      name
+    }
+  }
+  usage {
+    peakMemoryBytes
+    cpuSeconds
+  }
+}`) as unknown as TypedDocumentString<CompareSessionsQuery, CompareSessionsQueryVariables>;
+export const ComparableSessionsDocument = new TypedDocumentString(`
+    query ComparableSessions($id: UUID!) {
+  session(id: $id) {
+    sessionId
+    lastSuccess {
+      sessionId
+    }
+    parentSession {
+      sessionId
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<ComparableSessionsQuery, ComparableSessionsQueryVariables>;
+export const SessionGroupDocument = new TypedDocumentString(`
+    query SessionGroup($id: UUID, $key: String, $project: String) {
+  sessionGroup(id: $id, key: $key, project: $project) {
+    ...GroupSummary
+  }
+}
+    fragment GroupSummary on SessionGroup {
+  groupId
+  key
+  name
+  project {
+    name
+  }
+  state
+  outcome
+  reason
+  counts {
+    queued
+    running
+    waiting
+    succeeded
+    failed
+    cancelled
+    total
+  }
+  progress
+  epoch
+  maxFailed
+  maxFailedPercent
+  minSucceeded
+  maxRunning
+  onFailure
+  dependsOn {
+    condition
+    met
+    group {
+      groupId
+      name
+    }
+  }
+  createdBy
+  createdAt
+  endedAt
+}`) as unknown as TypedDocumentString<SessionGroupQuery, SessionGroupQueryVariables>;
+export const SessionGroupsDocument = new TypedDocumentString(`
+    query SessionGroups($filter: SessionGroupFilter, $first: Int, $after: String) {
+  sessionGroups(filter: $filter, first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        ...GroupSummary
+      }
+    }
+  }
+}
+    fragment GroupSummary on SessionGroup {
+  groupId
+  key
+  name
+  project {
+    name
+  }
+  state
+  outcome
+  reason
+  counts {
+    queued
+    running
+    waiting
+    succeeded
+    failed
+    cancelled
+    total
+  }
+  progress
+  epoch
+  maxFailed
+  maxFailedPercent
+  minSucceeded
+  maxRunning
+  onFailure
+  dependsOn {
+    condition
+    met
+    group {
+      groupId
+      name
+    }
+  }
+  createdBy
+  createdAt
+  endedAt
+}`) as unknown as TypedDocumentString<SessionGroupsQuery, SessionGroupsQueryVariables>;
+export const CreateGroupDocument = new TypedDocumentString(`
+    mutation CreateGroup($input: CreateSessionsInput!) {
+  createSessions(input: $input) {
+    __typename
+    ... on CreateSessionsPayload {
+      created
+      group {
+        ...GroupSummary
       }
     }
     ...Failure
@@ -4247,6 +5650,249 @@ export const ResubmitSessionsDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
+}
+fragment GroupSummary on SessionGroup {
+  groupId
+  key
+  name
+  project {
+    name
+  }
+  state
+  outcome
+  reason
+  counts {
+    queued
+    running
+    waiting
+    succeeded
+    failed
+    cancelled
+    total
+  }
+  progress
+  epoch
+  maxFailed
+  maxFailedPercent
+  minSucceeded
+  maxRunning
+  onFailure
+  dependsOn {
+    condition
+    met
+    group {
+      groupId
+      name
+    }
+  }
+  createdBy
+  createdAt
+  endedAt
+}`) as unknown as TypedDocumentString<CreateGroupMutation, CreateGroupMutationVariables>;
+export const AddSessionsDocument = new TypedDocumentString(`
+    mutation AddSessions($input: AddSessionsInput!) {
+  addSessions(input: $input) {
+    __typename
+    ... on AddSessionsPayload {
+      added
+      group {
+        ...GroupSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
+}
+fragment GroupSummary on SessionGroup {
+  groupId
+  key
+  name
+  project {
+    name
+  }
+  state
+  outcome
+  reason
+  counts {
+    queued
+    running
+    waiting
+    succeeded
+    failed
+    cancelled
+    total
+  }
+  progress
+  epoch
+  maxFailed
+  maxFailedPercent
+  minSucceeded
+  maxRunning
+  onFailure
+  dependsOn {
+    condition
+    met
+    group {
+      groupId
+      name
+    }
+  }
+  createdBy
+  createdAt
+  endedAt
+}`) as unknown as TypedDocumentString<AddSessionsMutation, AddSessionsMutationVariables>;
+export const CancelSessionGroupDocument = new TypedDocumentString(`
+    mutation CancelSessionGroup($input: CancelSessionGroupInput!) {
+  cancelSessionGroup(input: $input) {
+    __typename
+    ... on CancelSessionGroupPayload {
+      group {
+        ...GroupSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
+}
+fragment GroupSummary on SessionGroup {
+  groupId
+  key
+  name
+  project {
+    name
+  }
+  state
+  outcome
+  reason
+  counts {
+    queued
+    running
+    waiting
+    succeeded
+    failed
+    cancelled
+    total
+  }
+  progress
+  epoch
+  maxFailed
+  maxFailedPercent
+  minSucceeded
+  maxRunning
+  onFailure
+  dependsOn {
+    condition
+    met
+    group {
+      groupId
+      name
+    }
+  }
+  createdBy
+  createdAt
+  endedAt
+}`) as unknown as TypedDocumentString<CancelSessionGroupMutation, CancelSessionGroupMutationVariables>;
+export const ResubmitSessionGroupDocument = new TypedDocumentString(`
+    mutation ResubmitSessionGroup($input: ResubmitSessionGroupInput!) {
+  resubmitSessionGroup(input: $input) {
+    __typename
+    ... on ResubmitSessionGroupPayload {
+      bulkAction {
+        ...BulkActionSummary
+      }
+      sessions {
+        ...SessionSummary
+      }
+      refused {
+        sessionId
+        code
+        message
+        childSession {
+          sessionId
+        }
+      }
+      cancelledDependents
+      group {
+        ...GroupSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -4257,10 +5903,14 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4290,12 +5940,50 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment GroupSummary on SessionGroup {
+  groupId
+  key
+  name
+  project {
+    name
+  }
+  state
+  outcome
+  reason
+  counts {
+    queued
+    running
+    waiting
+    succeeded
+    failed
+    cancelled
+    total
+  }
+  progress
+  epoch
+  maxFailed
+  maxFailedPercent
+  minSucceeded
+  maxRunning
+  onFailure
+  dependsOn {
+    condition
+    met
+    group {
+      groupId
+      name
+    }
+  }
+  createdBy
+  createdAt
+  endedAt
+}
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4307,14 +5995,100 @@ fragment ResubmissionSummary on Resubmission {
   createdAt
   finishedAt
   abortedBy
-}`) as unknown as TypedDocumentString<ResubmitSessionsMutation, ResubmitSessionsMutationVariables>;
-export const AbortResubmissionDocument = new TypedDocumentString(`
-    mutation AbortResubmission($input: AbortResubmissionInput!) {
-  abortResubmission(input: $input) {
+}`) as unknown as TypedDocumentString<ResubmitSessionGroupMutation, ResubmitSessionGroupMutationVariables>;
+export const ChainOutputsDocument = new TypedDocumentString(`
+    query ChainOutputs($id: UUID!) {
+  session(id: $id) {
+    name
+    retryChain {
+      sessionId
+      chainId
+      attempt
+      status
+      result
+      retryState {
+        phase
+      }
+      outputs {
+        ...OutputsSummary
+      }
+    }
+  }
+}
+    fragment OutputsSummary on Outputs {
+  state
+  id
+  bytes
+  fileCount
+  reasons
+  completedAt
+  expiresAt
+  pinned
+  paths
+  when
+  keepDays
+  place {
+    node
+    directory
+  }
+}`) as unknown as TypedDocumentString<ChainOutputsQuery, ChainOutputsQueryVariables>;
+export const OutputFilesDocument = new TypedDocumentString(`
+    query OutputFiles($id: UUID!, $match: String, $first: Int, $after: String) {
+  session(id: $id) {
+    outputs {
+      files(match: $match, first: $first, after: $after) {
+        pageInfo {
+          hasNextPage
+          endCursor
+        }
+        edges {
+          cursor
+          node {
+            path
+            bytes
+            sha256
+            executable
+            linkTarget
+            modifiedAt
+          }
+        }
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<OutputFilesQuery, OutputFilesQueryVariables>;
+export const ResubmitSessionsDocument = new TypedDocumentString(`
+    mutation ResubmitSessions($input: ResubmitSessionsInput!) {
+  resubmitSessions(input: $input) {
     __typename
-    ... on AbortResubmissionPayload {
-      resubmission {
-        ...ResubmissionSummary
+    ... on ResubmitSessionsPayload {
+      bulkAction {
+        ...BulkActionSummary
+      }
+      sessions {
+        ...SessionSummary
+      }
+      refused {
+        sessionId
+        code
+        message
+        childSession {
+          sessionId
+        }
+      }
+      cancelledDependents
+    }
+    ... on DryRun {
+      total
+      count
+      cancelledDependents
+      refusals {
+        code
+        count
+        message
+      }
+      sessions {
+        ...SessionSummary
       }
     }
     ...Failure
@@ -4330,29 +6104,70 @@ export const AbortResubmissionDocument = new TypedDocumentString(`
       message
     }
   }
-}
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
-  clientKey
-  action
-  actor
-  state
-  total
-  done
-  pending
-  refusedCount
-  createdAt
-  finishedAt
-  abortedBy
-}`) as unknown as TypedDocumentString<AbortResubmissionMutation, AbortResubmissionMutationVariables>;
-export const ResubmissionDocument = new TypedDocumentString(`
-    query Resubmission($id: UUID!) {
-  resubmission(id: $id) {
-    ...ResubmissionSummary
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
   }
 }
-    fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  progress
+  progressAt
+  impossible
+  exitCode
+  failureCause
+  failureReason
+  timedOut
+  batchTimeout
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  user
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    dueAt
+    delaySeconds
+  }
+}
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4364,10 +6179,78 @@ export const ResubmissionDocument = new TypedDocumentString(`
   createdAt
   finishedAt
   abortedBy
-}`) as unknown as TypedDocumentString<ResubmissionQuery, ResubmissionQueryVariables>;
-export const ResubmissionRefusalsDocument = new TypedDocumentString(`
-    query ResubmissionRefusals($id: UUID!) {
-  resubmission(id: $id) {
+}`) as unknown as TypedDocumentString<ResubmitSessionsMutation, ResubmitSessionsMutationVariables>;
+export const AbortBulkActionDocument = new TypedDocumentString(`
+    mutation AbortBulkAction($input: AbortBulkActionInput!) {
+  abortBulkAction(input: $input) {
+    __typename
+    ... on AbortBulkActionPayload {
+      bulkAction {
+        ...BulkActionSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
+}
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
+  clientKey
+  action
+  actor
+  state
+  total
+  done
+  pending
+  refusedCount
+  createdAt
+  finishedAt
+  abortedBy
+}`) as unknown as TypedDocumentString<AbortBulkActionMutation, AbortBulkActionMutationVariables>;
+export const BulkActionDocument = new TypedDocumentString(`
+    query BulkAction($id: UUID!) {
+  bulkAction(id: $id) {
+    ...BulkActionSummary
+  }
+}
+    fragment BulkActionSummary on BulkAction {
+  bulkActionId
+  clientKey
+  action
+  actor
+  state
+  total
+  done
+  pending
+  refusedCount
+  createdAt
+  finishedAt
+  abortedBy
+}`) as unknown as TypedDocumentString<BulkActionQuery, BulkActionQueryVariables>;
+export const BulkActionRefusalsDocument = new TypedDocumentString(`
+    query BulkActionRefusals($id: UUID!) {
+  bulkAction(id: $id) {
     refusals {
       code
       count
@@ -4375,10 +6258,10 @@ export const ResubmissionRefusalsDocument = new TypedDocumentString(`
     }
   }
 }
-    `) as unknown as TypedDocumentString<ResubmissionRefusalsQuery, ResubmissionRefusalsQueryVariables>;
-export const ResubmissionsDocument = new TypedDocumentString(`
-    query Resubmissions($idPrefix: String, $first: Int, $after: String) {
-  resubmissions(idPrefix: $idPrefix, first: $first, after: $after) {
+    `) as unknown as TypedDocumentString<BulkActionRefusalsQuery, BulkActionRefusalsQueryVariables>;
+export const BulkActionsDocument = new TypedDocumentString(`
+    query BulkActions($filter: BulkActionFilter, $first: Int, $after: String) {
+  bulkActions(filter: $filter, first: $first, after: $after) {
     pageInfo {
       hasNextPage
       endCursor
@@ -4386,13 +6269,13 @@ export const ResubmissionsDocument = new TypedDocumentString(`
     edges {
       cursor
       node {
-        ...ResubmissionSummary
+        ...BulkActionSummary
       }
     }
   }
 }
-    fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+    fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4404,10 +6287,10 @@ export const ResubmissionsDocument = new TypedDocumentString(`
   createdAt
   finishedAt
   abortedBy
-}`) as unknown as TypedDocumentString<ResubmissionsQuery, ResubmissionsQueryVariables>;
-export const ResubmissionItemsDocument = new TypedDocumentString(`
-    query ResubmissionItems($id: UUID!, $status: ResubmissionItemStatus, $first: Int, $after: String) {
-  resubmission(id: $id) {
+}`) as unknown as TypedDocumentString<BulkActionsQuery, BulkActionsQueryVariables>;
+export const BulkActionItemsDocument = new TypedDocumentString(`
+    query BulkActionItems($id: UUID!, $status: BulkActionItemStatus, $first: Int, $after: String) {
+  bulkAction(id: $id) {
     items(status: $status, first: $first, after: $after) {
       pageInfo {
         hasNextPage
@@ -4430,14 +6313,14 @@ export const ResubmissionItemsDocument = new TypedDocumentString(`
     }
   }
 }
-    `) as unknown as TypedDocumentString<ResubmissionItemsQuery, ResubmissionItemsQueryVariables>;
+    `) as unknown as TypedDocumentString<BulkActionItemsQuery, BulkActionItemsQueryVariables>;
 export const TerminateSessionsDocument = new TypedDocumentString(`
     mutation TerminateSessions($input: TerminateSessionsInput!) {
   terminateSessions(input: $input) {
     __typename
     ... on TerminateSessionsPayload {
-      resubmission {
-        ...ResubmissionSummary
+      bulkAction {
+        ...BulkActionSummary
       }
       sessions {
         ...SessionSummary
@@ -4446,6 +6329,9 @@ export const TerminateSessionsDocument = new TypedDocumentString(`
         sessionId
         code
         message
+        childSession {
+          sessionId
+        }
       }
     }
     ... on DryRun {
@@ -4473,6 +6359,17 @@ export const TerminateSessionsDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -4483,10 +6380,14 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4516,12 +6417,12 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4539,8 +6440,8 @@ export const CancelRetriesDocument = new TypedDocumentString(`
   cancelRetries(input: $input) {
     __typename
     ... on CancelRetriesPayload {
-      resubmission {
-        ...ResubmissionSummary
+      bulkAction {
+        ...BulkActionSummary
       }
       sessions {
         ...SessionSummary
@@ -4549,6 +6450,9 @@ export const CancelRetriesDocument = new TypedDocumentString(`
         sessionId
         code
         message
+        childSession {
+          sessionId
+        }
       }
     }
     ... on DryRun {
@@ -4576,6 +6480,17 @@ export const CancelRetriesDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -4586,10 +6501,14 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4619,12 +6538,12 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4642,8 +6561,8 @@ export const RetryNowManyDocument = new TypedDocumentString(`
   retryNowMany(input: $input) {
     __typename
     ... on RetryNowManyPayload {
-      resubmission {
-        ...ResubmissionSummary
+      bulkAction {
+        ...BulkActionSummary
       }
       sessions {
         ...SessionSummary
@@ -4652,6 +6571,9 @@ export const RetryNowManyDocument = new TypedDocumentString(`
         sessionId
         code
         message
+        childSession {
+          sessionId
+        }
       }
     }
     ... on DryRun {
@@ -4679,6 +6601,17 @@ export const RetryNowManyDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -4689,10 +6622,14 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -4722,12 +6659,12 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
-fragment ResubmissionSummary on Resubmission {
-  resubmissionId
+fragment BulkActionSummary on BulkAction {
+  bulkActionId
   clientKey
   action
   actor
@@ -4771,7 +6708,50 @@ export const RetryPolicyPreviewDocument = new TypedDocumentString(`
     amount
   }
   batchTimeout
+  gpuMemoryBytes
 }`) as unknown as TypedDocumentString<RetryPolicyPreviewQuery, RetryPolicyPreviewQueryVariables>;
+export const RetryPolicyTrialDocument = new TypedDocumentString(`
+    query RetryPolicyTrial($policy: RetryPolicyInput!, $sessionIds: [UUID!], $filter: SessionFilter, $window: TimeWindow, $first: Int) {
+  retryPolicyPreview(
+    policy: $policy
+    sessionIds: $sessionIds
+    filter: $filter
+    window: $window
+  ) {
+    trial {
+      matched
+      tried
+      counts {
+        phase
+        counted
+        matchedRule
+        count
+      }
+      decisions(first: $first) {
+        sessionId
+        chainId
+        name
+        project
+        attempt
+        endedAt
+        cause
+        phase
+        matchedRule
+        counted
+        reason
+        delaySeconds
+        resourceSlots {
+          slot
+          amount
+        }
+        batchTimeout
+        gpuMemoryBytes
+        recordedPhase
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<RetryPolicyTrialQuery, RetryPolicyTrialQueryVariables>;
 export const AirflowPolicyPreviewDocument = new TypedDocumentString(`
     query AirflowPolicyPreview($settings: AirflowSettingsInput!) {
   airflowPolicyPreview(settings: $settings) {
@@ -4796,6 +6776,7 @@ export const AirflowPolicyPreviewDocument = new TypedDocumentString(`
 }
     fragment Policy on RetryPolicy {
   maxRetries
+  delays
   retryDelay
   backoff
   backoffMultiplier
@@ -4812,6 +6793,7 @@ export const AirflowPolicyPreviewDocument = new TypedDocumentString(`
   checkpointWait
   pinImage
   oomIsFailure
+  progressTimeout
   rules {
     ...Rule
   }
@@ -4833,6 +6815,11 @@ fragment Rule on RetryRule {
   }
   scaleResources {
     slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
     factor
     max
   }
@@ -4852,6 +6839,7 @@ fragment Planned on PlannedRetry {
     amount
   }
   batchTimeout
+  gpuMemoryBytes
 }`) as unknown as TypedDocumentString<AirflowPolicyPreviewQuery, AirflowPolicyPreviewQueryVariables>;
 export const RetryDecisionsDocument = new TypedDocumentString(`
     query RetryDecisions($filter: RetryDecisionFilter, $first: Int, $after: String) {
@@ -4896,6 +6884,7 @@ export const RetryDefaultsDocument = new TypedDocumentString(`
     fragment PartialPolicy on PartialRetryPolicy {
   given
   maxRetries
+  delays
   retryDelay
   backoff
   backoffMultiplier
@@ -4912,6 +6901,7 @@ export const RetryDefaultsDocument = new TypedDocumentString(`
   checkpointWait
   pinImage
   oomIsFailure
+  progressTimeout
   rules {
     ...Rule
   }
@@ -4929,6 +6919,11 @@ fragment Rule on RetryRule {
   }
   scaleResources {
     slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
     factor
     max
   }
@@ -4966,10 +6961,22 @@ export const SetRetryDefaultsDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment PartialPolicy on PartialRetryPolicy {
   given
   maxRetries
+  delays
   retryDelay
   backoff
   backoffMultiplier
@@ -4986,6 +6993,7 @@ fragment PartialPolicy on PartialRetryPolicy {
   checkpointWait
   pinImage
   oomIsFailure
+  progressTimeout
   rules {
     ...Rule
   }
@@ -5003,6 +7011,11 @@ fragment Rule on RetryRule {
   }
   scaleResources {
     slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
     factor
     max
   }
@@ -5065,6 +7078,17 @@ export const SetRetrySwitchDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -5137,6 +7161,7 @@ export const ScheduleDocument = new TypedDocumentString(`
     fragment PartialPolicy on PartialRetryPolicy {
   given
   maxRetries
+  delays
   retryDelay
   backoff
   backoffMultiplier
@@ -5153,6 +7178,7 @@ export const ScheduleDocument = new TypedDocumentString(`
   checkpointWait
   pinImage
   oomIsFailure
+  progressTimeout
   rules {
     ...Rule
   }
@@ -5170,6 +7196,11 @@ fragment Rule on RetryRule {
   }
   scaleResources {
     slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
     factor
     max
   }
@@ -5235,6 +7266,9 @@ fragment ScheduleDetail on Schedule {
     clusterSize
     clusterMode
     batchTimeout
+    gpuIdleTimeout
+    onHang
+    neverRunTwice
     stopGrace
     maxPending
     priority
@@ -5246,6 +7280,10 @@ fragment ScheduleDetail on Schedule {
     allowAgents
     avoidAgents
     excludeAgents
+    gpus {
+      model
+      memory
+    }
     agentLabels {
       key
       value
@@ -5334,10 +7372,22 @@ export const CreateScheduleDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment PartialPolicy on PartialRetryPolicy {
   given
   maxRetries
+  delays
   retryDelay
   backoff
   backoffMultiplier
@@ -5354,6 +7404,7 @@ fragment PartialPolicy on PartialRetryPolicy {
   checkpointWait
   pinImage
   oomIsFailure
+  progressTimeout
   rules {
     ...Rule
   }
@@ -5371,6 +7422,11 @@ fragment Rule on RetryRule {
   }
   scaleResources {
     slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
     factor
     max
   }
@@ -5436,6 +7492,9 @@ fragment ScheduleDetail on Schedule {
     clusterSize
     clusterMode
     batchTimeout
+    gpuIdleTimeout
+    onHang
+    neverRunTwice
     stopGrace
     maxPending
     priority
@@ -5447,6 +7506,10 @@ fragment ScheduleDetail on Schedule {
     allowAgents
     avoidAgents
     excludeAgents
+    gpus {
+      model
+      memory
+    }
     agentLabels {
       key
       value
@@ -5498,10 +7561,22 @@ export const UpdateScheduleDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment PartialPolicy on PartialRetryPolicy {
   given
   maxRetries
+  delays
   retryDelay
   backoff
   backoffMultiplier
@@ -5518,6 +7593,7 @@ fragment PartialPolicy on PartialRetryPolicy {
   checkpointWait
   pinImage
   oomIsFailure
+  progressTimeout
   rules {
     ...Rule
   }
@@ -5535,6 +7611,11 @@ fragment Rule on RetryRule {
   }
   scaleResources {
     slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
     factor
     max
   }
@@ -5600,6 +7681,9 @@ fragment ScheduleDetail on Schedule {
     clusterSize
     clusterMode
     batchTimeout
+    gpuIdleTimeout
+    onHang
+    neverRunTwice
     stopGrace
     maxPending
     priority
@@ -5611,6 +7695,10 @@ fragment ScheduleDetail on Schedule {
     allowAgents
     avoidAgents
     excludeAgents
+    gpus {
+      model
+      memory
+    }
     agentLabels {
       key
       value
@@ -5662,10 +7750,22 @@ export const PauseScheduleDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment PartialPolicy on PartialRetryPolicy {
   given
   maxRetries
+  delays
   retryDelay
   backoff
   backoffMultiplier
@@ -5682,6 +7782,7 @@ fragment PartialPolicy on PartialRetryPolicy {
   checkpointWait
   pinImage
   oomIsFailure
+  progressTimeout
   rules {
     ...Rule
   }
@@ -5699,6 +7800,11 @@ fragment Rule on RetryRule {
   }
   scaleResources {
     slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
     factor
     max
   }
@@ -5764,6 +7870,9 @@ fragment ScheduleDetail on Schedule {
     clusterSize
     clusterMode
     batchTimeout
+    gpuIdleTimeout
+    onHang
+    neverRunTwice
     stopGrace
     maxPending
     priority
@@ -5775,6 +7884,10 @@ fragment ScheduleDetail on Schedule {
     allowAgents
     avoidAgents
     excludeAgents
+    gpus {
+      model
+      memory
+    }
     agentLabels {
       key
       value
@@ -5826,10 +7939,22 @@ export const ResumeScheduleDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment PartialPolicy on PartialRetryPolicy {
   given
   maxRetries
+  delays
   retryDelay
   backoff
   backoffMultiplier
@@ -5846,6 +7971,7 @@ fragment PartialPolicy on PartialRetryPolicy {
   checkpointWait
   pinImage
   oomIsFailure
+  progressTimeout
   rules {
     ...Rule
   }
@@ -5863,6 +7989,11 @@ fragment Rule on RetryRule {
   }
   scaleResources {
     slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
     factor
     max
   }
@@ -5928,6 +8059,9 @@ fragment ScheduleDetail on Schedule {
     clusterSize
     clusterMode
     batchTimeout
+    gpuIdleTimeout
+    onHang
+    neverRunTwice
     stopGrace
     maxPending
     priority
@@ -5939,6 +8073,10 @@ fragment ScheduleDetail on Schedule {
     allowAgents
     avoidAgents
     excludeAgents
+    gpus {
+      model
+      memory
+    }
     agentLabels {
       key
       value
@@ -5973,6 +8111,7 @@ export const RunScheduleNowDocument = new TypedDocumentString(`
   runScheduleNow(input: $input) {
     __typename
     ... on RunScheduleNowPayload {
+      created
       run {
         ...ScheduleRunSummary
       }
@@ -5988,6 +8127,17 @@ export const RunScheduleNowDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -6023,9 +8173,20 @@ export const DeleteScheduleDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<DeleteScheduleMutation, DeleteScheduleMutationVariables>;
 export const SessionStatisticsDocument = new TypedDocumentString(`
-    query SessionStatistics($from: DateTime, $to: DateTime, $bucketSeconds: Int, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput) {
+    query SessionStatistics($from: DateTime, $to: DateTime, $bucketSeconds: Int, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput, $sessionType: [SessionType!]) {
   sessionStatistics(
     from: $from
     to: $to
@@ -6035,6 +8196,7 @@ export const SessionStatisticsDocument = new TypedDocumentString(`
     user: $user
     name: $name
     label: $label
+    sessionType: $sessionType
   ) {
     from
     to
@@ -6045,6 +8207,7 @@ export const SessionStatisticsDocument = new TypedDocumentString(`
     byCause {
       cause
       failed
+      timedOut
       retries
       retriesSucceeded
     }
@@ -6095,10 +8258,14 @@ export const SessionDocument = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6128,7 +8295,7 @@ export const SessionDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -6212,6 +8379,7 @@ fragment Attempt on Session {
 }
 fragment Policy on RetryPolicy {
   maxRetries
+  delays
   retryDelay
   backoff
   backoffMultiplier
@@ -6228,6 +8396,7 @@ fragment Policy on RetryPolicy {
   checkpointWait
   pinImage
   oomIsFailure
+  progressTimeout
   rules {
     ...Rule
   }
@@ -6249,12 +8418,34 @@ fragment Rule on RetryRule {
   }
   scaleResources {
     slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
     factor
     max
   }
   scaleTimeout {
     factor
     max
+  }
+}
+fragment OutputsSummary on Outputs {
+  state
+  id
+  bytes
+  fileCount
+  reasons
+  completedAt
+  expiresAt
+  pinned
+  paths
+  when
+  keepDays
+  place {
+    node
+    directory
   }
 }
 fragment SessionDetail on Session {
@@ -6269,6 +8460,22 @@ fragment SessionDetail on Session {
   codeSha256
   imageDigest
   requiredImageDigest
+  requiredGpus {
+    model
+    memoryBytes
+  }
+  gpus {
+    uuid
+    index
+    name
+  }
+  gpuUsage {
+    peakMemoryBytes
+    meanUtilization
+    peakUtilization
+    energyJoules
+    gpuSeconds
+  }
   executorOptions {
     key
     value
@@ -6277,6 +8484,14 @@ fragment SessionDetail on Session {
     volume
     path
     readOnly
+  }
+  outputs {
+    ...OutputsSummary
+  }
+  inputs {
+    from
+    match
+    to
   }
   concurrencyKey
   concurrencyLimit
@@ -6287,6 +8502,8 @@ fragment SessionDetail on Session {
   clusterMode
   clusterSize
   batchTimeout
+  onHang
+  neverRunTwice
   stopGrace
   maxPending
   startsAt
@@ -6329,10 +8546,14 @@ export const SessionsDocument = new TypedDocumentString(`
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6362,7 +8583,7 @@ export const SessionsDocument = new TypedDocumentString(`
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }
@@ -6383,7 +8604,7 @@ export const SessionHistoryDocument = new TypedDocumentString(`
       edges {
         cursor
         node {
-          phase
+          handler
           fromStatus
           toStatus
           result
@@ -6425,6 +8646,17 @@ export const CreateSessionDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6435,10 +8667,14 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6468,7 +8704,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<CreateSessionMutation, CreateSessionMutationVariables>;
@@ -6501,6 +8737,17 @@ export const CreateSessionsDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6511,10 +8758,14 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6544,7 +8795,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<CreateSessionsMutation, CreateSessionsMutationVariables>;
@@ -6570,6 +8821,17 @@ export const TerminateSessionDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6580,10 +8842,14 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6613,7 +8879,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<TerminateSessionMutation, TerminateSessionMutationVariables>;
@@ -6639,6 +8905,17 @@ export const CancelRetryDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6649,10 +8926,14 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6682,7 +8963,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<CancelRetryMutation, CancelRetryMutationVariables>;
@@ -6708,6 +8989,17 @@ export const RetryNowDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6718,10 +9010,14 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6751,7 +9047,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<RetryNowMutation, RetryNowMutationVariables>;
@@ -6777,6 +9073,17 @@ export const UpdateRetryDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment SessionSummary on Session {
   sessionId
@@ -6787,10 +9094,14 @@ fragment SessionSummary on Session {
   result
   statusReason
   pendingReason
+  progress
+  progressAt
   impossible
   exitCode
   failureCause
   failureReason
+  timedOut
+  batchTimeout
   chainId
   attempt
   epoch
@@ -6820,7 +9131,7 @@ fragment SessionSummary on Session {
     maxAttempts
     label
     reason
-    scheduledAt
+    dueAt
     delaySeconds
   }
 }`) as unknown as TypedDocumentString<UpdateRetryMutation, UpdateRetryMutationVariables>;
@@ -6896,9 +9207,9 @@ export const SessionKernelsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<SessionKernelsQuery, SessionKernelsQueryVariables>;
-export const FailureGroupsDocument = new TypedDocumentString(`
-    query FailureGroups($by: FailureGrouping!, $from: DateTime, $to: DateTime, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput, $cause: [FailureCause!], $first: Int) {
-  failureGroups(
+export const FailureCountsDocument = new TypedDocumentString(`
+    query FailureCounts($by: FailureGrouping!, $from: DateTime, $to: DateTime, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput, $sessionType: [SessionType!], $cause: [FailureCause!], $timedOut: Boolean, $first: Int) {
+  failureCounts(
     by: $by
     from: $from
     to: $to
@@ -6907,10 +9218,13 @@ export const FailureGroupsDocument = new TypedDocumentString(`
     user: $user
     name: $name
     label: $label
+    sessionType: $sessionType
     cause: $cause
+    timedOut: $timedOut
     first: $first
   ) {
     cause
+    timedOut
     exitCode
     name
     label {
@@ -6925,7 +9239,7 @@ export const FailureGroupsDocument = new TypedDocumentString(`
     latestAt
   }
 }
-    `) as unknown as TypedDocumentString<FailureGroupsQuery, FailureGroupsQueryVariables>;
+    `) as unknown as TypedDocumentString<FailureCountsQuery, FailureCountsQueryVariables>;
 export const WebhooksDocument = new TypedDocumentString(`
     query Webhooks($project: String, $enabled: Boolean, $idPrefix: String, $first: Int, $after: String) {
   webhooks(
@@ -7033,6 +9347,17 @@ export const CreateWebhookDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment WebhookSummary on Webhook {
   webhookId
@@ -7078,6 +9403,17 @@ export const UpdateWebhookDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment WebhookSummary on Webhook {
   webhookId
@@ -7121,6 +9457,17 @@ export const DeleteWebhookDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }`) as unknown as TypedDocumentString<DeleteWebhookMutation, DeleteWebhookMutationVariables>;
 export const RotateWebhookSecretDocument = new TypedDocumentString(`
     mutation RotateWebhookSecret($input: RotateWebhookSecretInput!) {
@@ -7143,6 +9490,17 @@ export const RotateWebhookSecretDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }
@@ -7190,6 +9548,17 @@ export const SendTestEventDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment Delivery on WebhookDelivery {
   deliveryId
@@ -7233,6 +9602,17 @@ export const ReplayDeliveryDocument = new TypedDocumentString(`
       message
     }
   }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
 }
 fragment Delivery on WebhookDelivery {
   deliveryId
@@ -7273,6 +9653,17 @@ export const ReplayWebhookDocument = new TypedDocumentString(`
     issues {
       path
       message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
     }
   }
 }`) as unknown as TypedDocumentString<ReplayWebhookMutation, ReplayWebhookMutationVariables>;

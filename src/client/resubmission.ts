@@ -2,20 +2,21 @@ import { v7 as uuidv7 } from 'uuid'
 import { NotFoundError } from './errors.ts'
 import type { CallOptions, Connection, RequestOptions } from './connection/connection.ts'
 import {
-  AbortResubmissionDocument,
+  AbortBulkActionDocument,
+  BulkActionDocument,
+  BulkActionItemsDocument,
+  BulkActionRefusalsDocument,
+  BulkActionsDocument,
+  type BulkActionSummaryFragment,
   CancelRetriesDocument,
-  ResubmissionDocument,
-  ResubmissionItemsDocument,
-  ResubmissionRefusalsDocument,
-  ResubmissionsDocument,
-  type ResubmissionSummaryFragment,
   ResubmitSessionsDocument,
   RetryNowManyDocument,
   TerminateSessionsDocument,
 } from './operations.generated.ts'
 import type {
+  BulkActionFilter,
+  BulkActionItemStatus,
   CancelRetriesInput,
-  ResubmissionItemStatus,
   ResubmitSessionsInput,
   RetryNowManyInput,
   SessionAction,
@@ -41,11 +42,19 @@ const MANY = {
     payloadOf((await request(RetryNowManyDocument, { input }, options)).retryNowMany),
 } satisfies Record<SessionAction, unknown>
 
+/** The record of an action on many sessions under its former name. */
+export type FormerRecord = BulkActionSummaryFragment & { resubmissionId: string }
+
+const formerly = (record: BulkActionSummaryFragment): FormerRecord => ({
+  ...record,
+  resubmissionId: record.bulkActionId,
+})
+
 export function resubmissionOperations(connection: Connection) {
   const { request } = connection
 
-  async function resubmission(id: string, options?: CallOptions): Promise<ResubmissionSummaryFragment> {
-    return (await request(ResubmissionDocument, { id }, options)).resubmission ?? gone(id)
+  async function bulkAction(id: string, options?: CallOptions): Promise<BulkActionSummaryFragment> {
+    return (await request(BulkActionDocument, { id }, options)).bulkAction ?? gone(id)
   }
 
   /**
@@ -56,16 +65,62 @@ export function resubmissionOperations(connection: Connection) {
     const keyed = { ...input, clientKey: input.clientKey ?? uuidv7() }
     const made = await MANY[action](request, keyed, { ...options, idempotent: true })
     if (made.__typename === 'DryRun') throw new Error('use `dryRun` for a dry run')
-    const { resubmission: record, sessions, refused } = made
+    const { bulkAction: record, sessions, refused } = made
     // Only a resubmission can include dependents.
     const cancelledDependents = 'cancelledDependents' in made ? made.cancelledDependents : 0
-    return { resubmission: record, sessions, refused, cancelledDependents }
+    return {
+      bulkAction: record,
+      /** @deprecated Use `bulkAction`. */
+      resubmission: formerly(record),
+      sessions,
+      refused,
+      cancelledDependents,
+    }
+  }
+
+  /** Lists actions on many sessions, newest first, page after page. */
+  function bulkActions(options: CallOptions & { filter?: BulkActionFilter } = {}) {
+    const { filter } = options
+    return allPages(async (page) => (await request(BulkActionsDocument, { filter, ...page }, options)).bulkActions)
+  }
+
+  /** Lists the outcome for each session of an action. @throws NotFoundError */
+  function bulkActionItems(id: string, filter: { status?: BulkActionItemStatus } = {}, options?: CallOptions) {
+    return allPages(async (page) => {
+      const data = await request(BulkActionItemsDocument, { id, ...filter, ...page }, options)
+      return (data.bulkAction ?? gone(id)).items
+    })
+  }
+
+  /** Returns the reasons for refusals so far, each once, most frequent first. @throws NotFoundError */
+  async function bulkActionRefusals(id: string, options?: CallOptions) {
+    const data = await request(BulkActionRefusalsDocument, { id }, options)
+    return (data.bulkAction ?? gone(id)).refusals
+  }
+
+  /** Waits until an action is completed or aborted. @throws NotFoundError, the signal's reason */
+  async function waitForBulkAction(
+    id: string,
+    options: CallOptions & { onBulkAction?: (now: BulkActionSummaryFragment) => void } = {},
+  ): Promise<BulkActionSummaryFragment> {
+    for (;;) {
+      const now = await bulkAction(id, options)
+      options.onBulkAction?.(now)
+      if (now.state !== 'RUNNING') return now
+      await pause(POLL_SECONDS, options.signal)
+    }
+  }
+
+  /** Aborts an action on many sessions. @throws NotFoundError, InvalidStateError, ForbiddenError */
+  async function abortBulkAction(bulkActionId: string, options?: CallOptions) {
+    const data = await request(AbortBulkActionDocument, { input: { bulkActionId } }, options)
+    return payloadOf(data.abortBulkAction).bulkAction
   }
 
   return {
     /**
      * Resubmits failed sessions exactly once: a missing `clientKey` is generated. Large resubmissions run in the
-     * background; `waitForResubmission` waits for them.
+     * background; `waitForBulkAction` waits for them.
      * @throws ValidationError, ConflictError, ForbiddenError
      */
     resubmitSessions: (input: Wanted<ResubmitSessionsInput>, options?: CallOptions) =>
@@ -97,51 +152,42 @@ export function resubmissionOperations(connection: Connection) {
     },
 
     /** @throws NotFoundError */
-    resubmission,
+    bulkAction,
+    bulkActions,
+    bulkActionItems,
+    bulkActionRefusals,
+    waitForBulkAction,
+    abortBulkAction,
 
-    /** Lists resubmissions, newest first, page after page. */
-    resubmissions(options: CallOptions & { idPrefix?: string } = {}) {
-      const { idPrefix } = options
-      return allPages(
-        async (page) => (await request(ResubmissionsDocument, { idPrefix, ...page }, options)).resubmissions,
-      )
+    /** @deprecated Use `bulkAction`. */
+    resubmission: async (id: string, options?: CallOptions) => formerly(await bulkAction(id, options)),
+
+    /** @deprecated Use `bulkActions`. */
+    async *resubmissions(options: CallOptions & { idPrefix?: string } = {}) {
+      const { idPrefix, ...call } = options
+      for await (const record of bulkActions({ filter: { idPrefix }, ...call })) yield formerly(record)
     },
 
-    /** Lists the outcome for each session of a resubmission. @throws NotFoundError */
-    resubmissionItems(id: string, filter: { status?: ResubmissionItemStatus } = {}, options?: CallOptions) {
-      return allPages(async (page) => {
-        const data = await request(ResubmissionItemsDocument, { id, ...filter, ...page }, options)
-        return (data.resubmission ?? gone(id)).items
-      })
-    },
+    /** @deprecated Use `bulkActionItems`. */
+    resubmissionItems: bulkActionItems,
 
-    /** Returns the reasons for refusals so far, each once, most frequent first. @throws NotFoundError */
-    async resubmissionRefusals(id: string, options?: CallOptions) {
-      const data = await request(ResubmissionRefusalsDocument, { id }, options)
-      return (data.resubmission ?? gone(id)).refusals
-    },
+    /** @deprecated Use `bulkActionRefusals`. */
+    resubmissionRefusals: bulkActionRefusals,
 
-    /** Waits until a resubmission is completed or aborted. @throws NotFoundError, the signal's reason */
+    /** @deprecated Use `waitForBulkAction`. */
     async waitForResubmission(
       id: string,
-      options: CallOptions & { onResubmission?: (now: ResubmissionSummaryFragment) => void } = {},
-    ): Promise<ResubmissionSummaryFragment> {
-      for (;;) {
-        const now = await resubmission(id, options)
-        options.onResubmission?.(now)
-        if (now.state !== 'RUNNING') return now
-        await pause(POLL_SECONDS, options.signal)
-      }
+      { onResubmission, ...options }: CallOptions & { onResubmission?: (now: FormerRecord) => void } = {},
+    ): Promise<FormerRecord> {
+      const onBulkAction = (now: BulkActionSummaryFragment) => onResubmission?.(formerly(now))
+      return formerly(await waitForBulkAction(id, { ...options, onBulkAction }))
     },
 
-    /** Aborts a resubmission. @throws NotFoundError, InvalidStateError, ForbiddenError */
-    async abortResubmission(resubmissionId: string, options?: CallOptions) {
-      const data = await request(AbortResubmissionDocument, { input: { resubmissionId } }, options)
-      return payloadOf(data.abortResubmission).resubmission
-    },
+    /** @deprecated Use `abortBulkAction`. */
+    abortResubmission: async (id: string, options?: CallOptions) => formerly(await abortBulkAction(id, options)),
   }
 }
 
 function gone(id: string): never {
-  throw new NotFoundError('RESUBMISSION_NOT_FOUND', `There is no resubmission ${id}.`)
+  throw new NotFoundError('RESUBMISSION_NOT_FOUND', `There is no action ${id}.`)
 }

@@ -5,6 +5,8 @@ import {
   RetryDefaultsDocument,
   RetryPolicyPreviewDocument,
   type RetryPolicyPreviewQueryVariables,
+  RetryPolicyTrialDocument,
+  type RetryPolicyTrialQueryVariables,
   RetrySwitchesDocument,
   SetRetryDefaultsDocument,
   SetRetrySwitchDocument,
@@ -23,6 +25,16 @@ export function retryOperations(connection: Connection) {
     /** Returns the schedule that a policy gives, without creating anything. @throws ValidationError */
     async previewRetryPolicy(query: RetryPolicyPreviewQueryVariables, options?: CallOptions) {
       return (await request(RetryPolicyPreviewDocument, query, options)).retryPolicyPreview
+    },
+
+    /**
+     * Tries a policy on finished sessions: returns what it would have decided about each. Without `sessionIds`, `filter`
+     * and `window`: about those that failed in the last seven days.
+     * @throws ValidationError, NotFoundError
+     */
+    async tryRetryPolicy(query: RetryPolicyTrialQueryVariables, options?: CallOptions) {
+      const asked = query.sessionIds ? query : { ...query, window: query.window ?? {} }
+      return (await request(RetryPolicyTrialDocument, asked, options)).retryPolicyPreview.trial!
     },
 
     /** Returns the policy equivalent to an Airflow operator's settings, and both schedules. @throws ValidationError */

@@ -72,9 +72,14 @@ export function scheduleOperations({ request }: Connection) {
       return payloadOf(data.resumeSchedule).schedule
     },
 
-    /** Makes one additional run at once. @throws ValidationError, NotFoundError, QuotaExceededError, ForbiddenError */
-    async runScheduleNow(scheduleId: string, options?: CallOptions) {
-      return payloadOf((await request(RunScheduleNowDocument, { input: { scheduleId } }, options)).runScheduleNow).run
+    /**
+     * Makes one additional run exactly once: a missing `clientKey` is generated, so that the request can safely be
+     * repeated. @throws ValidationError, NotFoundError, QuotaExceededError, ForbiddenError
+     */
+    async runScheduleNow(scheduleId: string, { clientKey, ...options }: CallOptions & { clientKey?: string } = {}) {
+      const input = { scheduleId, clientKey: clientKey ?? uuidv7() }
+      const data = await request(RunScheduleNowDocument, { input }, { ...options, idempotent: true })
+      return payloadOf(data.runScheduleNow).run
     },
 
     /** Deletes a schedule with the record of its runs; the chains stay. @throws NotFoundError, ForbiddenError */

@@ -1,11 +1,31 @@
-/** The resubmission to abort. */
-export type AbortResubmissionInput = {
-  /** Id of the resubmission. */
-  resubmissionId: string;
+/** The action on many sessions to abort. */
+export type AbortBulkActionInput = {
+  /** Id of the action. */
+  bulkActionId: string;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+};
+
+/** Members to add to an open group. */
+export type AddSessionsInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** True: these are the last ones. */
+  close?: boolean | null | undefined;
+  /** Id of the group. */
+  groupId: string;
+  /** Indexes such as `1001-2000`. `sessions` has one for each, or one for all. Those that are taken are left out. */
+  indexes?: string | null | undefined;
+  /** The sessions, at most 1000. A `creationId` lets the call be repeated. */
+  sessions?: Array<CreateSessionInput> | null | undefined;
 };
 
 /** All given conditions must match. */
 export type AgentFilter = {
+  /** Filter by name. */
+  name?: StringFilter | null | undefined;
   /** In this resource group. */
   resourceGroup?: string | null | undefined;
   /** With one of these values. */
@@ -69,10 +89,16 @@ export type AirflowSettingsInput = {
 export type AuditFilter = {
   /** One of these actions. */
   action?: Array<string> | null | undefined;
+  /** Actions that contain this text, in upper or lower case. */
+  actionContains?: string | null | undefined;
   /** Actions of the actor with this name. */
   actor?: string | null | undefined;
+  /** Actions of actors whose name contains this text, in upper or lower case. */
+  actorContains?: string | null | undefined;
   /** Filter by time. */
   at?: DateTimeFilter | null | undefined;
+  /** True: only actions of the server itself, such as retries; false: only actions that a token requested. */
+  automatic?: boolean | null | undefined;
   /** About the project with this name. */
   project?: string | null | undefined;
   /** True: only refused actions; false: only actions that were done. */
@@ -87,24 +113,81 @@ export type AuditFilter = {
   userId?: string | null | undefined;
 };
 
-/** The sessions whose retries are cancelled. Give one of `sessionIds`, `filter` and `chainFilter`. */
+/** All given conditions must match. */
+export type BulkActionFilter = {
+  /** One of these actions. */
+  action?: Array<SessionAction> | null | undefined;
+  /** Filter by the time of the request. */
+  createdAt?: DateTimeFilter | null | undefined;
+  /** The beginning of the id: at least its first 8 hexadecimal digits. */
+  idPrefix?: string | null | undefined;
+  /** In one of these states. */
+  state?: Array<BulkActionState> | null | undefined;
+};
+
+/** Outcome of an action for one session. */
+export type BulkActionItemStatus =
+  /** Done; a session that was resubmitted has a child. */
+  | 'DONE'
+  /** Not done yet; never done if the action was aborted. */
+  | 'PENDING'
+  /** Refused; `code` and `message` give the reason. */
+  | 'REFUSED';
+
+/** State of an action on many sessions. */
+export type BulkActionState =
+  /** A person aborted it; results from before stay. */
+  | 'ABORTED'
+  /** Each session is done or refused. */
+  | 'COMPLETED'
+  /** Not finished; the server continues it in the background. */
+  | 'RUNNING';
+
+/** The sessions whose retries are cancelled. */
 export type CancelRetriesInput = {
-  /** Selects the newest sessions of the chains that match now. The rules of `filter` apply. */
+  /**
+   * Selects the newest sessions of the chains that match now. The rules of `filter` apply.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   chainFilter?: ChainFilter | null | undefined;
-  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
+  /** Idempotency key chosen by the client, unique in the project: the same key returns the record of the first call. */
   clientKey?: string | null | undefined;
   /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;
-  /** Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused. */
+  /**
+   * Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   filter?: SessionFilter | null | undefined;
-  /** Ids of the sessions; at most 100000. */
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+  /** Which sessions. */
+  select?: SessionSelection | null | undefined;
+  /**
+   * Ids of the sessions; at most 100000.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   sessionIds?: Array<string> | null | undefined;
 };
 
 /** The retry to cancel. */
 export type CancelRetryInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of any session of the chain. */
   sessionId: string;
+};
+
+/** The group to cancel. */
+export type CancelSessionGroupInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** Id of the group. */
+  groupId: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** All given conditions must match. */
@@ -125,12 +208,16 @@ export type ChainFilter = {
   exitCode?: Array<number> | null | undefined;
   /** With any attempt that failed as described, also if later attempts followed. */
   failed?: FailureFilter | null | undefined;
+  /** Members of the group with this id. */
+  group?: string | null | undefined;
   /** Retry is held for one of these reasons. */
   holdReason?: Array<HoldReason> | null | undefined;
   /** With one of these `chainId`s, at most 200. */
   ids?: Array<string> | null | undefined;
-  /** With this label. */
+  /** With this label. `labels` takes several, and other conditions. */
   label?: LabelInput | null | undefined;
+  /** Filter by labels. All must match. */
+  labels?: Array<LabelFilter> | null | undefined;
   /** Filter by name. */
   name?: StringFilter | null | undefined;
   /** In the project of this name. */
@@ -139,8 +226,12 @@ export type ChainFilter = {
   resourceGroup?: string | null | undefined;
   /** Beginnings of words in the name and the labels. All must occur, in any order. Case is ignored. A word is a sequence of letters and digits. */
   search?: string | null | undefined;
+  /** Of one of these types. `[BATCH, INTERACTIVE]` leaves out the replicas of deployments. */
+  sessionType?: Array<SessionType> | null | undefined;
   /** In one of these states. */
   state?: Array<ChainState> | null | undefined;
+  /** Whether the newest attempt was ended by its batch timeout. */
+  timedOut?: boolean | null | undefined;
   /** Newest attempt belongs to the user of this name. */
   user?: string | null | undefined;
 };
@@ -187,7 +278,7 @@ export type ChainSegmentKind =
   /** Its program ran. */
   | 'RUNNING';
 
-/** State of a chain. The last three are final unless it is resubmitted. */
+/** State of a chain. SUCCEEDED, FAILED and CANCELLED are final unless it is resubmitted. */
 export type ChainState =
   /** A person terminated its newest attempt before it produced a result. */
   | 'CANCELLED'
@@ -195,8 +286,14 @@ export type ChainState =
   | 'FAILED'
   /** Its newest attempt failed; a retry is due but held. */
   | 'HELD'
-  /** Its newest attempt is in progress, or has ended and awaits the decision whether to retry. */
+  /** Its newest attempt waits in vain: no agent that is known, and no quota as it is set, could ever take it. */
+  | 'IMPOSSIBLE'
+  /** In filters: QUEUED, IMPOSSIBLE and RUNNING together. No chain has this state. */
   | 'LIVE'
+  /** Its newest attempt waits to be placed on an agent. */
+  | 'QUEUED'
+  /** Its newest attempt is on an agent (being prepared, running or ending), or has ended and awaits the decision whether to retry. */
+  | 'RUNNING'
   /** Its newest attempt succeeded. */
   | 'SUCCEEDED'
   /** Its newest attempt failed; a retry is waiting for its delay to pass. */
@@ -251,6 +348,8 @@ export type CreateDeploymentInput = {
   environ?: Array<EnvVarInput> | null | undefined;
   /** How long an unhealthy route may take to recover before it is replaced. */
   evictAfter?: number | null | undefined;
+  /** GPUs of each route, by model or memory. */
+  gpus?: GpusInput | null | undefined;
   /** The health check of its routes. */
   healthCheck?: HealthCheckInput | null | undefined;
   /** Container image of its program; for agents without containers, a preset of environment and interpreter. */
@@ -287,6 +386,8 @@ export type CreateDeploymentInput = {
 export type CreateDomainInput = {
   /** Its name, unique among domains. */
   name: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** The project to create. */
@@ -295,6 +396,8 @@ export type CreateProjectInput = {
   domain?: string | null | undefined;
   /** Its name, unique among projects. */
   name: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** Missing fields have their defaults. */
@@ -325,6 +428,8 @@ export type CreateResourceGroupInput = {
   prepareTimeout?: number | null | undefined;
   /** How long kernels may wait in the queue of Slurm, in seconds, until their session fails with SCHEDULER_TIMEOUT; null means no timeout. */
   queueTimeout?: number | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** How an agent is selected. */
   selector?: AgentSelector | null | undefined;
   /** Order in which sessions are scheduled. */
@@ -361,6 +466,30 @@ export type CreateScheduleInput = {
   timeZone?: string | null | undefined;
 };
 
+/** A group of sessions. With a `key`, the same call returns the same group. */
+export type CreateSessionGroupInput = {
+  /** Groups to wait for, at most 16: no member begins before that. */
+  dependsOn?: Array<SessionGroupDependencyInput> | null | undefined;
+  /** Indexes such as `1-1000`, `0-99:10` or `1,3,5-7`, at most 10000 in one call. `sessions` has one for each, or one for all. */
+  indexes?: string | null | undefined;
+  /** Idempotency key chosen by the client, unique in the project. */
+  key?: string | null | undefined;
+  /** The group fails with this number of failed members. Missing: if any has failed at the end. */
+  maxFailed?: number | null | undefined;
+  /** The same as a percentage of its members. */
+  maxFailedPercent?: number | null | undefined;
+  /** At most this number of members run at the same time. */
+  maxRunning?: number | null | undefined;
+  /** The group succeeds with this number of members that succeeded. */
+  minSucceeded?: number | null | undefined;
+  /** Its name. */
+  name: string;
+  /** What becomes of running members once it fails. */
+  onFailure?: SessionGroupRest | null | undefined;
+  /** True: `addSessions` adds further members. */
+  open?: boolean | null | undefined;
+};
+
 /** The session to create. */
 export type CreateSessionInput = {
   /** An agent must have all of these labels to run it. */
@@ -393,8 +522,14 @@ export type CreateSessionInput = {
   excludeAgents?: Array<string> | null | undefined;
   /** Executor options in addition to those of the resource group, such as the `partition` of a Slurm cluster. Only keys in the group's `allowedExecutorOptions` are allowed. Retries and resubmissions keep them. */
   executorOptions?: Array<ExecutorOptionInput> | null | undefined;
+  /** Seconds after which an attempt fails (`gpu-idle`) if all GPUs of one of its kernels were below 1 % of use meanwhile. Default: no limit. */
+  gpuIdleTimeout?: number | null | undefined;
+  /** GPUs of each kernel, by number, model and memory. It waits for an agent that has such GPUs. Retries and resubmissions keep model and memory. */
+  gpus?: GpusInput | null | undefined;
   /** Container image of its kernels; for agents without containers, a preset of environment and interpreter. */
   image?: string | null | undefined;
+  /** Outputs of other sessions that its programs find in their working directory. It starts once the chains of these sessions have succeeded. */
+  inputs?: Array<InputFilesInput> | null | undefined;
   /** Labels of your choice. */
   labels?: Array<LabelInput> | null | undefined;
   /** Seconds that each attempt may wait in PENDING. After that it has failed with SCHEDULER_TIMEOUT (`waited-too-long`). Time before `startsAt`, and before its dependencies have succeeded, does not count. */
@@ -403,8 +538,16 @@ export type CreateSessionInput = {
   mounts?: Array<MountInput> | null | undefined;
   /** Its name; not necessarily unique. */
   name: string;
+  /** True: once its start was ordered, nothing starts it again: there is no retry, and no other agent gets it, even if its agent is lost before it reports the start. */
+  neverRunTwice?: boolean | null | undefined;
+  /** Program and arguments that run in a kernel without progress before it is stopped, for at most 60 s. The log gets their output. */
+  onHang?: Array<string> | null | undefined;
+  /** Files to collect from its working directory at the end of each attempt, in addition to everything in `REPRISE_OUTPUT_DIR`. */
+  outputs?: OutputsInput | null | undefined;
   /** Priority, 0 to 100; higher ones are scheduled first. */
   priority?: number | null | undefined;
+  /** Seconds without progress after which an attempt has failed (HUNG, `no-progress`), at least 1. Progress is output, a write to `REPRISE_PROGRESS_FILE`, or a published checkpoint. Short for `progressTimeout` in `retryPolicy`, and stronger. Default: that of the policy, or no limit. */
+  progressTimeout?: number | null | undefined;
   /** Name of the project. Missing: the only project of the token, or `default`. */
   project?: string | null | undefined;
   /** Name of the resource group to run in. */
@@ -425,6 +568,8 @@ export type CreateSessionInput = {
 
 /** Sessions to create. */
 export type CreateSessionsInput = {
+  /** They become the members of this group: all of them are created, or none. */
+  group?: CreateSessionGroupInput | null | undefined;
   /** The sessions, at most 1000. */
   sessions: Array<CreateSessionInput>;
 };
@@ -437,6 +582,8 @@ export type CreateTokenInput = {
   name: string;
   /** Name of the only project that it can access. Required for MEMBER and VIEWER, refused for AGENT, optional for ADMIN and METRICS. */
   project?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** For role AGENT: names of the only resource groups that its agents may join; any group if missing. */
   resourceGroups?: Array<string> | null | undefined;
   /** Its role. */
@@ -449,6 +596,8 @@ export type CreateTokenInput = {
 export type CreateUserInput = {
   /** Its name, unique among users. */
   name: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** A webhook: an endpoint, and the events to send to it. */
@@ -463,6 +612,10 @@ export type CreateWebhookInput = {
   labels?: Array<LabelInput> | null | undefined;
   /** Name of the project whose events are sent. By default the token's project, or all projects if the token has none. */
   project?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+  /** True: no events of sessions whose chain is a member of a group, only `group.ended` for all of them. */
+  skipGroupMembers?: boolean | null | undefined;
   /** URL of the endpoint: http:// or https://, with port 80, 443 or one above 1023. Deliveries to private addresses are refused. */
   url: string;
 };
@@ -483,10 +636,14 @@ export type DateTimeFilter = {
 export type DeleteResourceGroupInput = {
   /** Its name. */
   name: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** The schedule to delete. */
 export type DeleteScheduleInput = {
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the schedule. */
   scheduleId: string;
 };
@@ -495,10 +652,14 @@ export type DeleteScheduleInput = {
 export type DeleteUserInput = {
   /** Name of the user. */
   name: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** The webhook to delete. */
 export type DeleteWebhookInput = {
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the webhook. */
   webhookId: string;
 };
@@ -507,6 +668,8 @@ export type DeleteWebhookInput = {
 export type DeploymentEventFilter = {
   /** About this deployment and its routes. */
   deploymentId?: string | null | undefined;
+  /** Filter by labels of the deployment. All must match. */
+  labels?: Array<LabelFilter> | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
   /** With one of these values. */
@@ -534,6 +697,8 @@ export type DeploymentFilter = {
   createdAt?: DateTimeFilter | null | undefined;
   /** The beginning of the id: at least its first 8 hexadecimal digits. */
   idPrefix?: string | null | undefined;
+  /** Filter by labels. All must match. */
+  labels?: Array<LabelFilter> | null | undefined;
   /** Filter by name. */
   name?: StringFilter | null | undefined;
   /** In the project of this name. */
@@ -578,6 +743,8 @@ export type DeploymentStatus =
 
 /** The deployment to destroy. */
 export type DestroyDeploymentInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** Id of the deployment. */
   deploymentId: string;
   /** The reason, for people. */
@@ -588,9 +755,66 @@ export type DestroyDeploymentInput = {
 export type DrainAgentInput = {
   /** Its id. */
   agentId: string;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** The reason, for people. */
   reason?: string | null | undefined;
 };
+
+/** Status of a session, a kernel, an agent, a deployment or a route. Each has an enum of its own. */
+export type EntityStatus =
+  /** A status of agents. */
+  | 'ALIVE'
+  /** A status of sessions, kernels. */
+  | 'CANCELLED'
+  /** A status of deployments. */
+  | 'CREATED'
+  /** A status of sessions, kernels. */
+  | 'CREATING'
+  /** A status of routes. */
+  | 'DEGRADED'
+  /** A status of deployments. */
+  | 'DEPLOYING'
+  /** A status of deployments. */
+  | 'DESTROYED'
+  /** A status of deployments. */
+  | 'DESTROYING'
+  /** A status of agents. */
+  | 'DRAINING'
+  /** A status of sessions, kernels. */
+  | 'ERROR'
+  /** A status of routes. */
+  | 'FAILED_TO_START'
+  /** A status of routes. */
+  | 'HEALTHY'
+  /** A status of agents. */
+  | 'LOST'
+  /** A status of sessions, kernels, deployments. */
+  | 'PENDING'
+  /** A status of sessions, kernels. */
+  | 'PREPARED'
+  /** A status of sessions, kernels. */
+  | 'PREPARING'
+  /** A status of routes. */
+  | 'PROVISIONING'
+  /** A status of sessions, kernels. */
+  | 'PULLING'
+  /** A status of deployments. */
+  | 'READY'
+  /** A status of sessions, kernels. */
+  | 'RUNNING'
+  /** A status of deployments. */
+  | 'SCALING'
+  /** A status of sessions, kernels. */
+  | 'SCHEDULED'
+  /** A status of agents. */
+  | 'SUSPECT'
+  /** A status of sessions, kernels, agents, routes. */
+  | 'TERMINATED'
+  /** A status of sessions, kernels, routes. */
+  | 'TERMINATING'
+  /** A status of routes. */
+  | 'UNHEALTHY';
 
 /** One variable of the environment. */
 export type EnvVarInput = {
@@ -599,6 +823,143 @@ export type EnvVarInput = {
   /** Its value. */
   value: string;
 };
+
+/** Error codes, for programs. Errors that are not part of the data have the same codes in `extensions.code`; there, INTERNAL means a fault of the server. */
+export type ErrorCode =
+  /** The agent accepts work or still has kernels. Drain it and wait. */
+  | 'AGENT_IN_USE'
+  /** No such agent. */
+  | 'AGENT_NOT_FOUND'
+  /** Another process has registered as this agent. This one stops. */
+  | 'AGENT_SUPERSEDED'
+  /** The server does not know this agent, which then registers again. */
+  | 'AGENT_UNKNOWN'
+  /** The stored data of its chain is damaged. */
+  | 'CHAIN_UNREADABLE'
+  /** The connection to the agent broke, or was silent for too long. */
+  | 'CHANNEL_LOST'
+  /** The agent did not connect to the server that waits for it, or could not start the command; the message tells which. */
+  | 'CHANNEL_NOT_OPENED'
+  /** The session's agent cannot do this; the message has the reason. */
+  | 'CHANNEL_UNSUPPORTED'
+  /** The client key belongs to an action on many sessions with different input. */
+  | 'CLIENT_KEY_REUSED'
+  /** The project has no uploaded code with this SHA-256. */
+  | 'CODE_NOT_FOUND'
+  /** The creation id belongs to a session, schedule or deployment that was created with another input. */
+  | 'CREATION_ID_REUSED'
+  /** Events after the cursor have been deleted, and the message has the cursor of the oldest event kept; or the database was replaced by a copy from before the cursor. */
+  | 'CURSOR_EXPIRED'
+  /** The database is unreachable. If the response was cut off, the request may have been carried out: repeat it with the same key. */
+  | 'DATABASE_UNAVAILABLE'
+  /** The session should be resubmitted as a dependent, but also depends on a chain that has failed and is not resubmitted. */
+  | 'DEPENDENCY_FAILED'
+  /** `dependsOn` names a session that does not exist, or is not yours. */
+  | 'DEPENDENCY_NOT_FOUND'
+  /** The deployment is being destroyed or has been destroyed, and cannot be changed. */
+  | 'DEPLOYMENT_DESTROYED'
+  /** No such deployment, or it is not yours. */
+  | 'DEPLOYMENT_NOT_FOUND'
+  /** The server executes trusted documents only, and this is not one of them. */
+  | 'DOCUMENT_NOT_TRUSTED'
+  /** No such domain. */
+  | 'DOMAIN_NOT_FOUND'
+  /** No such group of failures, or it is not yours. */
+  | 'FAILURE_GROUP_NOT_FOUND'
+  /** The token's role does not allow it. */
+  | 'FORBIDDEN'
+  /** The agent has no such GPU that is out of service, or for `takeGpu`, in service. */
+  | 'GPU_NOT_FOUND'
+  /** The group takes no more members, or has ended. Create another one. */
+  | 'GROUP_CLOSED'
+  /** No such group of sessions, or it is not yours. */
+  | 'GROUP_NOT_FOUND'
+  /** An agent runs kernels without isolation, so other people may not get access; the message names it. */
+  | 'ISOLATION_REQUIRED'
+  /** No such kernel, or it is not yours. */
+  | 'KERNEL_NOT_FOUND'
+  /** The body is not JSON in UTF-8. */
+  | 'MALFORMED_REQUEST'
+  /** The header `Allow` lists the methods that are allowed. */
+  | 'METHOD_NOT_ALLOWED'
+  /** Another object of this kind already has the name. */
+  | 'NAME_TAKEN'
+  /** No retry is scheduled or held: it was dispatched, cancelled, or never planned. */
+  | 'NO_PENDING_RETRY'
+  /** There is nothing at this path. */
+  | 'NO_SUCH_PATH'
+  /** The files stay where their program left them: the servers have only the list. `place` says where. */
+  | 'OUTPUTS_IN_PLACE'
+  /** The session has no outputs, or no such file in them that you may see. */
+  | 'OUTPUTS_NOT_FOUND'
+  /** No program of the kernel listens on the port. */
+  | 'PORT_NOT_SERVED'
+  /** No such project, or it is not yours. */
+  | 'PROJECT_NOT_FOUND'
+  /** A limit on how many may exist at once is reached. Try again when some have ended. */
+  | 'QUOTA_EXCEEDED'
+  /** The body arrived too slowly, or the query took the database longer than 5 s. */
+  | 'REQUEST_TIMEOUT'
+  /** The request has more bytes, values, keys or levels than the server accepts. */
+  | 'REQUEST_TOO_LARGE'
+  /** The group has agents, deployments or unfinished sessions. */
+  | 'RESOURCE_GROUP_IN_USE'
+  /** No such resource group. */
+  | 'RESOURCE_GROUP_NOT_FOUND'
+  /** The action on many sessions has already ended. */
+  | 'RESUBMISSION_FINISHED'
+  /** No such action on many sessions, or it is not yours. */
+  | 'RESUBMISSION_NOT_FOUND'
+  /** No such schedule, or it is not yours. */
+  | 'SCHEDULE_NOT_FOUND'
+  /** The server or its database cannot write, because a disk is full; the server's log names it. Try again once there is space. If the database itself stopped for lack of space, the request may have been carried out, as after `DATABASE_UNAVAILABLE`. */
+  | 'SERVER_DISK_FULL'
+  /** The server is listening but still migrating or starting. Nothing was done. */
+  | 'SERVER_STARTING'
+  /** The server is shutting down. Try another one, or try again later. */
+  | 'SERVER_STOPPING'
+  /** Nothing of the session's chain is live: its newest attempt has ended, and no retry waits. */
+  | 'SESSION_ALREADY_FINISHED'
+  /** The session has already been retried or resubmitted; the message and `childSession` name the child. */
+  | 'SESSION_HAS_CHILD'
+  /** The session may still be running on a silent agent; the message has the time until it is certainly gone. */
+  | 'SESSION_MAY_BE_ALIVE'
+  /** The session occurs earlier in the list. */
+  | 'SESSION_NAMED_TWICE'
+  /** Only batch sessions have attempts. */
+  | 'SESSION_NOT_BATCH'
+  /** The session has not ended: terminate it, or wait. */
+  | 'SESSION_NOT_FINISHED'
+  /** No such session, or it is not yours. */
+  | 'SESSION_NOT_FOUND'
+  /** Only a running session can be entered; the message has its status. */
+  | 'SESSION_NOT_RUNNING'
+  /** The session succeeded; `includeSucceeded` would run it again. */
+  | 'SESSION_SUCCEEDED'
+  /** The bucket of `REPRISE_BLOB_URL` does not respond. Nothing is lost: try again, an upload continues where it was. */
+  | 'STORAGE_UNAVAILABLE'
+  /** No such token, or it is not yours. */
+  | 'TOKEN_NOT_FOUND'
+  /** The session or the server has reached its limit of open channels. Close some first. */
+  | 'TOO_MANY_CHANNELS'
+  /** The token has too many requests in progress or per second, its WebSocket too many operations, or the address sent too many unknown tokens with the same beginning; or the server had reached its limit of open files at an upload. `Retry-After` has the time to wait. */
+  | 'TOO_MANY_REQUESTS'
+  /** The connection or the token has reached its limit of open subscriptions. Close some first. */
+  | 'TOO_MANY_SUBSCRIPTIONS'
+  /** There is no token, or it is not valid. */
+  | 'UNAUTHENTICATED'
+  /** The body must be `application/json`. */
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  /** No such user, or it is not yours to see. */
+  | 'USER_NOT_FOUND'
+  /** The input is invalid; `issues` lists every problem with its path. Correct it and send it again. */
+  | 'VALIDATION_FAILED'
+  /** No such delivery, or it is not yours. */
+  | 'WEBHOOK_DELIVERY_NOT_FOUND'
+  /** The webhook is disabled. Enable it first. */
+  | 'WEBHOOK_DISABLED'
+  /** No such webhook, or it is not yours. */
+  | 'WEBHOOK_NOT_FOUND';
 
 /** An option for the executor, such as a Slurm partition. */
 export type ExecutorOptionInput = {
@@ -612,6 +973,8 @@ export type ExecutorOptionInput = {
 export type FailureCause =
   /** Its agent was lost or restarted while it ran. */
   | 'AGENT_TRANSIENT'
+  /** It made no progress for as long as its `progressTimeout`. Only sessions that have one can hang. */
+  | 'HUNG'
   /** Its image could not be fetched. */
   | 'IMAGE_PULL_FAILURE'
   /** User code exited with a code other than 0, or ran into the batch timeout. */
@@ -639,7 +1002,33 @@ export type FailureFilter = {
   cause?: Array<FailureCause> | null | undefined;
   /** With one of these exit codes. */
   exitCode?: Array<number> | null | undefined;
+  /** Whether it was ended by its batch timeout. */
+  timedOut?: boolean | null | undefined;
 };
+
+/** Order of groups of failures. */
+export type FailureGroupOrder =
+  /** Most failed attempts first. */
+  | 'ATTEMPTS'
+  /** Most chains first. */
+  | 'CHAINS'
+  /** Those that occurred last first. */
+  | 'LATEST'
+  /** Most CPU time lost first. */
+  | 'LOST'
+  /** Those that occurred for the first time last first. */
+  | 'NEWEST';
+
+/** What people know about a group of failures. */
+export type FailureGroupState =
+  /** It is known; its note and its link say more. */
+  | 'KNOWN'
+  /** It is not to be shown until `mutedUntil`. */
+  | 'MUTED'
+  /** Nothing yet. */
+  | 'OPEN'
+  /** Its reason is mended. Another failure opens it again: it has regressed. */
+  | 'RESOLVED';
 
 /** Property that failures are grouped by. */
 export type FailureGrouping =
@@ -653,6 +1042,16 @@ export type FailureGrouping =
   | 'LABEL'
   /** Name of the session. */
   | 'NAME';
+
+/** GPUs of each kernel. */
+export type GpusInput = {
+  /** Their number: the same as the slot `cuda.device`, and not together with a slot of GPUs. Default: that of the slots, or 1. */
+  count?: number | null | undefined;
+  /** Memory of each: `40g`, `40 GiB`. A GPU that is sold with 40 GB has it. */
+  memory?: string | null | undefined;
+  /** Part of the name of their model, in any case: `a100`. */
+  model?: string | null | undefined;
+};
 
 /** Missing fields stay as they are. */
 export type HealthCheckChange = {
@@ -701,13 +1100,44 @@ export type HoldReason =
   /** The rate limit of retries is reached. */
   | 'RATE_LIMITED';
 
-/** A range of whole numbers, ends included. */
+/** Outputs of another session to place in the working directory. */
+export type InputFilesInput = {
+  /** Id of a session of the same project. Its chain must succeed first. */
+  from: string;
+  /** Only files that match this pattern, in the syntax of `.gitignore`. */
+  match?: string | null | undefined;
+  /** A directory, relative to the working directory, to place them in; missing: that directory itself. */
+  to?: string | null | undefined;
+};
+
+/** All given conditions must match. */
 export type IntRange = {
-  /** At most this. */
+  /** Greater than this number. */
+  gt?: number | null | undefined;
+  /** At least this number. */
+  gte?: number | null | undefined;
+  /** Less than this number. */
+  lt?: number | null | undefined;
+  /** At most this number. */
+  lte?: number | null | undefined;
+  /**
+   * At most this.
+   * @deprecated Use `lte`.
+   */
   max?: number | null | undefined;
-  /** At least this. */
+  /**
+   * At least this.
+   * @deprecated Use `gte`.
+   */
   min?: number | null | undefined;
 };
+
+/** Role of a kernel in its session. */
+export type KernelRole =
+  /** The first kernel, whose end usually decides the result. */
+  | 'main'
+  /** Any other kernel. */
+  | 'sub';
 
 /** Status of a kernel, with the names of a session's statuses. A kernel may be further than its session, because the agent moves it first. */
 export type KernelStatus =
@@ -733,6 +1163,18 @@ export type KernelStatus =
   | 'TERMINATED'
   /** It is being stopped. */
   | 'TERMINATING';
+
+/** All given conditions must match. Without conditions, the label must exist. */
+export type LabelFilter = {
+  /** It has this value. */
+  equals?: string | null | undefined;
+  /** True: the label exists, with any value; false: it does not exist. */
+  exists?: boolean | null | undefined;
+  /** It has one of these values. */
+  in?: Array<string> | null | undefined;
+  /** Key of the label. */
+  key: string;
+};
 
 /** A label given by the client. */
 export type LabelInput = {
@@ -766,8 +1208,48 @@ export type OrderDirection =
   /** Largest or newest first. */
   | 'DESC';
 
+/** Files to collect at the end of each attempt. */
+export type OutputsInput = {
+  /** Leave them on the agent's disk, and only list them: for disks that the users of the outputs share with the agent. */
+  inPlace?: boolean | null | undefined;
+  /** Days to keep them; missing: as the servers are configured (`REPRISE_KEEP_OUTPUTS`). */
+  keepDays?: number | null | undefined;
+  /** Patterns in the syntax of `.gitignore`, relative to the working directory: `results/**`, `metrics.json`. The last one that matches decides; `!` excludes. */
+  paths: Array<string>;
+  /** The attempts to collect them from. */
+  when?: OutputsWhen | null | undefined;
+};
+
+/** State of the outputs of an attempt. WAITING and COLLECTING are followed by another one. */
+export type OutputsState =
+  /** Its agent sends the files. */
+  | 'COLLECTING'
+  /** All files have arrived, each verified by its hash. */
+  | 'COMPLETE'
+  /** The files have been removed because of their age. */
+  | 'EXPIRED'
+  /** The agent is gone, or no longer has the files. They may still arrive if it returns. */
+  | 'LOST'
+  /** There is no file to take; `reasons` says why. */
+  | 'NONE'
+  /** Some files could not be taken; `reasons` names them. */
+  | 'PARTIAL'
+  /** The attempt has not ended, or its agent has not begun. */
+  | 'WAITING';
+
+/** The attempts whose outputs are collected. */
+export type OutputsWhen =
+  /** Every attempt. */
+  | 'ALWAYS'
+  /** Only attempts that do not succeed. */
+  | 'FAILURE'
+  /** Only an attempt that succeeds. */
+  | 'SUCCESS';
+
 /** The schedule to pause. */
 export type PauseScheduleInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** The reason, for people. */
   reason?: string | null | undefined;
   /** Id of the schedule. */
@@ -795,6 +1277,8 @@ export type RateLimitInput = {
 export type RemoveAgentInput = {
   /** Its id. */
   agentId: string;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** The reason, for people. */
   reason?: string | null | undefined;
 };
@@ -803,18 +1287,28 @@ export type RemoveAgentInput = {
 export type RemoveProjectMemberInput = {
   /** Name of the project. */
   project: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Name of the user. */
   user: string;
 };
 
 /** The delivery to repeat. */
 export type ReplayDeliveryInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** Id of the delivery. */
   deliveryId: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** The events to send again. */
 export type ReplayWebhookInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Send events since this time, at most 14 days ago. */
   since: string;
   /** Id of the webhook. */
@@ -828,15 +1322,6 @@ export type ResourceSlotInput = {
   /** The resource: `cpu`, `mem`, `cuda.device`, … */
   slot: string;
 };
-
-/** Outcome of an action for one session. */
-export type ResubmissionItemStatus =
-  /** Done; a session that was resubmitted has a child. */
-  | 'DONE'
-  /** Not done yet; never done if the resubmission was aborted. */
-  | 'PENDING'
-  /** Refused; `code` and `message` give the reason. */
-  | 'REFUSED';
 
 /** Differences between the new attempts and the failed sessions. They also apply to the automatic retries of the new epoch. */
 export type ResubmissionOverrides = {
@@ -854,6 +1339,8 @@ export type ResubmissionOverrides = {
   excludeAgents?: Array<string> | null | undefined;
   /** True: the new attempt begins with an empty directory, without the checkpoint of earlier attempts. */
   freshCheckpoint?: boolean | null | undefined;
+  /** What its GPUs must be like. Missing fields stay as they are; null removes a condition on `model` or `memory`. Conditions on a session without GPUs ask for one. */
+  gpus?: GpusInput | null | undefined;
   /** Priority, 0 to 100; higher ones are scheduled first. */
   priority?: number | null | undefined;
   /** Name of the resource group to run in. */
@@ -866,24 +1353,35 @@ export type ResubmissionOverrides = {
   secretEnviron?: Array<EnvVarInput> | null | undefined;
 };
 
-/** State of a resubmission. */
-export type ResubmissionState =
-  /** A person aborted it; results from before stay. */
-  | 'ABORTED'
-  /** Each session is done or refused. */
-  | 'COMPLETED'
-  /** Not finished; the server continues it in the background. */
-  | 'RUNNING';
+/** The group whose members get a new retry budget, and the changes. */
+export type ResubmitSessionGroupInput = {
+  /** Idempotency key: the same key with the same request returns the record of the first one. */
+  clientKey?: string | null | undefined;
+  /** Id of the group. */
+  groupId: string;
+  /** The changes. */
+  overrides?: ResubmissionOverrides | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+  /** Members in these states; FAILED and CANCELLED unless given. */
+  states?: Array<ResubmittedMemberState> | null | undefined;
+};
 
-/** The sessions that get a new retry budget, and the changes. Give one of `sessionIds`, `filter` and `chainFilter`. */
+/** The sessions that get a new retry budget, and the changes. */
 export type ResubmitSessionsInput = {
-  /** Selects the newest sessions of the chains that match now. The rules of `filter` apply. */
+  /**
+   * Selects the newest sessions of the chains that match now. The rules of `filter` apply.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   chainFilter?: ChainFilter | null | undefined;
-  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
+  /** Idempotency key chosen by the client, unique in the project: the same key returns the record of the first call. */
   clientKey?: string | null | undefined;
   /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;
-  /** Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused. */
+  /**
+   * Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   filter?: SessionFilter | null | undefined;
   /** True: sessions that were cancelled because one of these chains failed, directly or through others, are resubmitted as well, without overrides. Sessions that also depend on a failed chain that is not resubmitted are refused. */
   includeDependents?: boolean | null | undefined;
@@ -891,20 +1389,42 @@ export type ResubmitSessionsInput = {
   includeSucceeded?: boolean | null | undefined;
   /** The changes. */
   overrides?: ResubmissionOverrides | null | undefined;
-  /** Ids of the sessions; at most 100000. */
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+  /** Which sessions. */
+  select?: SessionSelection | null | undefined;
+  /**
+   * Ids of the sessions; at most 100000.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   sessionIds?: Array<string> | null | undefined;
 };
+
+/** A state in which members of a group can be resubmitted. */
+export type ResubmittedMemberState =
+  /** Cancelled. */
+  | 'CANCELLED'
+  /** Failed, with no retry left. */
+  | 'FAILED'
+  /** Succeeded. */
+  | 'SUCCEEDED';
 
 /** The agent to change. */
 export type ResumeAgentInput = {
   /** Its id. */
   agentId: string;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** The reason, for people. */
   reason?: string | null | undefined;
 };
 
 /** The schedule to resume. */
 export type ResumeScheduleInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the schedule. */
   scheduleId: string;
 };
@@ -941,12 +1461,16 @@ export type RetryDecisionFilter = {
   project?: string | null | undefined;
   /** About this session. */
   sessionId?: string | null | undefined;
+  /** Whether the session was ended by its batch timeout. */
+  timedOut?: boolean | null | undefined;
 };
 
 /** All given conditions must match. */
 export type RetryEventFilter = {
   /** In this chain. */
   chainId?: string | null | undefined;
+  /** Filter by labels of the chain. All must match. */
+  labels?: Array<LabelFilter> | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
   /** About this session. */
@@ -975,6 +1499,21 @@ export type RetryExclusion =
   /** The agents on which the attempt failed. */
   | 'AGENT';
 
+/** How the memory that each GPU must have grows from attempt to attempt. It never shrinks. */
+export type RetryGpuMemoryGrowthInput = {
+  /** Factor for each attempt. */
+  factor: number;
+  /** Maximum; bytes take k, m, g, t. */
+  max?: string | null | undefined;
+};
+
+/** What grows when a slot grows. */
+export type RetryGrowthStart =
+  /** The most that a kernel of the attempt used of it. If that is unknown, or at least 95 % of the amount that the attempt had: this amount. Only the use of `mem` is measured. */
+  | 'PEAK'
+  /** The amount that the attempt had. */
+  | 'REQUEST';
+
 /** How delays are randomized, so that sessions that failed at the same time are not retried at the same time. */
 export type RetryJitter =
   /** The whole delay is random, from `retryDelay` to three times the delay before; `backoff` has no effect. */
@@ -990,21 +1529,38 @@ export type RetryJitter =
 
 /** The retry to make due now. */
 export type RetryNowInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of any session of the chain. */
   sessionId: string;
 };
 
-/** The sessions whose retries are made due now. Give one of `sessionIds`, `filter` and `chainFilter`. */
+/** The sessions whose retries are made due now. */
 export type RetryNowManyInput = {
-  /** Selects the newest sessions of the chains that match now. The rules of `filter` apply. */
+  /**
+   * Selects the newest sessions of the chains that match now. The rules of `filter` apply.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   chainFilter?: ChainFilter | null | undefined;
-  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
+  /** Idempotency key chosen by the client, unique in the project: the same key returns the record of the first call. */
   clientKey?: string | null | undefined;
   /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;
-  /** Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused. */
+  /**
+   * Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   filter?: SessionFilter | null | undefined;
-  /** Ids of the sessions; at most 100000. */
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+  /** Which sessions. */
+  select?: SessionSelection | null | undefined;
+  /**
+   * Ids of the sessions; at most 100000.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   sessionIds?: Array<string> | null | undefined;
 };
 
@@ -1029,6 +1585,49 @@ export type RetryPhase =
   /** The session has not ended, or its retry has not been decided yet. */
   | 'UNDECIDED';
 
+/** Name of a field of a retry policy. */
+export type RetryPolicyField =
+  /** How delays grow. */
+  | 'backoff'
+  /** Factor by which delays grow, if they do. */
+  | 'backoffMultiplier'
+  /** Whether a retry runs where the checkpoint of earlier attempts is. */
+  | 'checkpoint'
+  /** Seconds that a session that requires its checkpoint waits for it, before it starts without. */
+  | 'checkpointWait'
+  /** False: an attempt that failed before user code started does not use up `maxRetries`. */
+  | 'countPreStartFailures'
+  /** The delay of each retry, instead of the formula (`retryDelay`, `backoff`, `backoffMultiplier`, `maxRetryDelay`); the last one repeats. Null means the formula. */
+  | 'delays'
+  /** Failures that are retried. */
+  | 'eligibleCauses'
+  /** False: no retry events are sent. Decisions are stored in any case. */
+  | 'emitRetryEvents'
+  /** How delays are randomized. */
+  | 'jitter'
+  /** Maximum jitter of DETERMINISTIC and RANDOM as a share of the delay, 0 to 1. */
+  | 'jitterRatio'
+  /** No retry starts later than this after the first attempt was created. Null means no limit. */
+  | 'maxElapsed'
+  /** Number of retries: one less than the number of attempts. 0 means none. */
+  | 'maxRetries'
+  /** Longest delay. Null means the absolute ceiling, 86400. */
+  | 'maxRetryDelay'
+  /** Limit on retries that do not use up `maxRetries`. */
+  | 'maxUncountedRetries'
+  /** False: a program that exits with 0 has succeeded, even if the lack of memory killed one of its processes. Failures with another exit code keep the cause OOM_KILLED. */
+  | 'oomIsFailure'
+  /** True: a retry runs exactly the image of the attempt before, even if its tag now refers to another. */
+  | 'pinImage'
+  /** Seconds without progress after which an attempt has failed (HUNG). Null means no limit. Without `eligibleCauses` anywhere, HUNG is then retried. */
+  | 'progressTimeout'
+  /** The first delay. */
+  | 'retryDelay'
+  /** Rules in order; the first that matches decides. */
+  | 'rules'
+  /** True: requests in a program's verdict file are followed. */
+  | 'trustVerdicts';
+
 /** How a session is retried. Durations are seconds. Missing fields come from the defaults of project, domain and cluster, in this order. */
 export type RetryPolicyInput = {
   /** How delays grow. */
@@ -1041,6 +1640,8 @@ export type RetryPolicyInput = {
   checkpointWait?: number | null | undefined;
   /** False: an attempt that failed before user code started does not use up `maxRetries`. */
   countPreStartFailures?: boolean | null | undefined;
+  /** The delay of each retry, instead of the formula (`retryDelay`, `backoff`, `backoffMultiplier`, `maxRetryDelay`): 1 to 100 delays of at most a day; the last one repeats. Without `maxRetries` there are as many retries as delays, and without `jitter` the delays are exact. Null means the formula. */
+  delays?: Array<number | string> | null | undefined;
   /** Failures that are retried. */
   eligibleCauses?: Array<FailureCause> | null | undefined;
   /** False: no retry events are sent. Decisions are stored in any case. */
@@ -1063,6 +1664,8 @@ export type RetryPolicyInput = {
   pinImage?: boolean | null | undefined;
   /** A predefined policy for the fields that are missing here. The session stores the fields, not the name of the preset. */
   preset?: RetryPolicyPreset | null | undefined;
+  /** Seconds without progress after which an attempt has failed (HUNG): at least 1. Null means no limit. Without `eligibleCauses` anywhere, HUNG is then retried. */
+  progressTimeout?: number | null | undefined;
   /** The first delay, more than 0. */
   retryDelay?: number | null | undefined;
   /** Rules in order, at most 20; the first that matches decides. */
@@ -1110,9 +1713,11 @@ export type RetryRuleInput = {
   exclude?: RetryExclusion | null | undefined;
   /** The failures that the rule applies to. */
   match: RetryRuleMatchInput;
+  /** Growth of the memory that each GPU must have: from what the session asks for, or else from that of the GPU that the failed attempt had. */
+  scaleGpuMemory?: RetryGpuMemoryGrowthInput | null | undefined;
   /** Growth of slots. */
   scaleResources?: Array<RetrySlotGrowthInput> | null | undefined;
-  /** Growth of the batch timeout. */
+  /** Growth of the batch timeout, after a timeout. */
   scaleTimeout?: RetryTimeoutGrowthInput | null | undefined;
 };
 
@@ -1141,6 +1746,8 @@ export type RetryScope =
 export type RetrySlotGrowthInput = {
   /** Factor for each attempt. */
   factor: number;
+  /** What is multiplied by the factor; REQUEST if missing. */
+  from?: RetryGrowthStart | null | undefined;
   /** Maximum; bytes take k, m, g, t. */
   max?: string | null | undefined;
   /** Name of the slot. */
@@ -1155,8 +1762,22 @@ export type RetryTimeoutGrowthInput = {
   max?: number | null | undefined;
 };
 
+/** The GPU to put back into service. */
+export type ReturnGpuInput = {
+  /** Id of its agent. */
+  agentId: string;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people. */
+  reason?: string | null | undefined;
+  /** Its UUID, as in `Agent.gpus`. */
+  uuid: string;
+};
+
 /** A token to revoke. */
 export type RevokeTokenInput = {
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the token. */
   tokenId: string;
 };
@@ -1165,6 +1786,8 @@ export type RevokeTokenInput = {
 export type RotateWebhookSecretInput = {
   /** Seconds for which requests are also signed with the old secret: a day by default, at most 7 days. */
   overlapSeconds?: number | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the webhook. */
   webhookId: string;
 };
@@ -1188,18 +1811,26 @@ export type RouteStatus =
 
 /** The schedule to run. */
 export type RunScheduleNowInput = {
-  /** Id of the schedule. */
+  /** Idempotency key chosen by the client, unique for the schedule: a request with the same key makes no second run, and returns the first one. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+  /** Its id. */
   scheduleId: string;
 };
 
 /** The deployment to scale. Missing fields stay as they are. */
 export type ScaleDeploymentInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** Id of the deployment. */
   deploymentId: string;
   /** Maximum number of extra replicas during an update. Null: a quarter of the replicas, rounded up. */
   maxSurge?: number | null | undefined;
   /** Minimum number of healthy replicas during an update. Null: three quarters of the replicas, rounded up. */
   minHealthy?: number | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Desired number of healthy routes. */
   replicas?: number | null | undefined;
 };
@@ -1236,6 +1867,71 @@ export type ScheduleRunOutcome =
   /** It created a chain. */
   | 'STARTED';
 
+/** The part of the server that did something. */
+export type SchedulingHandler =
+  /** The agent reported. */
+  | 'AGENT_SYNC'
+  /** Begins new deployments. */
+  | 'CHECK_PENDING_DEPLOYMENT'
+  /** Compares the number of routes with that of replicas. */
+  | 'CHECK_REPLICA_DEPLOYMENT'
+  /** Ends the routes of destroyed deployments. */
+  | 'DESTROYING_DEPLOYMENT'
+  /** A person destroyed the deployment. */
+  | 'DESTROY_DEPLOYMENT'
+  /** A kernel has ended. */
+  | 'DETECT_TERMINATION'
+  /** A person drained the agent. */
+  | 'DRAIN_AGENT'
+  /** Ends sessions whose batch timeout is over, if their agent does not. */
+  | 'ENFORCE_BATCH_TIMEOUTS'
+  /** Judges health checks. */
+  | 'HEALTH_CHECK_ROUTE'
+  /** A part that this version of the server does not have. */
+  | 'OTHER'
+  /** Has agents prepare kernels. */
+  | 'PREPARE_SESSIONS'
+  /** All kernels are prepared. */
+  | 'PROMOTE_TO_PREPARED'
+  /** A kernel fetches its image. */
+  | 'PROMOTE_TO_PULLING'
+  /** All kernels run. */
+  | 'PROMOTE_TO_RUNNING'
+  /** All kernels have ended. */
+  | 'PROMOTE_TO_TERMINATED'
+  /** Starts the sessions of routes. */
+  | 'PROVISIONING_ROUTE'
+  /** Compares routes with the revision. */
+  | 'RECONCILE_DEPLOYMENT'
+  /** The agent registered. */
+  | 'REGISTER_AGENT'
+  /** A person removed the agent. */
+  | 'REMOVE_AGENT'
+  /** A person let the agent accept work again. */
+  | 'RESUME_AGENT'
+  /** Replaces routes that stay unhealthy. */
+  | 'ROUTE_EVICTION'
+  /** Ends routes that failed to start or whose session ended. */
+  | 'RUNNING_ROUTE'
+  /** Moves deployments towards their replicas and revision. */
+  | 'SCALING_DEPLOYMENT'
+  /** Places sessions on agents. */
+  | 'SCHEDULE_SESSIONS'
+  /** Publishes healthy routes. */
+  | 'SERVICE_DISCOVERY_SYNC'
+  /** Has agents start kernels. */
+  | 'START_SESSIONS'
+  /** Ends sessions that have lost their kernels. */
+  | 'SWEEP_LEFTOVERS'
+  /** A person ended the session. */
+  | 'TERMINATE_SESSION'
+  /** Stops kernels. */
+  | 'TERMINATE_SESSIONS'
+  /** Ends the sessions of routes. */
+  | 'TERMINATING_ROUTE'
+  /** Watches for silent agents. */
+  | 'WATCH_AGENTS';
+
 /** The outcome of one try of a scheduler handler. */
 export type SchedulingResult =
   /** It was in its status for longer than its resource group allows. */
@@ -1255,6 +1951,10 @@ export type SchedulingResult =
 
 /** The webhook to test. */
 export type SendTestEventInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the webhook. */
   webhookId: string;
 };
@@ -1285,6 +1985,8 @@ export type SessionEventFilter = {
   chainId?: string | null | undefined;
   /** In one of these chains, at most 200. */
   chainIds?: Array<string> | null | undefined;
+  /** Filter by labels of the chain. All must match. */
+  labels?: Array<LabelFilter> | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
   /** About this session. */
@@ -1311,6 +2013,12 @@ export type SessionEventType =
   | 'CREATED'
   /** It ended: it failed. */
   | 'ERROR'
+  /** It failed in a way that is new in its project: `session.failureGroup`. `reason` is its title. */
+  | 'FAILURE_GROUP_NEW'
+  /** It failed in a way that was resolved: `session.failureGroup`. `reason` is its title. */
+  | 'FAILURE_GROUP_REGRESSED'
+  /** Its outputs are settled: they have arrived, or none will. `session.outputs` says which. */
+  | 'OUTPUTS_COMPLETE'
   /** A person cancelled its retry. */
   | 'RETRY_CANCELLED'
   /** Its child session was created. */
@@ -1338,6 +2046,8 @@ export type SessionFilter = {
   OR?: Array<SessionFilter> | null | undefined;
   /** With a kernel that is or was on the agent with this id. */
   agent?: string | null | undefined;
+  /** Filter by `attempt`, the position in the chain. */
+  attempt?: IntRange | null | undefined;
   /** In this chain. */
   chainId?: string | null | undefined;
   /** With this concurrency key. */
@@ -1346,16 +2056,26 @@ export type SessionFilter = {
   createdAt?: DateTimeFilter | null | undefined;
   /** Sessions that start only once this chain has succeeded. */
   dependsOn?: string | null | undefined;
+  /** Filter by `epoch`. */
+  epoch?: IntRange | null | undefined;
   /** Ended with one of these exit codes. */
   exitCode?: Array<number> | null | undefined;
   /** Failed for one of these causes. */
   failureCause?: Array<FailureCause> | null | undefined;
+  /** Failed, in the group of failures with this id. */
+  failureGroup?: string | null | undefined;
   /** With one of these `failureReason`s. */
   failureReason?: Array<string> | null | undefined;
+  /** Members of the group with this id. */
+  group?: string | null | undefined;
+  /** Retry is held for one of these reasons. */
+  holdReason?: Array<HoldReason> | null | undefined;
   /** The beginning of the id: at least its first 8 hexadecimal digits. */
   idPrefix?: string | null | undefined;
-  /** With this label. */
+  /** With this label. `labels` takes several, and other conditions. */
   label?: LabelInput | null | undefined;
+  /** Filter by labels. All must match. */
+  labels?: Array<LabelFilter> | null | undefined;
   /** Filter by `maxRetries`. */
   maxRetries?: IntRange | null | undefined;
   /** Filter by name. */
@@ -1376,13 +2096,77 @@ export type SessionFilter = {
   retryPhase?: Array<RetryPhase> | null | undefined;
   /** Of one of these types. */
   sessionType?: Array<SessionType> | null | undefined;
+  /** Filter by the time when user code started. */
+  startedAt?: DateTimeFilter | null | undefined;
   /** In one of these statuses. */
   status?: Array<SessionStatus> | null | undefined;
   /** Filter by `statusReason`, the explanation of its status. */
   statusReason?: StringFilter | null | undefined;
+  /** Filter by the time of the end. */
+  terminatedAt?: DateTimeFilter | null | undefined;
+  /** Whether it was ended by its batch timeout. */
+  timedOut?: boolean | null | undefined;
   /** Of the user of this name. */
   user?: string | null | undefined;
 };
+
+/** What a group of sessions waits for in another one. */
+export type SessionGroupCondition =
+  /** That it ends as SUCCEEDED. Otherwise the group that waits fails. */
+  | 'ALL_SUCCEEDED'
+  /** That it ends, in whatever way. */
+  | 'ENDED'
+  /** Each member waits for the member with the same index there to succeed. */
+  | 'SAME_INDEX';
+
+/** A group of the same project to wait for. */
+export type SessionGroupDependencyInput = {
+  /** What to wait for. */
+  condition?: SessionGroupCondition | null | undefined;
+  /** Id of the group. */
+  groupId: string;
+};
+
+/** All given conditions must match. */
+export type SessionGroupFilter = {
+  /** True: only groups that have ended; false: only those that have not. */
+  ended?: boolean | null | undefined;
+  /** In the project of this name. */
+  project?: string | null | undefined;
+  /** Whose name or key begins with this. */
+  search?: string | null | undefined;
+};
+
+/** How a group of sessions ends. */
+export type SessionGroupOutcome =
+  /** A person cancelled it, or members of it. */
+  | 'CANCELLED'
+  /** Too many members failed. */
+  | 'FAILED'
+  /** As many members succeeded as it needs. */
+  | 'SUCCEEDED';
+
+/** What becomes of running members once a group has failed. Those that do not run are cancelled. */
+export type SessionGroupRest =
+  /** They run to their end. */
+  | 'LET_RUN'
+  /** They are terminated. */
+  | 'STOP';
+
+/** State of a group of sessions. */
+export type SessionGroupState =
+  /** It has ended, because a person cancelled it or members of it. */
+  | 'CANCELLED'
+  /** Its outcome is decided, and the rest of its members is ending. */
+  | 'ENDING'
+  /** It has ended and failed. */
+  | 'FAILED'
+  /** It accepts further members. */
+  | 'OPEN'
+  /** It has all of its members, and its outcome is not decided. */
+  | 'RUNNING'
+  /** It has ended and succeeded. */
+  | 'SUCCEEDED';
 
 /** One field to order by. */
 export type SessionOrder = {
@@ -1423,6 +2207,15 @@ export type SessionResult =
   /** Not known: it has not ended, or a person terminated it. */
   | 'UNDEFINED';
 
+/** Selects the sessions of an action. Give exactly one of the fields. */
+export type SessionSelection =
+  {   /** Selects the newest sessions of the chains that match now. The rules of `filter` apply. */
+  chainFilter: ChainFilter; filter?: never; sessionIds?: never; }
+  |  { chainFilter?: never;   /** Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused. */
+  filter: SessionFilter; sessionIds?: never; }
+  |  { chainFilter?: never; filter?: never;   /** Ids of the sessions; at most 100000. */
+  sessionIds: Array<string>; };
+
 /** Status of a session. TERMINATED, ERROR and CANCELLED are final. */
 export type SessionStatus =
   /** Ended before it started. */
@@ -1457,10 +2250,30 @@ export type SessionType =
   /** Serves a person until it is terminated. */
   | 'INTERACTIVE';
 
+/** The state of a group of failures. */
+export type SetFailureGroupStateInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** Id of the group. */
+  failureGroupId: string;
+  /** An address with more about it, http or https. */
+  link?: string | null | undefined;
+  /** Until when it is muted; with MUTED only. Missing: until somebody says otherwise. */
+  mutedUntil?: string | null | undefined;
+  /** What there is to know about it. */
+  note?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+  /** Its state. */
+  state: FailureGroupState;
+};
+
 /** The role of a user in a project. */
 export type SetProjectMemberInput = {
   /** Name of the project. */
   project: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** The role: ADMIN, MEMBER or VIEWER. */
   role: TokenRole;
   /** Name of the user. */
@@ -1470,13 +2283,17 @@ export type SetProjectMemberInput = {
 /** Changes of a quota. Missing fields stay as they are; null removes a limit. */
 export type SetQuotaInput = {
   /** Limit on the bytes of all checkpoints, such as `500g`. No new chain starts while it is reached. */
-  maxCheckpointBytes?: string | null | undefined;
+  maxCheckpointBytes?: number | string | null | undefined;
+  /** Limit on the bytes of all kept outputs, such as `500g`. Files beyond it are not collected. */
+  maxOutputBytes?: number | string | null | undefined;
   /** Limit on the number of PENDING sessions. */
   maxPending?: number | null | undefined;
   /** Limit on the number of sessions placed at the same time. */
   maxRunning?: number | null | undefined;
   /** Name of its owner: the user, project or domain. */
   name: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Kind of its owner. */
   scope: QuotaScope;
   /** Limits on the resources that all kernels together may hold. Replaces the earlier limits; 0 allows none of a slot. */
@@ -1489,6 +2306,8 @@ export type SetRetryDefaultsInput = {
   name?: string | null | undefined;
   /** The defaults. They replace all earlier ones of the scope; null removes them. */
   policy?: RetryPolicyInput | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Kind of the scope that they apply to. */
   scope: RetryScope;
 };
@@ -1523,8 +2342,22 @@ export type StringFilter = {
   startsWith?: string | null | undefined;
 };
 
+/** The GPU to take out of service. */
+export type TakeGpuInput = {
+  /** Id of its agent. */
+  agentId: string;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people. */
+  reason?: string | null | undefined;
+  /** Its UUID, as in `Agent.gpus`. */
+  uuid: string;
+};
+
 /** The session to terminate. */
 export type TerminateSessionInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** True: kills its kernels at once, without a grace period to clean up. */
   force?: boolean | null | undefined;
   /** The reason, for people. */
@@ -1533,22 +2366,41 @@ export type TerminateSessionInput = {
   sessionId: string;
 };
 
-/** The sessions to terminate. Give one of `sessionIds`, `filter` and `chainFilter`. */
+/** The sessions to terminate. */
 export type TerminateSessionsInput = {
-  /** Selects the newest sessions of the chains that match now. The rules of `filter` apply. */
+  /**
+   * Selects the newest sessions of the chains that match now. The rules of `filter` apply.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   chainFilter?: ChainFilter | null | undefined;
-  /** Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission. */
+  /** Idempotency key chosen by the client, unique in the project: the same key returns the record of the first call. */
   clientKey?: string | null | undefined;
   /** True: nothing is done or recorded; the answer has the number of sessions that would be changed. */
   dryRun?: boolean | null | undefined;
-  /** Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused. */
+  /**
+   * Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   filter?: SessionFilter | null | undefined;
   /** Kills their kernels without a grace period. */
   force?: boolean | null | undefined;
   /** The reason, for people. */
   reason?: string | null | undefined;
-  /** Ids of the sessions; at most 100000. */
+  /** Which sessions. */
+  select?: SessionSelection | null | undefined;
+  /**
+   * Ids of the sessions; at most 100000.
+   * @deprecated Use `select`, of which exactly one field is given.
+   */
   sessionIds?: Array<string> | null | undefined;
+};
+
+/** A span of time. */
+export type TimeWindow = {
+  /** Its beginning; by default seven or thirty days before its end, as the field says. */
+  from?: string | null | undefined;
+  /** Its end, exclusive; now if missing. */
+  to?: string | null | undefined;
 };
 
 /** The role of a token, which defines its rights. */
@@ -1568,6 +2420,8 @@ export type TokenRole =
 export type UpdateDeploymentInput = {
   /** Labels that an agent must have to run a route. Replaces all of them. */
   agentLabels?: Array<LabelInput> | null | undefined;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** The program and its arguments. */
   command?: Array<string> | null | undefined;
   /** Id of the deployment. */
@@ -1578,6 +2432,8 @@ export type UpdateDeploymentInput = {
   environ?: Array<EnvVarInput> | null | undefined;
   /** How long an unhealthy route may take to recover, in seconds. */
   evictAfter?: number | null | undefined;
+  /** What its GPUs must be like. Missing fields stay as they are; null removes a condition on `model` or `memory`. Conditions on a session without GPUs ask for one. */
+  gpus?: GpusInput | null | undefined;
   /** The health check of its routes. */
   healthCheck?: HealthCheckChange | null | undefined;
   /** Container image of its program; for agents without containers, a preset of environment and interpreter. Null: none. */
@@ -1590,6 +2446,8 @@ export type UpdateDeploymentInput = {
   portVariable?: string | null | undefined;
   /** Priority, 0 to 100; higher ones are scheduled first. */
   priority?: number | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Name of the resource group for its routes. */
   resourceGroup?: string | null | undefined;
   /** Resources of each route. Replaces all of them. */
@@ -1602,10 +2460,14 @@ export type UpdateDeploymentInput = {
 
 /** A change of a project. */
 export type UpdateProjectInput = {
-  /** Whether members may end the work of others. */
-  membersEndAll: boolean;
+  /** Whether members may end the work of others; if missing, it stays. */
+  membersEndAll?: boolean | null | undefined;
   /** Name of the project. */
   name: string;
+  /** Days for which outputs are kept whose session does not say; null for the setting of the server. If missing, it stays. */
+  outputKeepDays?: number | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
 };
 
 /** Missing fields stay as they are. */
@@ -1636,6 +2498,8 @@ export type UpdateResourceGroupInput = {
   prepareTimeout?: number | null | undefined;
   /** How long kernels may wait in the queue of Slurm, in seconds, until their session fails with SCHEDULER_TIMEOUT; null means no timeout. */
   queueTimeout?: number | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** How an agent is selected. */
   selector?: AgentSelector | null | undefined;
   /** Order in which sessions are scheduled. */
@@ -1650,8 +2514,14 @@ export type UpdateResourceGroupInput = {
 
 /** A change of a waiting retry: of its policy, its resources, or both. */
 export type UpdateRetryInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** What its GPUs must be like. Missing fields stay as they are; null removes a condition on `model` or `memory`. Conditions on a session without GPUs ask for one. */
+  gpus?: GpusInput | null | undefined;
   /** Its fields replace those of the session's policy; missing fields stay as they are. */
   policy?: RetryPolicyInput | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Slots that the retry gets instead of those that it would have, as do the attempts after it; the amount 0 removes a slot. Other slots stay as they are. */
   resourceSlots?: Array<ResourceSlotInput> | null | undefined;
   /** Id of any session of the chain. */
@@ -1662,6 +2532,8 @@ export type UpdateRetryInput = {
 export type UpdateScheduleInput = {
   /** Number of missed runs to make after a downtime, 0 to 100. */
   catchUp?: number | null | undefined;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** A cron expression of five fields, such as `30 2 * * 1-5`, or a name like `@daily`. For local times that daylight saving skips or repeats, see docs/schedules.md. Replaces `every`. */
   cron?: string | null | undefined;
   /** Seconds between two runs, at least 1. Replaces `cron`. */
@@ -1672,6 +2544,8 @@ export type UpdateScheduleInput = {
   name?: string | null | undefined;
   /** What happens to runs that overlap. */
   overlap?: ScheduleOverlap | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
   /** Id of the schedule. */
   scheduleId: string;
   /** Specification of the sessions from now on. Replaces all of the old one. Its secret variables stay if `secretEnviron` is missing; an empty list removes them. */
@@ -1684,6 +2558,8 @@ export type UpdateScheduleInput = {
 export type UpdateWebhookInput = {
   /** Only events of this chain. Null means all chains. */
   chainId?: string | null | undefined;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
   /** Description, for people. Null removes it. */
   description?: string | null | undefined;
   /** False disables it: nothing is sent and no new deliveries are stored. Waiting deliveries continue when it is enabled again; `replayWebhook` sends the events that it missed. */
@@ -1692,6 +2568,10 @@ export type UpdateWebhookInput = {
   eventTypes?: Array<string> | null | undefined;
   /** Only events of sessions and deployments that have all of these labels. Null means all. */
   labels?: Array<LabelInput> | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+  /** True: no events of sessions whose chain is a member of a group, only `group.ended` for all of them. */
+  skipGroupMembers?: boolean | null | undefined;
   /** URL of the endpoint; waiting deliveries are sent there, too. */
   url?: string | null | undefined;
   /** Id of the webhook. */

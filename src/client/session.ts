@@ -5,8 +5,8 @@ import {
   CancelRetryDocument,
   CreateSessionDocument,
   CreateSessionsDocument,
-  FailureGroupsDocument,
-  type FailureGroupsQueryVariables,
+  FailureCountsDocument,
+  type FailureCountsQueryVariables,
   RetryNowDocument,
   type SessionDetailFragment,
   SessionStatisticsDocument,
@@ -20,12 +20,13 @@ import {
 } from './operations.generated.ts'
 import type {
   CreateSessionInput,
-  ResourceSlotInput,
   RetryPolicyInput,
+  UpdateRetryInput,
   SessionFilter,
   SessionOrder,
   TerminateSessionInput,
 } from './schema-types.generated.ts'
+import { pause } from './transport/retry-schedule.ts'
 import { allPages, type Page, pageOf, type PageOptions, payloadOf } from './answers.ts'
 
 export interface Created {
@@ -60,6 +61,78 @@ export interface Uploaded {
   sent: boolean
 }
 
+/** Options of a change that may be sent several times. */
+export interface ChangeOptions extends CallOptions {
+  /** The reason, for the audit log. */
+  reason?: string | undefined
+  /** Idempotency key, unique in the project; generated if missing. */
+  clientKey?: string | undefined
+}
+
+/** The input of such a change, with its key. */
+function change(sessionId: string, { reason, clientKey, ...call }: ChangeOptions) {
+  return { input: { sessionId, reason, clientKey: clientKey ?? uuidv7() }, call: { ...call, idempotent: true } }
+}
+
+/** Bytes of all parts but the last. */
+const PART_BYTES = 8 * 1024 ** 2
+/** Pause between questions whether the hash of an archive has been checked. */
+const CHECK_PAUSE_SECONDS = 0.5
+
+interface UploadState {
+  received: number
+  complete: boolean
+}
+
+async function uploadParts(
+  connection: Connection,
+  { sha256, bytes, read }: CodeArchive,
+  { project, ...call }: UploadOptions,
+): Promise<void> {
+  const pathOf = (query: Record<string, string>) => {
+    const all = { ...query, ...(project !== undefined && { project }) }
+    return `v2/code/${encodeURIComponent(sha256)}/parts?${String(new URLSearchParams(all))}`
+  }
+  const asked = { name: 'getUpload', path: pathOf({}), method: 'GET', headers: {}, body: null } as const
+  let state = await connection.rest<UploadState>(asked, call)
+  while (!state.complete) {
+    const begin = state.received
+    for await (const { offset, part } of partsOf(read(), begin, bytes)) {
+      const body = async function* () {
+        yield part
+      }
+      const headers = { 'content-type': 'application/octet-stream', 'content-length': String(part.length) }
+      const path = pathOf({ bytes: String(bytes), offset: String(offset) })
+      state = await connection.rest<UploadState>({ name: 'uploadCodePart', path, method: 'PUT', headers, body }, call)
+      if (state.complete || state.received !== offset + part.length) break
+    }
+    if (!state.complete && begin === bytes) await pause(CHECK_PAUSE_SECONDS, call.signal)
+  }
+}
+
+/** Cuts an archive into parts, from an offset on. At its end there is one empty part. */
+async function* partsOf(chunks: AsyncIterable<Uint8Array>, from: number, bytes: number) {
+  let offset = from
+  let part = new Uint8Array(Math.min(PART_BYTES, bytes - from))
+  let [at, filled] = [0, 0]
+  for await (const chunk of chunks) {
+    let rest = chunk.subarray(Math.min(chunk.length, Math.max(0, from - at)))
+    at += chunk.length
+    while (rest.length > 0 && part.length > 0) {
+      const taken = rest.subarray(0, part.length - filled)
+      part.set(taken, filled)
+      filled += taken.length
+      rest = rest.subarray(taken.length)
+      if (filled < part.length) break
+      yield { offset, part }
+      offset += filled
+      part = new Uint8Array(Math.min(PART_BYTES, bytes - offset))
+      filled = 0
+    }
+  }
+  if (from >= bytes || bytes === 0) yield { offset: bytes, part: new Uint8Array() }
+}
+
 type TerminateOptions = Omit<TerminateSessionInput, 'sessionId'> & CallOptions
 
 export function sessionOperations(connection: Connection) {
@@ -76,7 +149,7 @@ export function sessionOperations(connection: Connection) {
 
     /**
      * Uploads a tar archive (`tar --format=posix`, not compressed) for sessions of a project, unless the project has it
-     * already.
+     * already. The archive travels in parts of 8 MiB, so an upload that breaks off continues at any server.
      * @throws ValidationError, NotFoundError (no such project), QuotaExceededError, ForbiddenError, RequestError
      */
     async uploadCode(
@@ -91,9 +164,17 @@ export function sessionOperations(connection: Connection) {
       } catch (error) {
         if (!(error instanceof NotFoundError) || error.code !== 'CODE_NOT_FOUND') throw error
       }
-      const headers = { 'content-type': 'application/x-tar', 'content-length': String(bytes) }
-      const sent = { name: 'uploadCode', path, method: 'PUT', headers, body: read } as const
-      return { ...(await connection.rest<Omit<Uploaded, 'sent'>>(sent, call)), sent: true }
+      try {
+        await uploadParts(connection, { sha256, bytes, read }, { project, ...call })
+      } catch (error) {
+        if (!(error instanceof NotFoundError) || error.code !== 'NO_SUCH_PATH') throw error
+        // A server of the previous version takes the whole archive in one request.
+        const headers = { 'content-type': 'application/x-tar', 'content-length': String(bytes) }
+        const sent = { name: 'uploadCode', path, method: 'PUT', headers, body: read } as const
+        return { ...(await connection.rest<Omit<Uploaded, 'sent'>>(sent, call)), sent: true }
+      }
+      const recorded = { name: 'recordCode', path, method: 'POST', headers: {}, body: null } as const
+      return { ...(await connection.rest<Omit<Uploaded, 'sent'>>(recorded, call)), sent: true }
     },
 
     /**
@@ -138,45 +219,49 @@ export function sessionOperations(connection: Connection) {
     },
 
     /**
-     * Terminates a session. If the session has failed and waits for its retry, cancels the retry. Not repeated once the
-     * request may have arrived.
+     * Terminates a session. If the session has failed and waits for its retry, cancels the retry. Done once, even if the
+     * request is sent several times: a missing `clientKey` is generated.
      * @throws NotFoundError, InvalidStateError, ForbiddenError
      */
     async terminateSession(sessionId: string, options: TerminateOptions = {}): Promise<SessionSummaryFragment> {
-      const { force, reason, ...call } = options
-      const data = await request(TerminateSessionDocument, { input: { sessionId, force, reason } }, call)
+      const { force, reason, clientKey, ...call } = options
+      const input = { sessionId, force, reason, clientKey: clientKey ?? uuidv7() }
+      const data = await request(TerminateSessionDocument, { input }, { ...call, idempotent: true })
       return payloadOf(data.terminateSession).session
     },
 
     /**
-     * Cancels the scheduled or held retry of a chain, which any of its sessions names; returns the failed session.
+     * Cancels the scheduled or held retry of a chain, which any of its sessions names, once as above; returns the failed
+     * session.
      * @throws NotFoundError, InvalidStateError, ForbiddenError
      */
-    async cancelRetry(sessionId: string, options?: CallOptions): Promise<SessionSummaryFragment> {
-      const data = await request(CancelRetryDocument, { input: { sessionId } }, options)
-      return payloadOf(data.cancelRetry).session
+    async cancelRetry(sessionId: string, options: ChangeOptions = {}): Promise<SessionSummaryFragment> {
+      const { input, call } = change(sessionId, options)
+      return payloadOf((await request(CancelRetryDocument, { input }, call)).cancelRetry).session
     },
 
     /**
-     * Makes the scheduled or held retry of a chain due now; any of its sessions names it. Returns the failed session.
+     * Makes the scheduled or held retry of a chain due now, once as above; any of its sessions names it. Returns the
+     * failed session.
      * @throws NotFoundError, InvalidStateError, ForbiddenError
      */
-    async retryNow(sessionId: string, options?: CallOptions): Promise<SessionSummaryFragment> {
-      const data = await request(RetryNowDocument, { input: { sessionId } }, options)
-      return payloadOf(data.retryNow).session
+    async retryNow(sessionId: string, options: ChangeOptions = {}): Promise<SessionSummaryFragment> {
+      const { input, call } = change(sessionId, options)
+      return payloadOf((await request(RetryNowDocument, { input }, call)).retryNow).session
     },
 
     /**
-     * Changes the policy of a chain whose retry is scheduled or held, or the slots of that retry; the server decides
-     * that retry again.
+     * Changes the policy of a chain whose retry is scheduled or held, or the resources of that retry; the server decides
+     * that retry again. Done once as above.
      * @throws ValidationError, NotFoundError, InvalidStateError, ForbiddenError
      */
     async updateRetry(
       sessionId: string,
       policy: RetryPolicyInput | undefined,
-      { resourceSlots, ...options }: CallOptions & { resourceSlots?: ResourceSlotInput[] | undefined } = {},
+      { resourceSlots, gpus, ...options }: ChangeOptions & Pick<UpdateRetryInput, 'resourceSlots' | 'gpus'> = {},
     ): Promise<SessionSummaryFragment> {
-      const data = await request(UpdateRetryDocument, { input: { sessionId, policy, resourceSlots } }, options)
+      const { input, call } = change(sessionId, options)
+      const data = await request(UpdateRetryDocument, { input: { ...input, policy, resourceSlots, gpus } }, call)
       return payloadOf(data.updateRetry).session
     },
 
@@ -186,8 +271,8 @@ export function sessionOperations(connection: Connection) {
     },
 
     /** Counts failed attempts within a span of time by one property, largest groups first. @throws ValidationError */
-    async failureGroups(query: FailureGroupsQueryVariables, options?: CallOptions) {
-      return (await request(FailureGroupsDocument, query, options)).failureGroups
+    async failureCounts(query: FailureCountsQueryVariables, options?: CallOptions) {
+      return (await request(FailureCountsDocument, query, options)).failureCounts
     },
   }
 }

@@ -82,6 +82,11 @@ export function describeAmount(slot: string, amount: string): string {
   return `${amount} bytes`
 }
 
+/** Formats a number of bytes for display: `2.6 GiB`, `312 bytes`. */
+export function describeBytes(bytes: number): string {
+  return describeAmount('mem', String(bytes))
+}
+
 /** Converts both values to the finer of the two scales. */
 function align(a: Decimal, b: Decimal): { a: bigint; b: bigint; scale: number } {
   const scale = Math.max(a.scale, b.scale)
@@ -104,4 +109,9 @@ function parseText(slot: string, text: string): Decimal | undefined {
   const number = parseDecimal(text.slice(0, -unit.length).trimEnd())
   const factor = BINARY_SUFFIXES[prefix!.toLowerCase() as keyof typeof BINARY_SUFFIXES]
   return number && multiplyDecimals(number, { units: factor, scale: 0 })
+}
+
+/** `1 retry`, `3 retries`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
 }

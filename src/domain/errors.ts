@@ -13,6 +13,11 @@ export const ERRORS = {
   DEPLOYMENT_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   SCHEDULE_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   CODE_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  OUTPUTS_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  GROUP_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  FAILURE_GROUP_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  GROUP_CLOSED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
+  OUTPUTS_IN_PLACE: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   DEPENDENCY_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   CREATION_ID_REUSED: { type: 'ConflictError', httpStatus: 409, retryable: false },
   NAME_TAKEN: { type: 'ConflictError', httpStatus: 409, retryable: false },
@@ -34,6 +39,7 @@ export const ERRORS = {
   ISOLATION_REQUIRED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   NO_PENDING_RETRY: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   RESOURCE_GROUP_IN_USE: { type: 'InvalidStateError', httpStatus: 409, retryable: true },
+  GPU_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   AGENT_IN_USE: { type: 'InvalidStateError', httpStatus: 409, retryable: true },
   RESUBMISSION_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   RESUBMISSION_FINISHED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
@@ -59,6 +65,7 @@ export const ERRORS = {
   SERVER_STARTING: { type: 'RequestError', httpStatus: 503, retryable: true },
   SERVER_STOPPING: { type: 'RequestError', httpStatus: 503, retryable: true },
   SERVER_DISK_FULL: { type: 'RequestError', httpStatus: 507, retryable: true },
+  STORAGE_UNAVAILABLE: { type: 'RequestError', httpStatus: 503, retryable: true },
   DATABASE_UNAVAILABLE: { type: 'RequestError', httpStatus: 503, retryable: true },
 } as const satisfies Record<string, ErrorRow>
 
@@ -86,18 +93,33 @@ export interface ValidationIssue {
   message: string
 }
 
+/** The object that is in the way of a request, by its type's name in GraphQL. */
+export interface ObjectInTheWay {
+  type: 'Session' | 'Deployment' | 'Schedule' | 'BulkAction' | 'Domain' | 'Project' | 'User' | 'ResourceGroup'
+  /** A UUID; for a resource group its name. */
+  id: string
+}
+
 /** An error that the caller can fix. Services throw it; any other error is an internal one. */
 export class RepriseError extends Error {
   readonly code: ErrorCode
   readonly type: ErrorType
   readonly issues: readonly ValidationIssue[]
+  /** With a ConflictError the object that exists already; with an InvalidStateError the session's next attempt. */
+  readonly inTheWay: ObjectInTheWay | null
 
-  constructor(code: ErrorCode, message: string, issues: readonly ValidationIssue[] = []) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    issues: readonly ValidationIssue[] = [],
+    inTheWay: ObjectInTheWay | null = null,
+  ) {
     super(message)
     this.name = ERRORS[code].type
     this.code = code
     this.type = ERRORS[code].type
     this.issues = issues
+    this.inTheWay = inTheWay
   }
 }
 

@@ -12,10 +12,13 @@ export const SESSION_EVENT_TYPES = [
   'session.retry_exhausted',
   'session.retry_cancelled',
   'session.checkpoint_missing',
+  'session.outputs_complete',
   'chain.succeeded',
   'chain.failed',
   'chain.cancelled',
   'chain.reopened',
+  'failure_group.new',
+  'failure_group.regressed',
 ] as const
 
 export type SessionEventType = (typeof SESSION_EVENT_TYPES)[number]
@@ -32,7 +35,12 @@ export const DEPLOYMENT_EVENT_TYPES = [
 
 export type DeploymentEventType = (typeof DEPLOYMENT_EVENT_TYPES)[number]
 
-export const EVENT_TYPES = [...SESSION_EVENT_TYPES, ...DEPLOYMENT_EVENT_TYPES] as const
+/** Wire names of the events about groups of sessions, as stored in the outbox. */
+export const GROUP_EVENT_TYPES = ['group.ended'] as const
+
+export type GroupEventType = (typeof GROUP_EVENT_TYPES)[number]
+
+export const EVENT_TYPES = [...SESSION_EVENT_TYPES, ...DEPLOYMENT_EVENT_TYPES, ...GROUP_EVENT_TYPES] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 
 /** The events about retries with their names in GraphQL (RetryEventType). */
@@ -80,6 +88,22 @@ export interface ChainEventData {
   waitingSeconds?: number
 }
 
+/** `data` of the event that the outputs of an attempt are settled. */
+export interface OutputsEventData {
+  /** An OutputsState. */
+  state: string
+  files: number
+  bytes: number
+}
+
+/** `data` of the events about a group of failures, of which the session is the first. */
+export interface FailureGroupEventData {
+  failureGroupId: string
+  /** The title of the group. */
+  reason: string
+  cause: string | null
+}
+
 /** `data` of the events about a deployment and its routes, by type. */
 export interface DeploymentEventData {
   'deployment.created': { replicas: number; revision: number }
@@ -101,6 +125,18 @@ export interface DeploymentEventData {
   }
 }
 
+/** `data` of the event that a group has ended. */
+export interface GroupEventData {
+  /** A GroupOutcome. */
+  outcome: string
+  reason: string
+  /** How often the group was reopened before. */
+  epoch: number
+  counts: { total: number; succeeded: number; failed: number; cancelled: number }
+  /** The failed members with the smallest indexes. */
+  failures: { index: number; chainId: string; sessionId: string; cause: string | null }[]
+}
+
 interface OutboxRow {
   cursor: EventCursor
   projectId: string
@@ -113,7 +149,8 @@ export interface SessionOutboxEvent extends OutboxRow {
   chainId: string
   deploymentId: null
   routeId: null
-  data: StatusEventData | RetryEventData | ChainEventData
+  groupId: null
+  data: StatusEventData | RetryEventData | ChainEventData | OutputsEventData | FailureGroupEventData
 }
 
 export interface DeploymentOutboxEvent extends OutboxRow {
@@ -123,11 +160,22 @@ export interface DeploymentOutboxEvent extends OutboxRow {
   deploymentId: string
   /** Set if the event is about a route of the deployment. */
   routeId: string | null
+  groupId: null
   data: DeploymentEventData[DeploymentEventType]
 }
 
-/** One row of the outbox, about a session or a deployment. */
-export type OutboxEvent = SessionOutboxEvent | DeploymentOutboxEvent
+export interface GroupOutboxEvent extends OutboxRow {
+  type: GroupEventType
+  sessionId: null
+  chainId: null
+  deploymentId: null
+  routeId: null
+  groupId: string
+  data: GroupEventData
+}
+
+/** One row of the outbox, about a session, a deployment or a group. */
+export type OutboxEvent = SessionOutboxEvent | DeploymentOutboxEvent | GroupOutboxEvent
 
 /** A filter of events; all given conditions must match. */
 export interface EventFilter {
@@ -138,8 +186,11 @@ export interface EventFilter {
   sessionId?: string | null
   deploymentId?: string | null
   types?: ReadonlySet<EventType> | null
+  /** Conditions on the labels of the session or deployment; events do not carry them, so statements check them. */
+  labels?: readonly { key: string; present: boolean; values: readonly string[] | null }[] | null
 }
 
+/** Checks all conditions except `labels`. */
 export function eventMatches(event: OutboxEvent, filter: EventFilter): boolean {
   const { projectId, chainId, chainIds, sessionId, deploymentId, types } = filter
   if (sessionId && sessionId !== event.sessionId) return false
@@ -155,6 +206,11 @@ export function eventMatches(event: OutboxEvent, filter: EventFilter): boolean {
  */
 export function sessionEventFields(event: SessionOutboxEvent['data']): object {
   if ('to' in event) return statusFields(event)
+  if ('files' in event) return { outputs_state: event.state, files: event.files, bytes: event.bytes }
+  if ('failureGroupId' in event) {
+    const { failureGroupId, reason, cause } = event
+    return { failure_group_id: failureGroupId, reason, cause: cause ?? null }
+  }
   return 'attempts' in event ? chainFields(event) : retryFields(event)
 }
 
@@ -189,6 +245,17 @@ export function deploymentEventFields<Type extends DeploymentEventType>(
   routeId: string | null,
 ): object {
   return DEPLOYMENT_FIELDS[type](event, routeId)
+}
+
+/** The fields of the event that a group has ended. */
+export function groupEventFields({ outcome, reason, epoch, counts, failures }: GroupEventData): object {
+  const named = failures.map(({ index, chainId, sessionId, cause }) => ({
+    index,
+    chain_id: chainId,
+    session_id: sessionId,
+    cause,
+  }))
+  return { outcome, reason, epoch, counts, failures: named }
 }
 
 /** A position in the outbox: transaction id, then row id, both decimal. */
@@ -228,6 +295,8 @@ function retryFields(event: RetryEventData): object {
     cause: event.cause,
     reason: event.reason,
     delay_seconds: event.delaySeconds,
+    due_at: event.scheduledAt,
+    // The former name of `due_at`.
     scheduled_at: event.scheduledAt,
     child_session_id: event.childSessionId,
   }

@@ -85,6 +85,8 @@ export const CPU_SECONDS_MAX = WALL_SECONDS_MAX * 65_536
 
 /** Characters of an agent's text about a kernel that is queued or prepared: one line for people. */
 export const REPORTED_TEXT_LENGTH_MAX = 200
+/** Characters of the line that a program tells about its progress. */
+export const PROGRESS_LINE_LENGTH_MAX = 200
 /** Characters of a Slurm job id: digits, and for array tasks `_` and more digits. */
 export const SLURM_JOB_ID_LENGTH_MAX = 32
 /** Volumes mounted in the kernels of one session; the next limit is the length of a mount path. */
@@ -130,6 +132,12 @@ export const DISK_LOW_BYTES = 1024 * 1024
 export const DISK_CHECK_INTERVAL_MS = 2_000
 /** Characters of an agent's reason for taking no new kernels. */
 export const REFUSAL_LENGTH_MAX = 1_000
+/** Length of the reason why an agent cannot see its GPUs, or why one of them is out of service. */
+export const GPU_FAULT_LENGTH_MAX = 1_000
+/** GPUs, or instances of GPUs, of one agent. */
+export const AGENT_GPUS_MAX = 256
+/** Kernels that may share a GPU. With more, each would get less of it than a program needs to start. */
+export const GPU_SHARING_MAX = 64
 
 /** Body of a registration: several times the size of 64 labels and 32 slots with the longest names and values. */
 export const REGISTER_BYTES_MAX = 256 * 1024
@@ -182,6 +190,8 @@ export const EXPIRED_PER_PASS_MAX = 100
  */
 export const DEPENDENCY_PAUSE_MIN_MS = 1_000
 export const DEPENDENCY_PAUSE_MAX_MS = 30_000
+/** The release of a group makes its members due; this pause only bounds the delay if that should fail. */
+export const GROUP_PAUSE_MS = 600_000
 /** The largest limit of a concurrency key: for more sessions at once, a quota is the right tool. */
 export const CONCURRENCY_LIMIT_MAX = 1_000
 export const CONCURRENCY_KEY_LENGTH_MAX = 256
@@ -199,6 +209,11 @@ export const FREED_KEYS_PER_PASS_MAX = 500
 export const CONCURRENCY_KEY_PAUSE_MS = 300_000
 /** Holders of a concurrency key that `pendingReason` names. */
 export const KEY_HOLDERS_SHOWN_MAX = 3
+/**
+ * The distinct demands of pending sessions that are judged impossible or possible when chains are counted or filtered
+ * by state: about 0.1 ms each.
+ */
+export const PENDING_DEMANDS_MAX = 1_000
 /** The largest position in line that a pending reason counts. */
 export const QUEUE_POSITION_MAX = 1_000
 
@@ -227,6 +242,28 @@ export const HEALTH_CHECK_BODY_BYTES_MAX = 4 * 1024
 /** How often the files of service discovery are compared with the published endpoints. */
 export const DISCOVERY_INTERVAL_MS = 1_000
 
+// Blobs
+/** Bytes of a part of a transfer: little enough to be sent again, and more than the 5 MiB that S3 asks for. */
+export const BLOB_PART_BYTES = 8 * 1024 ** 2
+/** Blobs about which an agent asks at once. */
+export const BLOBS_ASKED_MAX = 1_000
+/** Blobs of which one request carries bytes: their description is in a header, for which proxies allow 8 KiB. */
+export const BLOB_SLICES_MAX = 40
+/** Time without a use after which a blob is removed, so that a sender that was told of it can still name it. */
+export const BLOB_KEPT_MS = 86_400_000
+/** The same for parts: a sender that is away for longer begins again. */
+export const BLOB_UNFINISHED_KEPT_MS = 6 * 3_600_000
+/** How often a store is searched for bytes without a record, which only crashes leave. */
+export const BLOB_LEFTOVERS_EVERY_MS = 6 * 3_600_000
+/** Blobs removed in one transaction. */
+export const RETENTION_BATCH_BLOBS_MAX = 20
+/** Time after which the last part is answered although the hash of the whole is still being checked. */
+export const BLOB_FINISH_ANSWER_MS = 20_000
+/** Parts in the memory of a server at once, of agents and of clients each. */
+export const BLOB_PARTS_AT_ONCE_MAX = 12
+/** Time for one part of a transfer, in either direction. A whole transfer has no limit. */
+export const BLOB_PART_WITHIN_MS = 120_000
+
 // Uploaded code
 /**
  * Bytes of one archive, unless configured otherwise: enough for sources, not for data. At 4.5 megabits per second it
@@ -243,9 +280,7 @@ export const UPLOAD_ENTRIES_MAX = 20_000
  * Interval at which the use of an archive is recorded, so that creating thousands of sessions does not write each time.
  */
 export const CODE_USE_NOTED_MS = 600_000
-/** Age at which files without a record are deleted: until then an upload may still be writing them. */
-export const CODE_LEFTOVER_AFTER_MS = 86_400_000
-/** Archives removed in one transaction; each has one file. */
+/** Archives whose records are removed one after the other. */
 export const RETENTION_BATCH_CODE_MAX = 50
 
 // Retention
@@ -334,6 +369,8 @@ export const NAME_LENGTH_MAX = 256
 /** Nesting of filters; the next limit is the number of their conditions. */
 export const FILTER_DEPTH_MAX = 5
 export const FILTER_TERMS_MAX = 100
+/** Days for which the key of a request is kept: longer than any client repeats it. */
+export const CLIENT_KEY_KEPT_DAYS_MAX = 14
 /** Nodes read by id in one request: as many as a page shows. */
 export const NODES_MAX = 200
 /** Values of one list in a filter. */
@@ -388,6 +425,8 @@ export const AGENTS_NAMED_MAX = 1_000
 export const REASON_LENGTH_MAX = 1_000
 /** A year. */
 export const BATCH_TIMEOUT_SECONDS_MAX = 31_536_000
+/** Agents look for progress once a second. */
+export const PROGRESS_TIMEOUT_SECONDS_MIN = 1
 /** A year. */
 export const MAX_PENDING_SECONDS_MAX = 31_536_000
 
@@ -419,6 +458,14 @@ export const DRAIN_MAX_SECONDS = 3_600
 export const AIRFLOW_DELAY_SECONDS_MAX = 86_399_999_999_999
 export const RETRIES_MAX = 100
 export const UNCOUNTED_RETRIES_MAX = 100
+/** Entries of a table of delays: one for each retry that a policy can have. */
+export const DELAYS_MAX = 100
+/** Finished sessions on which a policy is tried: enough to judge it, decided in well under a second. */
+export const TRIED_SESSIONS_MAX = 2_000
+/** Tried sessions that are listed in one response. */
+export const TRIED_SESSIONS_LISTED_MAX = 100
+/** Sessions that ended longer ago are tried only if their span is given. */
+export const TRIAL_SPAN_DEFAULT_MS = 7 * 86_400_000
 export const RULES_MAX = 20
 /** Exit codes and ranges in one list of a rule: as many codes as a Unix process can have. */
 export const RULE_EXIT_CODES_MAX = 256
@@ -652,12 +699,9 @@ export const RELAY_BYTES_DEFAULT = 1024 ** 3
 export const RELAY_CEILING_BYTES = 1024 ** 4
 /** Files, directories and links in such an archive. */
 export const RELAY_ENTRIES_MAX = 20_000
-/** Time without a write after which an upload counts as abandoned: the HTTP server ends stalled requests sooner. */
-export const RELAY_LEFTOVER_AFTER_MS = 600_000
 /**
- * Time for a relay, from the kernel's end or from its program's request to publish. At a kernel's end, the end is
- * already recorded, but the next attempt waits for the relay. An upload is one request, for which the HTTP server
- * allows 120 s.
+ * Time that a relay may go without progress. At a kernel's end, the end is already recorded, but the next attempt waits
+ * for the relay.
  */
 export const RELAY_WITHIN_MS = 120_000
 /** Interval at which running programs are checked for a wish to publish: one `lstat` each. */
@@ -669,3 +713,107 @@ export const PUBLISH_LOOK_MS = 1_000
 export const PUBLISH_PAUSE_MS = 5_000
 /** Concurrent snapshots of one agent. */
 export const PUBLISH_AT_ONCE_MAX = 2
+
+// Waits of REST
+/** The longest wait that one request may ask for. */
+export const WAIT_MAX_SECONDS = 60
+/** After this time it is answered in any case: proxies, and this server, cut connections without a byte in 60 s. */
+export const WAIT_ANSWERED_WITHIN_SECONDS = 50
+/** Sessions for whose ends one request waits. */
+export const WAITED_SESSIONS_MAX = 1_000
+/** Chains or groups that one statement looks at. */
+export const WAITED_ENDS_PER_LOOK_MAX = 5_000
+
+// Groups of sessions
+/** Members that one call creates. All are created in one transaction. */
+export const GROUP_MEMBERS_PER_CALL_MAX = 10_000
+/** Members of a group, so that its page and its end stay cheap. */
+export const GROUP_MEMBERS_MAX = 1_000_000
+/** The number of a member. */
+/** Groups that one group may wait for. */
+export const GROUP_DEPENDENCIES_MAX = 16
+export const GROUP_INDEX_MAX = 999_999_999
+export const GROUP_KEY_LENGTH_MAX = 200
+/** Length of the indexes of one call, each with up to nine digits and a comma. */
+export const GROUP_INDEXES_LENGTH_MAX = 10 * GROUP_MEMBERS_PER_CALL_MAX
+/** Members whose states one request reads, a letter each. */
+export const GROUP_STATES_MAX = 10_000
+/** Members that REST lists in one response, each with its end. */
+export const GROUP_MEMBERS_LISTED_MAX = 1_000
+/** Ranges into which one request cuts the members of a group. */
+export const GROUP_RANGES_MAX = 1_000
+/** Changes of counts that one pass adds up. */
+export const GROUP_CHANGES_BATCH_MAX = 2_000
+/** Members of a decided group that are ended in one transaction. */
+export const GROUP_REST_BATCH_MAX = 200
+/** Failed members that the event of a group's end names. */
+export const GROUP_FAILURES_NAMED_MAX = 5
+
+// Outputs
+export const OUTPUT_PATTERNS_MAX = 64
+/** Sessions whose outputs are removed in one transaction, each with many files. */
+export const RETENTION_BATCH_OUTPUTS_MAX = 20
+export const OUTPUT_PATTERN_LENGTH_MAX = 512
+/** Files and links in the outputs of one attempt. */
+export const OUTPUT_FILES_MAX = 100_000
+/** Bytes of one path: two of them fit into an entry of an index. */
+export const OUTPUT_PATH_BYTES_MAX = 1_024
+export const OUTPUT_DEPTH_MAX = 64
+/** Bytes of the outputs of one attempt, unless a quota sets less. */
+export const OUTPUT_BYTES_DEFAULT = 1024 ** 4
+/** Length of the path of a directory in which outputs stay. */
+export const OUTPUT_DIRECTORY_LENGTH_MAX = 4_096
+/** Names in the working directory that an agent visits to find outputs. */
+export const OUTPUT_ENTRIES_VISITED_MAX = 1_000_000
+/** Files in one report of an agent: below 1 MiB even with long paths. */
+export const OUTPUT_PAGE_FILES_MAX = 500
+/** Bytes of such a report: characters of a path may be escaped. */
+export const OUTPUTS_REPORT_BYTES_MAX = 8 * 1024 * 1024
+/** Reasons that are stored; the last one counts the others. */
+export const OUTPUT_REASONS_MAX = 20
+/** Names of the working directory in the reason that no file matches. */
+export const OUTPUT_NAMES_SHOWN_MAX = 10
+/** Days for which outputs can be kept: ten years. */
+export const OUTPUT_KEEP_DAYS_MAX = 3_650
+/** Bytes of a file that clients can read as text with its name. */
+export const OUTPUT_TEXT_BYTES_MAX = 64 * 1024
+/** Attempts whose outputs one agent collects at a time. */
+export const OUTPUTS_AT_ONCE_MAX = 2
+/** Files that an agent sends at a time. */
+export const OUTPUT_FILES_AT_ONCE_MAX = 8
+/** Blobs in one question of an agent. */
+export const OUTPUT_HASHES_ASKED_MAX = 1_000
+/** Interval at which an agent reports that it still has files to send. */
+export const OUTPUTS_HEARD_INTERVAL_MS = 60_000
+/** An agent asks this often whether outputs that stay in place are still wanted. */
+export const OUTPUTS_IN_PLACE_ASKED_INTERVAL_MS = 3_600_000
+/** Outputs that stay in place are removed once the servers have not known their session for this long. */
+export const OUTPUTS_UNKNOWN_KEPT_MS = 7 * 86_400_000
+/** Outputs count as lost if their agent answers, but has not mentioned them for this long. */
+export const OUTPUTS_LOST_AFTER_MS = 900_000
+/** Other sessions whose outputs a session can receive. */
+export const INPUTS_MAX = 100
+
+/** Failed attempts whose groups are found in one transaction. */
+export const FAILURES_BATCH_MAX = 50
+/** The end of a failed attempt's log that is searched for what it says. */
+export const FAILURE_LOG_BYTES = 64 * 1024
+/** The end of a successful run's log that is searched for lines that failures print, too. */
+export const USUAL_LOG_BYTES = 256 * 1024
+/** Successful runs of one name that are read at once, and that are remembered. */
+export const USUAL_RUNS_READ_MAX = 3
+export const USUAL_RUNS_KEPT_MAX = 8
+/** The span over which failures are grouped unless another is given: 30 days. */
+export const FAILURE_SPAN_DEFAULT_MS = 30 * 86_400_000
+/** Failures that a filter can select; the newest are taken. */
+export const FILTERED_FAILURES_MAX = 50_000
+/** Agents and images that are named for a group of failures. */
+export const FAILURE_PLACES_MAX = 5
+/** Equal parts of the span for which failures are counted. */
+export const FAILURE_PARTS_MAX = 24
+export const FAILURE_GROUPS_MERGED_MAX = 100
+/** The beginning of a log that is compared with another one: masking the worst two takes a quarter of a second. */
+export const COMPARED_LOG_BYTES = 256 * 1024
+export const COMPARED_LOG_PIECES_MAX = 5_000
+/** New groups of failures that a project gets in a day. Further ones share one group. */
+export const FAILURE_GROUPS_PER_DAY_MAX = 1_000

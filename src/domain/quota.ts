@@ -13,6 +13,8 @@ export interface QuotaLimits {
   maxPending: number | null
   /** Total bytes of all checkpoints. Once the usage reaches this limit, no new chain starts. */
   maxCheckpointBytes: number | null
+  /** Total bytes of all kept outputs. Files of further outputs are not collected. */
+  maxOutputBytes: number | null
 }
 
 /** The present usage. A retry counts only once its session exists: during the backoff it does not count. */
@@ -22,6 +24,8 @@ export interface QuotaUsage {
   pending: number
   /** Bytes at the last measurement. */
   checkpointBytes: number
+  /** Bytes of all kept outputs. Equal contents count each time, though they are stored once. */
+  outputBytes: number
 }
 
 /** Identifies a quota. */

@@ -1,8 +1,9 @@
 import { environFault, resubmissionCreationId } from './session/session-spec.ts'
 import { mergeSealed, type SealedVariable } from './session/kernel-environment.ts'
+import { changeNeed, GPU_SLOTS, type GpuChange, type GpuNeed } from './gpu.ts'
 import { ENVIRON_ENTRIES_MAX, SLOTS_MAX } from './limits.ts'
 import type { RetryPolicy } from './retry/policy/policy.ts'
-import type { PolicySource } from './retry/policy/resolve-policy.ts'
+import { exactTable, type PolicySource, withTableBudget } from './retry/policy/resolve-policy.ts'
 import { readStoredPolicy } from './retry/policy/stored-policy.ts'
 import type { FailureCause } from './session/failure.ts'
 import type { ErrorCode } from './errors.ts'
@@ -12,6 +13,8 @@ import { isTerminal, type SessionResult, type SessionStatus, type SessionType } 
 export interface ResubmissionOverrides {
   /** Exact decimals by slot. Each given slot replaces its value; 0 removes the slot. */
   resourceSlots?: Record<string, string>
+  /** What the GPUs must be like; their number is a slot. */
+  gpus?: GpuChange
   /** Seconds; null removes the timeout. */
   batchTimeout?: number | null
   /** Each given variable replaces an existing one of its name, or is added. */
@@ -33,8 +36,7 @@ export interface ResubmissionOverrides {
 }
 
 /** The part of a session's spec that overrides can change. */
-interface OverridableSpec {
-  resourceSlots: Record<string, string>
+interface OverridableSpec extends Size {
   batchTimeout: number | null
   environ: { name: string; value: string }[]
   secretEnviron: SealedVariable[]
@@ -51,11 +53,12 @@ interface OverridableSpec {
 
 /** Applies overrides. Returns the child's spec, or the reason why they cannot be applied to this session. */
 export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOverrides): OverridableSpec | string {
-  const policy = overridePolicy(spec, overrides.retryPolicy)
+  // A resubmission begins a new budget.
+  const policy = overridePolicy(spec, withTableBudget(overrides.retryPolicy ?? {}))
   if (typeof policy === 'string') return policy
   const { batchTimeout, priority, resourceGroup = spec.resourceGroup } = overrides
   const { allowAgents, avoidAgents, excludeAgents } = overrides
-  const resourceSlots = mergeSlots(spec.resourceSlots, overrides.resourceSlots)
+  const { resourceSlots, gpuNeed } = mergeSize(spec, overrides)
   if (Object.keys(resourceSlots).length > SLOTS_MAX) return `it would have more than ${SLOTS_MAX} resource slots`
   const environ = mergeEnviron(without(spec.environ, overrides.secretEnviron), overrides.environ)
   const secretEnviron = mergeSealed(without(spec.secretEnviron, overrides.environ), overrides.secretEnviron)
@@ -67,6 +70,7 @@ export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOve
   if (fault !== null) return `overrides.${changed}: ${fault}`
   return {
     resourceSlots,
+    gpuNeed,
     environ,
     secretEnviron,
     batchTimeout: batchTimeout === undefined ? spec.batchTimeout : batchTimeout,
@@ -85,7 +89,7 @@ export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOve
 type OverridablePolicy = Pick<OverridableSpec, 'retryPolicy' | 'retryPolicySources'>
 
 /**
- * Applies the given fields to a stored policy. Returns the new policy, or the reason why the stored one cannot be read.
+ * Applies the given fields to a stored policy, and the jitter of a table of delays. Returns the new policy, or the reason why the stored one cannot be read.
  */
 export function overridePolicy(
   { retryPolicy, retryPolicySources }: { retryPolicy: unknown; retryPolicySources: Record<string, string> },
@@ -93,8 +97,9 @@ export function overridePolicy(
 ): (OverridablePolicy & { retryPolicy: RetryPolicy }) | string {
   const stored = readStoredPolicy(retryPolicy)
   if (typeof stored === 'string') return stored
-  const changed = Object.fromEntries(Object.keys(given).map((field) => [field, 'SESSION' satisfies PolicySource]))
-  return { retryPolicy: { ...stored, ...given }, retryPolicySources: { ...retryPolicySources, ...changed } }
+  const fields = exactTable(given)
+  const changed = Object.fromEntries(Object.keys(fields).map((field) => [field, 'SESSION' satisfies PolicySource]))
+  return { retryPolicy: { ...stored, ...fields }, retryPolicySources: { ...retryPolicySources, ...changed } }
 }
 
 interface ResubmittedParent {
@@ -216,8 +221,29 @@ export function partition<Each>(list: readonly Each[], wanted: (each: Each) => b
   return [yes, no]
 }
 
-/** Each given slot replaces its value; 0 removes the slot. */
-export function mergeSlots(before: Record<string, string>, given: Record<string, string> = {}): Record<string, string> {
+/** The resources of a session. */
+interface Size {
+  resourceSlots: Record<string, string>
+  gpuNeed: GpuNeed | null
+}
+
+/**
+ * Each given slot replaces its value; 0 removes the slot. A session that gets conditions on its GPUs has one if nobody
+ * gives their number, as if it was created with these conditions.
+ */
+export function mergeSize(
+  before: Size,
+  { resourceSlots: given, gpus }: Pick<ResubmissionOverrides, 'resourceSlots' | 'gpus'>,
+): Size {
+  const resourceSlots = mergeSlots(before.resourceSlots, given)
+  if (gpus === undefined) return { resourceSlots, gpuNeed: before.gpuNeed }
+  const gpuNeed = changeNeed(before.gpuNeed, gpus)
+  const isCounted = GPU_SLOTS.some((slot) => resourceSlots[slot] !== undefined || given?.[slot] !== undefined)
+  const asksForOne = gpuNeed !== null && !isCounted
+  return { resourceSlots: asksForOne ? { ...resourceSlots, 'cuda.device': '1' } : resourceSlots, gpuNeed }
+}
+
+function mergeSlots(before: Record<string, string>, given: Record<string, string> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries({ ...before, ...given }).filter(([slot]) => given[slot] !== '0'))
 }
 

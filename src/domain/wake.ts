@@ -9,6 +9,8 @@ export type WakeTopic =
   | 'dispatch-retries'
   | 'resubmit-sessions'
   | 'run-schedules'
+  | 'settle-groups'
+  | 'group-failures'
   | 'deliver-webhooks'
   | 'drive-deployments'
   | 'drive-routes'

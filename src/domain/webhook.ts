@@ -4,6 +4,8 @@ import {
   type ChainEventData,
   type DeploymentEventData,
   deploymentEventFields,
+  type GroupEventData,
+  groupEventFields,
   type DeploymentEventType,
   EVENT_TYPES,
   type RetryEventData,
@@ -75,7 +77,13 @@ interface DeploymentDeliveryFacts {
   deployment: DeploymentFacts
 }
 
-export type DeliveryFacts = SessionDeliveryFacts | DeploymentDeliveryFacts
+/** The stored facts about a group that has ended. */
+interface GroupDeliveryFacts {
+  event: GroupEventData
+  group: { id: string; key: string | null; name: string; project: string }
+}
+
+export type DeliveryFacts = SessionDeliveryFacts | DeploymentDeliveryFacts | GroupDeliveryFacts
 
 interface DeliveredEvent {
   webhookId: string
@@ -95,6 +103,10 @@ export function payloadOf(event: DeliveredEvent): string {
 function dataOf({ webhookId: id, type, sessionId, chainId, facts }: DeliveredEvent): object {
   if (!facts) return { webhook_id: id, message: 'This is a test: your endpoint is reached.' }
   if ('deployment' in facts) return deploymentData(type as DeploymentEventType, facts.event, facts.deployment)
+  if ('group' in facts) {
+    const { id: group_id, key: group_key, name: group_name, project } = facts.group
+    return { group_id, group_key, group_name, project, ...groupEventFields(facts.event) }
+  }
   const { event, session } = facts
   return {
     session_id: sessionId,
@@ -180,6 +192,7 @@ export const REDELIVERY_SECONDS: readonly number[] = [
 
 /** Adds up to a tenth, by a hash of the delivery, so that deliveries that failed together are not repeated together. */
 const JITTER: DelayPolicy = {
+  delays: null,
   retryDelay: 1,
   backoff: 'FIXED',
   backoffMultiplier: 1,

@@ -46,7 +46,7 @@ type Buckets = Map<string, Set<Entry>>
 /**
  * Each subscriber is in the bucket of the narrowest condition of its filter: session, chain, deployment or project. A
  * filter by several chains puts it in the buckets of all of them. An event is offered only to the buckets of its
- * session or deployment, its chain and its project, and to subscribers without such conditions.
+ * session or deployment, its chain and its project (that of a group only to its project), and to subscribers without such conditions.
  */
 export function createEventBus(options: { queueEventsMax?: number } = {}): EventBus {
   const limit = options.queueEventsMax ?? SUBSCRIBER_QUEUE_EVENTS_MAX
@@ -104,8 +104,8 @@ export function createEventBus(options: { queueEventsMax?: number } = {}): Event
     },
     publish(events) {
       for (const event of events) {
-        if (event.sessionId === null) offer(event, byDeployment.get(event.deploymentId))
-        else {
+        if (event.deploymentId !== null) offer(event, byDeployment.get(event.deploymentId))
+        else if (event.sessionId !== null) {
           offer(event, bySession.get(event.sessionId))
           offer(event, byChain.get(event.chainId))
         }

@@ -5,7 +5,7 @@ import type { Database } from '../store/database.ts'
 import { readStateDigests, type StateDigest } from '../store/sql/event/read-state-digests.sql.ts'
 
 /**
- * Detects changes of agents and resubmissions, which no event reports, for all followers in this process. Runs one
+ * Detects changes of agents, resubmissions and progress, which no event reports, for all followers in this process. Runs one
  * statement every RELAY_POLL_INTERVAL_MS, and none while there are no followers.
  */
 export interface ChangeDetector {
@@ -20,7 +20,7 @@ export interface ChangeDetector {
 
 export interface Watch {
   /** Returns what has changed since the last call. */
-  take(): Pick<StateDigest, 'kind' | 'id' | 'projectId'>[]
+  take(): Pick<StateDigest, 'kind' | 'id' | 'projectId' | 'chainId'>[]
   end(): void
 }
 
@@ -59,6 +59,7 @@ export function createChangeDetector(options: { db: Database; log: Logger; inter
   function compare(found: readonly StateDigest[]): void {
     passes += 1
     const present = new Set(found.map(({ id }) => id))
+    for (const { kind, id } of known.values()) if (kind === 'PROGRESS' && !present.has(id)) known.delete(id)
     const gone = [...known.values()].filter(({ id }) => !present.has(id))
     let changed = false
     for (const state of [...found, ...gone.map((each) => ({ ...each, digest: GONE }))]) {

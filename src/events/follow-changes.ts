@@ -17,6 +17,8 @@ export interface ChangeBatch {
   chainIds: string[]
   sessionIds: string[]
   deploymentIds: string[]
+  /** Groups that have ended. */
+  groupIds: string[]
   agentIds: string[]
   resubmissionIds: string[]
   /** True if more has changed than the ids name. */
@@ -29,7 +31,7 @@ const IDLE_MS = 60_000
 /**
  * Yields the ids of what changes, from a cursor or from now on. A batch comes as soon as something has changed, and the
  * next one at least `everyMs` later. Each event is part of exactly one batch, and the batch's cursor is at the event or
- * after it. Changes of agents and resubmissions are not events, so they have no cursor: with a cursor, the first batch
+ * after it. Changes of agents, resubmissions and progress are not events, so they have no cursor: with a cursor, the first batch
  * names all agents, and all resubmissions that run or are recent. A slow follower gets larger batches; the ids in a
  * batch are bounded.
  */
@@ -57,8 +59,13 @@ export function followChanges(options: {
       while (!over.aborted && !gathered.closed) {
         await wakeSignal.wait(IDLE_MS)
         for (const state of watch?.take() ?? []) {
-          if (state.kind === 'AGENT') gathered.add('agentIds', state.id)
-          else if (!filter.projectId || state.projectId === filter.projectId) gathered.add('resubmissionIds', state.id)
+          const { kind, id, projectId, chainId } = state
+          if (kind !== 'AGENT' && filter.projectId && projectId !== filter.projectId) continue
+          if (filter.chainIds && (chainId === null || !filter.chainIds.has(chainId))) continue
+          if (kind === 'PROGRESS') gathered.add('sessionIds', id)
+          if (chainId !== null) gathered.add('chainIds', chainId)
+          if (kind === 'AGENT') gathered.add('agentIds', id)
+          if (kind === 'RESUBMISSION') gathered.add('resubmissionIds', id)
         }
         if (gathered.isEmpty || over.aborted) continue
         if (compareCursors(bus.position, sent) > 0) sent = bus.position
@@ -115,6 +122,7 @@ function createGathering(onNews: () => void): Gathering {
     chainIds: new Set<string>(),
     sessionIds: new Set<string>(),
     deploymentIds: new Set<string>(),
+    groupIds: new Set<string>(),
     agentIds: new Set<string>(),
     resubmissionIds: new Set<string>(),
   })
@@ -132,7 +140,8 @@ function createGathering(onNews: () => void): Gathering {
   return {
     push(event: OutboxEvent) {
       if (compareCursors(event.cursor, floor) <= 0) return
-      if (event.sessionId === null) add('deploymentIds', event.deploymentId)
+      if (event.deploymentId !== null) add('deploymentIds', event.deploymentId)
+      else if (event.groupId !== null) add('groupIds', event.groupId)
       else {
         add('sessionIds', event.sessionId)
         add('chainIds', event.chainId)
@@ -143,11 +152,12 @@ function createGathering(onNews: () => void): Gathering {
     miss: () => void (missed = true),
     skipTo: (position) => void (floor = position),
     take() {
-      const { chainIds, sessionIds, deploymentIds, agentIds, resubmissionIds } = ids
+      const { chainIds, sessionIds, deploymentIds, groupIds, agentIds, resubmissionIds } = ids
       const batch = {
         chainIds: [...chainIds],
         sessionIds: [...sessionIds],
         deploymentIds: [...deploymentIds],
+        groupIds: [...groupIds],
         agentIds: [...agentIds],
         resubmissionIds: [...resubmissionIds],
         missed,

@@ -1,7 +1,7 @@
 import { compareCursors, type EventCursor, type EventFilter, type OutboxEvent } from '../domain/events.ts'
 import { RELAY_BATCH_EVENTS_MAX, SCANNED_EVENTS_MAX } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
-import { readMatchingEvents } from '../store/sql/event/read-events.sql.ts'
+import { readMatchingEvents, selectLabelled } from '../store/sql/event/read-events.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'
 import type { EventBus } from './bus.ts'
 
@@ -47,8 +47,9 @@ export function followEvents(options: {
           position = yield* fromOutbox(later(delivery.after, position))
           continue
         }
-        const events = position ? delivery.events.filter(isAfter(position)) : delivery.events
-        position = events.at(-1)?.cursor ?? position
+        const fresh = position ? delivery.events.filter(isAfter(position)) : delivery.events
+        const events = filter.labels && fresh.length > 0 ? await selectLabelled(db, fresh, filter.labels) : fresh
+        position = fresh.at(-1)?.cursor ?? position
         if (events.length > 0) yield events
       }
     } finally {

@@ -7,16 +7,24 @@ import { type Context, Hono } from 'hono'
 import { WebSocketServer } from 'ws'
 import { z } from 'zod'
 import {
+  AGENT_BLOB_HAVE_PATH,
+  AGENT_BLOB_HEADER,
+  AGENT_BLOB_PART_PATH,
+  AGENT_BLOB_PATH,
   AGENT_CHANNEL_PATH,
   AGENT_CHECKPOINT_FETCH_PATH,
   AGENT_CHECKPOINT_HEADER,
   AGENT_CHECKPOINT_OFFER_PATH,
   AGENT_CHECKPOINT_SEND_PATH,
   AGENT_CODE_PATH,
+  AGENT_INPUTS_PATH,
+  AGENT_OUTPUTS_PATH,
   AGENT_REGISTER_PATH,
   AGENT_SYNC_PATH,
   type AgentErrorAnswer,
+  BLOB_PURPOSES,
   type CodeRequest,
+  type OutputsReport,
   type RegisterRequest,
   type SyncRequest,
 } from '../domain/agent/protocol.ts'
@@ -24,6 +32,12 @@ import { GENERATION_MAX } from '../domain/agent/checkpoint.ts'
 import { ERRORS, maskedFault, RepriseError } from '../domain/errors.ts'
 import {
   AGENT_BODY_WITHIN_MS,
+  OUTPUTS_REPORT_BYTES_MAX,
+  BLOB_PART_BYTES,
+  BLOB_PART_WITHIN_MS,
+  BLOB_PARTS_AT_ONCE_MAX,
+  BLOB_SLICES_MAX,
+  BLOBS_ASKED_MAX,
   CHANNEL_MESSAGE_BYTES_MAX,
   REGISTER_BYTES_MAX,
   SYNC_BYTES_MAX,
@@ -35,7 +49,7 @@ import type { ChannelHolders } from '../channel/channel-holders.ts'
 import { webSocketPort } from '../channel/web-socket-port.ts'
 import { databaseAway, isDatabaseOutage, outageOf } from '../services/database-outage.ts'
 import { parseInput } from '../services/input/parse-input.ts'
-import { parseJson, readBody, RequestGone } from '../services/input/read-body.ts'
+import { createBodyRoom, parseJson, readBody, RequestGone } from '../services/input/read-body.ts'
 import type { Viewer } from '../services/service-context.ts'
 import type { ServerGateway } from './gateway.ts'
 import { createPolls } from './polls.ts'
@@ -48,20 +62,33 @@ const schema = z.looseObject({
   waitMs: z.number(),
 })
 
-const codeSchema: z.ZodType<CodeRequest> = z.object({
+const kernelFields = {
   agentId: z.uuid(),
   kernelId: z.uuid(),
   assignment: z.int().min(0).max(2_147_483_647),
+}
+const codeSchema: z.ZodType<CodeRequest> = z.object(kernelFields)
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in hexadecimal')
+const blobFields = { ...kernelFields, purpose: z.enum(BLOB_PURPOSES) }
+const blobsSchema = z.object({ ...blobFields, sha256s: z.array(sha256).min(1).max(BLOBS_ASKED_MAX) })
+const sliceSchema = z.object({ sha256, bytes: z.int().min(0), offset: z.int().min(0), length: z.int().min(0) })
+const partSchema = z.object({ ...blobFields, slices: z.array(sliceSchema).min(1).max(BLOB_SLICES_MAX) })
+const blobSchema = z.object({ ...blobFields, sha256: sha256.nullable(), offset: z.int().min(0) })
+
+const inputsSchema = z.object({
+  agentId: z.uuid(),
+  kernelId: z.uuid(),
+  assignment: z.int().min(0).max(2_147_483_647),
+  after: z.string().max(4_096).nullable(),
 })
 
 const checkpointSchema = z.object({
-  agentId: z.uuid(),
-  kernelId: z.uuid(),
-  assignment: z.int().min(0).max(2_147_483_647),
+  ...kernelFields,
   generation: z.int().min(0).max(GENERATION_MAX),
   copy: z
     .object({
-      sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in hexadecimal'),
+      sha256,
       archiveBytes: z.int().min(0),
       files: z.int().min(0).max(2_147_483_647),
       bytes: z.int().min(0),
@@ -70,6 +97,9 @@ const checkpointSchema = z.object({
   running: z.boolean().optional(),
   order: z.int().min(0).optional(),
 })
+
+/** For BLOBS_ASKED_MAX hashes. */
+const HAVE_BYTES_MAX = 128 * 1024
 
 /** How long a client may continue to send a request that was refused before the connection is cut. */
 const LINGER_MS = 5_000
@@ -110,6 +140,7 @@ interface AgentEnvironment {
 export function createAgentApi(context: AgentApiContext): AgentApi {
   const { gateway, authenticate, ownership, log, bodyWithinMs: withinMs = AGENT_BODY_WITHIN_MS } = context
   const polls = createPolls()
+  const withBody = createBodyRoom(BLOB_PARTS_AT_ONCE_MAX, BLOB_PART_BYTES)
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: CHANNEL_MESSAGE_BYTES_MAX,
@@ -147,6 +178,17 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
     const { bytes, chunks } = await gateway.fetchCode(request, c.get('gone'))
     return sendArchive(c.env.outgoing, bytes, chunks)
   })
+  app.all(AGENT_INPUTS_PATH, async (c) => {
+    const request = parseInput(inputsSchema, await readJson(c.env.incoming, { bytesMax: REGISTER_BYTES_MAX, withinMs }))
+    await ownership.assertOwns(c.get('viewer'), request.agentId)
+    return answer(c, await gateway.listInputs(request, c.get('gone')))
+  })
+  app.all(AGENT_OUTPUTS_PATH, async (c) => {
+    const given = await readJson(c.env.incoming, { bytesMax: OUTPUTS_REPORT_BYTES_MAX, withinMs })
+    const { agentId } = parseInput(codeSchema, given)
+    await ownership.assertOwns(c.get('viewer'), agentId)
+    return answer(c, await gateway.reportOutputs(given as OutputsReport, c.get('gone')))
+  })
   app.all(AGENT_CHECKPOINT_OFFER_PATH, async (c) => {
     const given = await readJson(c.env.incoming, { bytesMax: REGISTER_BYTES_MAX, withinMs })
     const request = parseInput(checkpointSchema, given)
@@ -155,8 +197,7 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
   })
   app.all(AGENT_CHECKPOINT_SEND_PATH, async (c) => {
     const { incoming } = c.env
-    const given = parseJson(Buffer.from(String(incoming.headers[AGENT_CHECKPOINT_HEADER])), 'no JSON in its header')
-    const { copy, ...request } = parseInput(checkpointSchema, given)
+    const { copy, ...request } = parseInput(checkpointSchema, jsonOf(incoming, AGENT_CHECKPOINT_HEADER))
     if (copy === undefined)
       throw new RepriseError('MALFORMED_REQUEST', 'the header reprise-checkpoint does not describe the copy')
     await ownership.assertOwns(c.get('viewer'), request.agentId)
@@ -167,6 +208,25 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
     await ownership.assertOwns(c.get('viewer'), request.agentId)
     const { bytes, chunks, ...copy } = await gateway.fetchCheckpoint(request, c.get('gone'))
     return sendArchive(c.env.outgoing, bytes, chunks, { [AGENT_CHECKPOINT_HEADER]: JSON.stringify(copy) })
+  })
+  app.all(AGENT_BLOB_HAVE_PATH, async (c) => {
+    const request = parseInput(blobsSchema, await readJson(c.env.incoming, { bytesMax: HAVE_BYTES_MAX, withinMs }))
+    await ownership.assertOwns(c.get('viewer'), request.agentId)
+    return answer(c, await gateway.haveBlobs(request, c.get('gone')))
+  })
+  app.all(AGENT_BLOB_PART_PATH, async (c) => {
+    const { incoming } = c.env
+    const request = parseInput(partSchema, jsonOf(incoming, AGENT_BLOB_HEADER))
+    await ownership.assertOwns(c.get('viewer'), request.agentId)
+    const bounds = { withinMs: BLOB_PART_WITHIN_MS }
+    const states = withBody(incoming, bounds, (body) => gateway.sendParts(request, body, c.get('gone')))
+    return answer(c, await states)
+  })
+  app.all(AGENT_BLOB_PATH, async (c) => {
+    const request = parseInput(blobSchema, await readJson(c.env.incoming, { bytesMax: REGISTER_BYTES_MAX, withinMs }))
+    await ownership.assertOwns(c.get('viewer'), request.agentId)
+    const { bytes, chunks, ...blob } = await gateway.fetchBlob(request, c.get('gone'))
+    return sendArchive(c.env.outgoing, bytes, chunks, { [AGENT_BLOB_HEADER]: JSON.stringify(blob) })
   })
   app.onError((thrown, c) => {
     if (thrown instanceof RequestGone) return RESPONSE_ALREADY_SENT
@@ -187,9 +247,14 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
       AGENT_REGISTER_PATH,
       AGENT_SYNC_PATH,
       AGENT_CODE_PATH,
+      AGENT_INPUTS_PATH,
+      AGENT_OUTPUTS_PATH,
       AGENT_CHECKPOINT_OFFER_PATH,
       AGENT_CHECKPOINT_SEND_PATH,
       AGENT_CHECKPOINT_FETCH_PATH,
+      AGENT_BLOB_HAVE_PATH,
+      AGENT_BLOB_PART_PATH,
+      AGENT_BLOB_PATH,
     ],
     async handle(request, response, requestId) {
       const listener = getRequestListener((given, env) => app.fetch(given, { ...env, requestId }), {
@@ -295,6 +360,11 @@ function cutOffLater(request: IncomingMessage): void {
   if (request.complete) return
   const timer = setTimeout(() => request.destroy(), LINGER_MS)
   request.once('close', () => clearTimeout(timer))
+}
+
+/** @throws RepriseError MALFORMED_REQUEST */
+function jsonOf({ headers }: IncomingMessage, name: string): unknown {
+  return parseJson(Buffer.from(String(headers[name])), 'no JSON in its header')
 }
 
 /** @throws RepriseError REQUEST_TOO_LARGE, REQUEST_TIMEOUT, MALFORMED_REQUEST */

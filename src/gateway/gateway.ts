@@ -5,10 +5,12 @@ import type { CodeStore } from '../services/code/code-store.ts'
 import {
   type CheckpointStore,
   offerCheckpoint,
-  openRelayed,
+  openCompressed,
   receiveCheckpoint,
 } from '../services/agent/relay-checkpoint.ts'
-import { openKernelCode } from '../services/agent/agent-work.ts'
+import { haveKernelBlobs, openKernelBlob, openKernelCode, receiveKernelParts } from '../services/agent/kernel-blobs.ts'
+import { listInputs } from '../services/agent/list-inputs.ts'
+import { type OutputLimits, receiveOutputs } from '../services/agent/receive-outputs.ts'
 import { registerAgent } from '../services/agent/register-agent.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { syncAgent } from '../services/agent/sync-agent.ts'
@@ -19,6 +21,7 @@ export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake' | 'se
   lease?: Lease
   code: CodeStore
   relay: CheckpointStore
+  outputs: OutputLimits
   /**
    * Calls the listener when there may be changes for the agent.
    * @returns a function that removes the listener
@@ -54,9 +57,14 @@ export function createGateway(context: GatewayContext): ServerGateway {
   return {
     register: (request, _signal, viewer = null) => registerAgent(context, request, viewer),
     fetchCode: (request) => openKernelCode(context, request),
+    listInputs: (request) => listInputs(context, request),
+    reportOutputs: (request) => receiveOutputs(context, request),
     offerCheckpoint: (request) => offerCheckpoint(context, request),
     sendCheckpoint: (request, chunks) => receiveCheckpoint(context, request, chunks),
-    fetchCheckpoint: (request) => openRelayed(context, request),
+    fetchCheckpoint: (request) => openCompressed(context, request),
+    haveBlobs: (request) => haveKernelBlobs(context, request),
+    sendParts: (request, body) => receiveKernelParts(context, request, body),
+    fetchBlob: (request) => openKernelBlob(context, request),
     async sync(request, signal) {
       const deadline = performance.now() + Math.min(request.waitMs, waitMaxMs)
       const wakeSignal = createWakeSignal([signal])
@@ -84,6 +92,7 @@ export function createGateway(context: GatewayContext): ServerGateway {
   }
 }
 
-function hasChanges({ orders, forget, dropChains = [], channels = [] }: SyncAnswer): boolean {
-  return orders.length > 0 || forget.length > 0 || dropChains.length > 0 || channels.length > 0
+function hasChanges({ orders, forget, dropChains = [], channels = [], ...gpus }: SyncAnswer): boolean {
+  const { returnGpus = [], takeGpus = [] } = gpus
+  return [orders, forget, dropChains, channels, returnGpus, takeGpus].some(({ length }) => length > 0)
 }

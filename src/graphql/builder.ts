@@ -26,6 +26,9 @@ export const builder = new SchemaBuilder<{
     UUID: { Input: string; Output: string }
     DateTime: { Input: Date; Output: Date }
     AirflowBackoff: { Input: boolean | number; Output: never }
+    JSON: { Input: unknown; Output: unknown }
+    Bytes: { Input: string; Output: number }
+    Duration: { Input: number | string; Output: never }
     ExitCodes: { Input: number | string; Output: number | string }
   }
 }>({
@@ -83,15 +86,15 @@ export const builder = new SchemaBuilder<{
   },
 })
 
+export const TOTAL_COUNT = `Total number on all pages. Counted only when requested. Sessions, chains and decisions are counted up to ${COUNTED_ROWS_MAX}.`
+export const TOTAL_COUNT_IS_EXACT = 'Whether `totalCount` is exact; if false, there are more.'
+
 builder.globalConnectionField('totalCount', (t) =>
-  t.int({
-    description: `Total number on all pages. Counted only when requested. Sessions, chains and decisions are counted up to ${COUNTED_ROWS_MAX}.`,
-    resolve: (connection) => connection.totalCount(),
-  }),
+  t.int({ description: TOTAL_COUNT, resolve: (connection) => connection.totalCount() }),
 )
 builder.globalConnectionField('totalCountIsExact', (t) =>
   t.boolean({
-    description: 'Whether `totalCount` is exact; if false, there are more.',
+    description: TOTAL_COUNT_IS_EXACT,
     resolve: (connection) => connection.totalCountIsExact(),
   }),
 )
@@ -111,6 +114,23 @@ builder.scalarType('UUID', {
   parseValue(value) {
     if (typeof value === 'string' && isUuid(value)) return value.toLowerCase()
     throw new GraphQLError(`UUID cannot represent ${JSON.stringify(value)}`)
+  },
+  serialize: (value) => value,
+})
+
+builder.scalarType('JSON', {
+  description: 'Any JSON value: an object, a list, a text, a number, true, false or null.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
+  serialize: (value) => value,
+})
+
+builder.scalarType('Bytes', {
+  description:
+    'An amount of bytes. Returned as a number. As an input it is a number, or a text with a binary unit: `"500g"`, `"512 MiB"`.',
+  parseValue(value) {
+    if (typeof value === 'string') return value
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return String(value)
+    throw new GraphQLError(`Bytes cannot represent ${JSON.stringify(value)}: examples are 1048576 and "512 MiB"`)
   },
   serialize: (value) => value,
 })

@@ -11,6 +11,7 @@ import type { Tracer } from '../observability/trace.ts'
 import type { Admission } from '../services/access/admission.ts'
 import type { Authenticate } from '../services/access/authenticate.ts'
 import type { RefusalLog } from '../services/access/audit.ts'
+import type { BlobStore } from '../services/blob/blob-store.ts'
 import type { Consistently, Reader } from '../services/consistent-reads.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import type { ReadSessions } from '../services/session/read-sessions.ts'
@@ -23,6 +24,7 @@ export interface GraphQLServices {
   db: ServiceContext['db']
   prisma: PrismaClient
   secrets: ServiceContext['secrets']
+  blobs: BlobStore
   bus: EventBus
   topics: Topics
   logRelay: LogRelay

@@ -1,3 +1,4 @@
+import type { InterfaceRef, ObjectRef } from '@pothos/core'
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import type { GraphQLResolveInfo } from 'graphql'
 import { PAGE_SIZE_DEFAULT } from '../domain/limits.ts'
@@ -13,12 +14,49 @@ import {
   parseSerialCursor,
   serialCursor,
 } from '../services/paging.ts'
-import type { builder } from './builder.ts'
+import { builder, TOTAL_COUNT, TOTAL_COUNT_IS_EXACT } from './builder.ts'
 import type { GraphQLContext } from './context.ts'
 import { SEARCH_COST } from './limits/limits.ts'
 import type { PageLoader } from './loaders/loader-kinds.ts'
 
+type Types = typeof builder.$inferSchemaTypes
 type FieldBuilder = Parameters<Parameters<typeof builder.queryField>[1]>[0]
+
+/**
+ * Declares the interface that all connections over one type of node implement, and that of their edges, so that clients
+ * read them with one fragment.
+ */
+export function pageInterfaces<Row>(of: string, node: ObjectRef<Types, Row>) {
+  const edge = builder.interfaceRef<{ cursor: string; node: Row }>(`${of}PageEdge`).implement({
+    description: `One node of any connection whose nodes have the type \`${of}\`.`,
+    fields: (t) => ({
+      cursor: t.exposeString('cursor', { description: 'Cursor of this edge: pass it as `after` or `before`.' }),
+      node: t.field({ type: node, description: 'The node itself.', resolve: (parent) => parent.node as never }),
+    }),
+  })
+  const page = builder.interfaceRef<Page<Row>>(`${of}Page`).implement({
+    description: `A page of any connection whose nodes have the type \`${of}\`.`,
+    fields: (t) => ({
+      edges: t.field({
+        type: [edge],
+        description: 'The nodes of the page, each with its cursor.',
+        resolve: ({ edges }) => edges,
+      }),
+      pageInfo: t.field({
+        type: builder.pageInfoRef(),
+        description: 'Position of this page in the connection.',
+        resolve: ({ pageInfo }) => pageInfo,
+      }),
+      totalCount: t.int({ description: TOTAL_COUNT, resolve: (found) => found.totalCount() }),
+      totalCountIsExact: t.boolean({
+        description: TOTAL_COUNT_IS_EXACT,
+        resolve: (found) => found.totalCountIsExact(),
+      }),
+    }),
+  })
+  // Pothos compares the shapes of objects and interfaces; that of a page is too deep for it.
+  return { page: page as InterfaceRef<Types, object>, edge: edge as InterfaceRef<Types, object> }
+}
 
 /** Returns the arguments `first` and `after`, for connections that are only read forward. */
 export function forwardArguments({ arg }: Pick<FieldBuilder, 'arg'>) {
@@ -54,6 +92,8 @@ const SEARCHING = [
   'startsWith',
   'endsWith',
   'label',
+  'labels',
+  'startedAt',
   'resourceGroup',
   'user',
   'exitCode',

@@ -12,6 +12,7 @@ import { createRest, REST_PREFIX, type RestDependencies } from '../rest/rest.ts'
 import { offerCompression } from './compression.ts'
 import { createMetricsAnswer, type MetricsPage } from './metrics-page.ts'
 import { pathOf, requestIdOf, respond } from './http-messages.ts'
+import type { PythonClient } from './python-client.ts'
 import type { ServedRoute } from './route-table.ts'
 import { staticAnswer, type StaticBody } from './static-answer.ts'
 import { GRAPHIQL_HEADERS, type UiFiles } from './ui-files.ts'
@@ -27,11 +28,13 @@ interface Mount {
 }
 
 export interface HttpAppDependencies
-  extends Omit<GraphQLDependencies, 'staticAnswer'>, Pick<RestDependencies, 'code'>, ChannelOptions {
+  extends Omit<GraphQLDependencies, 'staticAnswer'>, Pick<RestDependencies, 'code' | 'blobs'>, ChannelOptions {
   metricsPage: MetricsPage
   mounts?: readonly Mount[]
   /** The web UI: null if it is switched off, undefined if it has not been bundled. */
   ui?: UiFiles | null | undefined
+  /** The Python client; undefined if it has not been bundled. */
+  pythonClient?: PythonClient | undefined
   /** The bundled page; without it, the first request renders it, which blocks all other requests meanwhile. */
   graphiql?: StaticBody | undefined
   /** Returns warnings for the operator. Queries the database. */
@@ -82,6 +85,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
     routes: [
       ...(ui?.routes ?? []),
       ...['/', '/metrics', GRAPHQL_PATH].map((path) => ({ method: 'GET', path })),
+      ...(options.pythonClient?.routes ?? []),
       ...mounts.flatMap(({ paths }) => paths.map((path) => ({ method: 'POST', path }))),
       ...rest.routes,
     ],
@@ -97,9 +101,10 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
         return path === GRAPHQL_PATH ? graphql.handle(request, response, requestId) : rest.handle(request, response)
       }
       if (path === '/metrics') return answerMetrics(request, response)
-      const answered = ui?.answer(request, response)
+      const answered = options.pythonClient?.answer(request, response) || ui?.answer(request, response)
       if (answered) return answered
       if (path === '/') return sendIndex(request, response)
+      if (ui && asksForPage(request)) return ui.answerUnknown(request, response)
       respond(response, 404, 'text/plain', 'Not found\n')
     },
     upgrade(request, socket, head) {
@@ -156,6 +161,7 @@ function indexPage(isUnbundled: boolean): string {
 ${isUnbundled ? HOW_TO_BUNDLE : ''}<ul>
   <li><a href="/graphql">/graphql</a>: GraphiQL in a browser; GraphQL over HTTP, server-sent events and graphql-ws for programs</li>
   <li><a href="/v2/openapi.json">/v2</a>: the same services as JSON over HTTP, described by an OpenAPI document</li>
+  <li><a href="/clients/python/">/clients/python</a>: the client for Python, for pip</li>
   <li><a href="/healthz">/healthz</a>: whether the process runs</li>
   <li><a href="/readyz">/readyz</a>: whether the server is ready</li>
   <li>/metrics: figures of the server, for Prometheus</li>

@@ -1,4 +1,4 @@
-/** A route of a server; its path may have `{parameters}`, each of one segment. */
+/** A route of a server; its path may have `{parameters}`, each of one segment, but for `{path}`, which may have slashes. */
 export interface ServedRoute {
   method: string
   path: string
@@ -32,6 +32,8 @@ export function createRouteTable(routes: readonly ServedRoute[]): RouteTable {
 function patternOf(path: string): RegExp {
   const segments = path
     .split('/')
-    .map((segment) => (segment.startsWith('{') ? '[^/]+' : segment.replaceAll('.', '\\.')))
+    .map((segment) =>
+      segment.startsWith('{') ? (segment === '{path}' ? '.+' : '[^/]+') : segment.replaceAll('.', '\\.'),
+    )
   return new RegExp(`^${segments.join('/')}$`)
 }

@@ -12,6 +12,8 @@ export interface StaticBody {
   compressed?: Readonly<Record<string, () => Buffer | Promise<Buffer>>>
   /** The ETag of the content; without it, a digest of the content. */
   tag?: string
+  /** 200 by default. */
+  status?: number
   headers: OutgoingHttpHeaders & { 'Content-Type': string }
 }
 
@@ -63,7 +65,7 @@ export function staticAnswer(body: StaticBody): SendStatic {
     const etag = await tagOf()
     const headers = { Vary: 'Accept-Encoding', ...body.headers, ETag: etag }
     const isRead = request.method === 'GET' || request.method === 'HEAD'
-    if (isRead && namesTag(request.headers['if-none-match'], etag)) {
+    if (isRead && body.status === undefined && namesTag(request.headers['if-none-match'], etag)) {
       const { 'Content-Type': _, ...kept } = headers
       response.writeHead(304, kept).end()
       return
@@ -71,7 +73,7 @@ export function staticAnswer(body: StaticBody): SendStatic {
     const encoding = await encodingFor(request)
     const bytes = await (encoding === null ? plain() : encoded(encoding))
     if (response.destroyed) return
-    response.writeHead(200, {
+    response.writeHead(body.status ?? 200, {
       ...headers,
       'Content-Length': bytes.length,
       ...(encoding !== null && { 'Content-Encoding': encoding }),

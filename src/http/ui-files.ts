@@ -17,6 +17,8 @@ export interface UiFiles {
   readonly documents: ReadonlyMap<string, string>
   /** @returns false if the UI has nothing at the path of the request */
   answer(request: IncomingMessage, response: ServerResponse): Promise<void> | false
+  /** Sends the page for a path that does not exist, with status 404. */
+  answerUnknown(request: IncomingMessage, response: ServerResponse): Promise<void>
 }
 
 const ASSETS = '/assets/'
@@ -71,6 +73,7 @@ export async function readUiFiles(directory: string): Promise<UiFiles> {
       inEachTheme(page.replace(HEAD_END, () => loaded.map(linkTo).join('') + HEAD_END)),
     ]),
   )
+  const unknown = inEachTheme(page, 404)
   const routes = [...pages.keys()].map((path) => ({ method: 'GET', path }))
   const table = createRouteTable(routes)
 
@@ -82,8 +85,7 @@ export async function readUiFiles(directory: string): Promise<UiFiles> {
     const path = pathOf(request)
     const route = table.routeOf(path)
     if (route === OTHER) return assets.get(path)
-    const theme = THEMES.find((each) => each === cookieOf(request, THEME_COOKIE)) ?? 'system'
-    return pages.get(route)![theme]
+    return pages.get(route)![themeOf(request)]
   }
 
   return {
@@ -98,7 +100,12 @@ export async function readUiFiles(directory: string): Promise<UiFiles> {
       respond(response, 405, 'text/plain', 'This is a page: GET it\n')
       return Promise.resolve()
     },
+    answerUnknown: (request, response) => unknown[themeOf(request)](request, response),
   }
+}
+
+function themeOf(request: IncomingMessage): Theme {
+  return THEMES.find((each) => each === cookieOf(request, THEME_COOKIE)) ?? 'system'
 }
 
 function assetAnswer(files: ReadonlyMap<string, Buffer>, path: string): SendStatic {
@@ -112,12 +119,13 @@ function assetAnswer(files: ReadonlyMap<string, Buffer>, path: string): SendStat
   })
 }
 
-function inEachTheme(page: string): Record<Theme, SendStatic> {
+function inEachTheme(page: string, status?: number): Record<Theme, SendStatic> {
   const served = (theme: Theme): SendStatic => {
     const text = page.replace(THEME_ATTRIBUTE, `data-theme="${theme}"`)
     return staticAnswer({
       read: () => Buffer.from(text),
       tag: `"${hashOf(text)}"`,
+      ...(status !== undefined && { status }),
       headers: {
         'Content-Type': 'text/html; charset=utf-8',
         'Cache-Control': 'no-store',

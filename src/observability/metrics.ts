@@ -16,11 +16,19 @@ const LAG_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300]
 const ATTEMPT_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20]
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 
+/** Sums of other gauges, whose names end like those of counters. */
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
+
+function collectProcessMetrics(registry: Registry): void {
+  collectDefaultMetrics({ register: registry })
+  for (const name of MISNAMED) registry.removeSingleMetric(name)
+}
+
 /** Each call creates a registry, so that two servers in one process are counted separately. */
 export function createMetrics(options: { process?: boolean } = {}) {
   const registry = new Registry()
   const registers = [registry]
-  if (options.process) collectDefaultMetrics({ register: registry })
+  if (options.process) collectProcessMetrics(registry)
   return {
     registry,
     retries: retryMetrics(registers),

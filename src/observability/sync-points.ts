@@ -19,6 +19,7 @@ export type SyncPointName =
   | 'schedule:after-quotas'
   | 'schedule:after-keys'
   | 'run-schedules:before-commit'
+  | 'settle-groups:before-commit'
   | 'webhook:before-settle'
 
 const PASSED = Promise.resolve()

@@ -23,11 +23,8 @@ export async function agentOptions(
 ): Promise<Omit<AgentOptions, 'gateway'>> {
   const dataDir = resolve(config.dataDir)
   const agentDir = join(dataDir, 'agent')
-  const { isolation, create, slots, slotsPerKernelMax, ports, volumes, warnings, guardIsolation } = await choose(
-    config,
-    { dataDir, agentDir },
-    log,
-  )
+  const { isolation, create, slots, slotsPerKernelMax, gpuSlots, ports, volumes, warnings, guardIsolation } =
+    await choose(config, { dataDir, agentDir }, log)
   return {
     createExecutor: (hooks, agentId) => orConfigurationError(() => create(hooks, agentId)),
     isolation,
@@ -37,7 +34,7 @@ export async function agentOptions(
     resourceGroup: config.resourceGroup,
     address: config.agentAddress,
     version,
-    slots: config.slots ?? slots ?? detectSlots(),
+    slots: config.slots ?? { ...(slots ?? detectSlots()), ...gpuSlots },
     slotsByHand: config.slots !== undefined,
     ...(slotsPerKernelMax !== undefined && { slotsPerKernelMax }),
     ...(ports !== undefined && { ports }),
@@ -64,7 +61,12 @@ async function choose(
   log: Logger,
 ): Promise<ChosenExecutor> {
   try {
-    const hide = [...filesOf(config), checkpointDirectory(config, places.dataDir), ...config.isolationHide]
+    const hide = [
+      ...filesOf(config),
+      checkpointDirectory(config, places.dataDir),
+      blobDirectory(config, places.dataDir),
+      ...config.isolationHide,
+    ]
     return await chooseExecutor(config, { ...places, hide }, log)
   } catch (error) {
     if (error instanceof IsolationError || error instanceof ExecutorSetupError)
@@ -104,6 +106,11 @@ export async function startPatiently(
 /** Returns the directory for uploads of clients and copies of checkpoints. */
 export function checkpointDirectory({ checkpointDir }: Config, dataDir: string): string {
   return resolve(checkpointDir ?? join(dataDir, 'checkpoints'))
+}
+
+/** Returns the directory of blobs. */
+export function blobDirectory(config: Config, dataDir: string): string {
+  return resolve(config.blobDir ?? join(checkpointDirectory(config, dataDir), 'blobs'))
 }
 
 /** Every file that the configuration names, such as one with a token or a key. */

@@ -9,14 +9,14 @@ import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
 import { copyTree } from '../machine/copy-tree.ts'
 import { systemPath, systemProgram } from '../machine/system-programs.ts'
-import { createCheckpointStore } from '../services/agent/relay-checkpoint.ts'
-import { createCodeStore } from '../services/code/code-store.ts'
+import type { BlobStore } from '../services/blob/blob-store.ts'
+import { hasOldFile, type OldFile } from '../services/blob/migrate-blobs.ts'
 import { readStoredFiles, type StoredFiles } from '../store/sql/code.sql.ts'
 import { isAlive } from '../store/postgres/run-as.ts'
-import { checkpointDirectory } from './agent-options.ts'
+import { blobDirectory, checkpointDirectory } from './agent-options.ts'
 import { EXIT_OK, UNFINISHED, withConfig } from './command.ts'
 import { type Config, ConfigurationError } from './config.ts'
-import { openDatabaseServer } from './runtime-parts.ts'
+import { openBlobs, openDatabaseServer } from './runtime-parts.ts'
 
 /**
  * `reprise backup` and `reprise restore`. A backup is a directory:
@@ -41,6 +41,7 @@ interface Part {
 /** All files that sessions need besides the database. Outputs belong here as soon as the server stores them. */
 const PARTS: readonly [Part, ...Part[]] = [
   { name: 'checkpoints', variable: 'REPRISE_CHECKPOINT_DIR', directory: checkpointDirectory },
+  { name: 'blobs', variable: 'REPRISE_BLOB_DIR', directory: blobDirectory },
   {
     name: 'chains',
     variable: 'REPRISE_CHAINS_DIR',
@@ -83,17 +84,23 @@ export function backUp(environment: NodeJS.ProcessEnv, directory: string): Promi
       const before = isEmbedded ? await controlOf(dataDir) : null
       const own = parts.filter(({ from }) => isInside(from, dataDir))
       await copyTree(dataDir, join(to, DATA), [...LEFT_OUT, ...own.map(({ from }) => slashed(relative(dataDir, from)))])
-      for (const { name, from } of parts) if (existsSync(from)) await copyTree(from, join(to, name))
+      for (const { name, from } of parts) {
+        const nested = parts.filter((part) => part.from !== from && isInside(part.from, from))
+        const leftOut = nested.map((part) => slashed(relative(from, part.from)))
+        if (existsSync(from)) await copyTree(from, join(to, name), leftOut)
+      }
       if (config.secretsKeyFile !== undefined) await copyTree(config.secretsKeyFile, join(to, KEY))
       if (isEmbedded && (before === null || (await controlOf(dataDir)) !== before)) {
         throw new Error('a server was started meanwhile: stop it, and take the backup again')
       }
-      await verify(files, join(to, PARTS[0].name))
+      await verify(files, to, await openStore(config, to))
       await complete(to, isEmbedded ? 'embedded' : 'dump')
       return files
     })
     await rm(join(to, UNFINISHED))
-    console.log(`backup complete in ${to}: the database, ${stored.code.length} archives of code, and checkpoints`)
+    console.log(
+      `backup complete in ${to}: the database, ${stored.code.length} archives of code, and checkpoints${config.blobUrl === undefined ? '' : `; ${config.blobUrl} is not part of it`}`,
+    )
     return EXIT_OK
   })
 }
@@ -115,7 +122,10 @@ export function restore(environment: NodeJS.ProcessEnv, directory: string): Prom
       throw new ConfigurationError([`REPRISE_DATABASE_URL: the backup has ${what}`])
     }
     const parts = PARTS.map((part) => ({ name: part.name, to: resolve(part.directory(config, dataDir)) }))
-    const outside = parts.map(({ to }) => to).filter((to) => !isInside(to, dataDir))
+    const places = [dataDir, ...parts.map(({ to }) => to)]
+    const outside = places.filter(
+      (to) => !places.some((other) => other !== to && isInside(to, other)) && to !== dataDir,
+    )
     await filling([dataDir, ...outside], async () => {
       await copyTree(join(from, DATA), dataDir)
       for (const { name, to } of parts) if (existsSync(join(from, name))) await copyTree(join(from, name), to)
@@ -236,16 +246,21 @@ async function postgresProgram(name: string, url: string, args: readonly string[
   }
 }
 
+/** Opens the copied blobs, or the bucket, which has backups of its own. */
+function openStore(config: Config, to: string): Promise<BlobStore> {
+  return openBlobs({ ...config, blobDir: join(to, 'blobs') }, to)
+}
+
 /** @throws Error if a file that the database names was not copied */
-async function verify({ code, checkpoints }: StoredFiles, directory: string): Promise<void> {
-  const archives = createCodeStore({ directory, bytesMax: 0, projectBytesMax: 0 })
-  const copies = createCheckpointStore({ directory, bytesMax: 0 })
+async function verify({ code, checkpoints }: StoredFiles, to: string, blobs: BlobStore): Promise<void> {
+  const old = join(to, PARTS[0].name)
+  const isThere = async (file: OldFile) =>
+    hasOldFile(old, file) || (await blobs.has(file.projectId, [file.sha256])).size === 1
   for (const key of code) {
-    if (!(await archives.has(key))) throw new Error(`the code ${key.sha256} is missing: ${REMOVED}`)
+    if (!(await isThere(key))) throw new Error(`the code ${key.sha256} is missing: ${REMOVED}`)
   }
-  for (const { chainId, sha256 } of checkpoints) {
-    if (!(await copies.has(chainId, sha256)))
-      throw new Error(`the checkpoint of chain ${chainId} is missing: ${REMOVED}`)
+  for (const copy of checkpoints) {
+    if (!(await isThere(copy))) throw new Error(`the checkpoint of chain ${copy.chainId} is missing: ${REMOVED}`)
   }
 }
 

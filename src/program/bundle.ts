@@ -21,6 +21,11 @@ const UI_SOURCES = {
   ],
 }
 
+const PYTHON_SOURCES = {
+  directories: ['clients/python/src'],
+  files: ['package.json', 'LICENSE', 'clients/python/README.md', 'scripts/bundle-python.ts'],
+}
+
 interface Sources {
   directories: readonly string[]
   without?: string
@@ -46,6 +51,20 @@ export function findUi(checkout: string): string | undefined {
   return [...made, uiReleasePath(checkout)].find((path) => existsSync(join(path, 'index.html')))
 }
 
+/** Like `bundlePath`, for the directory with the wheel of the Python client. */
+export function pythonBundlePath(checkout: string): string {
+  return join(resolve(checkout), '.cache/python', hashOf(checkout, PYTHON_SOURCES))
+}
+
+/** Returns the directory of the wheel: the bundle of the present sources, or that of a release. */
+export function pythonPath(checkout: string): string {
+  return existsSync(join(checkout, 'clients')) ? pythonBundlePath(checkout) : pythonReleasePath(checkout)
+}
+
+export function pythonReleasePath(checkout: string): string {
+  return join(resolve(checkout), 'dist/python')
+}
+
 export function uiReleasePath(checkout: string): string {
   return join(resolve(checkout), 'dist/ui')
 }
@@ -61,7 +80,8 @@ function hashOf(checkout: string, { directories, without, files }: Sources): str
 function addDirectory(hash: Hash, path: string, without?: string): void {
   for (const entry of readdirSync(path, { withFileTypes: true })) {
     const inside = join(path, entry.name)
-    if (inside === without) continue
+    // Python writes such directories while it runs the client from its sources.
+    if (inside === without || entry.name === '__pycache__') continue
     if (entry.isDirectory()) addDirectory(hash, inside, without)
     else addFile(hash, inside)
   }

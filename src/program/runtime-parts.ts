@@ -7,6 +7,8 @@ import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Tracer } from '../observability/trace.ts'
 import type { CheckpointStore } from '../services/agent/relay-checkpoint.ts'
+import type { OutputLimits } from '../services/agent/receive-outputs.ts'
+import type { BlobStore } from '../services/blob/blob-store.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
 import type { ChannelHolders } from '../channel/channel-holders.ts'
 import type { SecretBox } from '../services/access/secrets.ts'
@@ -15,7 +17,11 @@ import { readWarningFacts, type ServerIdentity } from '../store/sql/server.sql.t
 import { processFaults } from '../observability/process-events.ts'
 import { startEmbeddedPostgres } from '../store/postgres/embedded.ts'
 import { isSameDatabase, type Pooling, poolingOf } from '../store/postgres/pooling.ts'
-import { statfs } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, mkdir, statfs } from 'node:fs/promises'
+import { createDirectoryBlobStore } from '../services/blob/directory-blob-store.ts'
+import { isDiskFull } from '../services/database-outage.ts'
+import { blobDirectory } from './agent-options.ts'
 import { DISK_LOW_BYTES } from '../domain/limits.ts'
 
 /** Shared by all parts of one server process. */
@@ -27,8 +33,10 @@ export interface RuntimeParts {
   access: DatabaseAccess
   db: Database
   secrets: SecretBox
+  blobs: BlobStore
   code: CodeStore
   relay: CheckpointStore
+  outputs: OutputLimits
   wake: WakeHub
   topics: Topics
   bus: EventBus
@@ -98,6 +106,41 @@ async function configured(url: string, directUrl: string = url): Promise<Databas
 /** Returns all present warnings of a server. @param own warnings of its process */
 export async function readWarnings(db: Queryable, own: readonly Warning[]): Promise<string[]> {
   return warningsOf(await readWarningFacts(db), own)
+}
+
+/**
+ * Opens the store of blobs.
+ *
+ * @throws ConfigurationError
+ */
+export async function openBlobs(config: Config, dataDir: string): Promise<BlobStore> {
+  if (config.blobUrl !== undefined) {
+    const { hostname: bucket, pathname } = new URL(config.blobUrl)
+    const { s3AccessKeyId: accessKeyId, s3SecretAccessKey: secretAccessKey, s3Region: region } = config
+    if (accessKeyId === undefined || secretAccessKey === undefined)
+      throw new ConfigurationError(['REPRISE_BLOB_URL: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are missing'])
+    const { createS3BlobStore } = await import('../services/blob/s3-blob-store.ts')
+    return createS3BlobStore({
+      bucket,
+      prefix: pathname.replaceAll(/^\/+|\/+$/g, ''),
+      endpoint: config.s3Endpoint ?? `https://s3.${region}.amazonaws.com`,
+      linkEndpoint: config.s3LinkEndpoint,
+      region,
+      accessKeyId,
+      secretAccessKey,
+      sessionToken: config.s3SessionToken,
+    })
+  }
+  const directory = blobDirectory(config, dataDir)
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await access(directory, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    if (isDiskFull(error)) throw error
+    const name = config.blobDir === undefined ? 'REPRISE_CHECKPOINT_DIR' : 'REPRISE_BLOB_DIR'
+    throw new ConfigurationError([`${name}: ${(error as Error).message}`])
+  }
+  return createDirectoryBlobStore({ directory })
 }
 
 /** @param directories by a name for people; anyone may read warnings, so the names must not be paths */

@@ -12,7 +12,7 @@ import type { Logger } from '../observability/log.ts'
 import { messageOf } from '../observability/error-message.ts'
 import { createMetrics } from '../observability/metrics.ts'
 import { keepAddress, keepTls, listen, readTls, serveHttp, serverGateway } from './serve-http.ts'
-import { openDatabaseServer, readWarnings, type RuntimeParts } from './runtime-parts.ts'
+import { openBlobs, openDatabaseServer, readWarnings, type RuntimeParts } from './runtime-parts.ts'
 import { startBackground } from './start-background.ts'
 import { dialFrom } from '../agent/dial-channel.ts'
 import { createChannelHolders } from '../channel/channel-holders.ts'
@@ -21,10 +21,7 @@ import { isDatabaseOutage, isDiskFull, isUnreachable } from '../services/databas
 import { type Database, openDatabase } from '../store/database.ts'
 import { migrate } from '../store/postgres/migrate.ts'
 import { ensureServerRole } from '../store/postgres/pooling.ts'
-import { constants } from 'node:fs'
-import { chmod, access as mayAccess, mkdir, stat } from 'node:fs/promises'
-import { createCheckpointStore } from '../services/agent/relay-checkpoint.ts'
-import { type CodeStore, createCodeStore } from '../services/code/code-store.ts'
+import { chmod, mkdir, stat } from 'node:fs/promises'
 import { sealPlainWebhooks } from '../services/webhook/webhook-secrets.ts'
 import { assertSharedKey, readSecretsKey, type SecretBox } from '../services/access/secrets.ts'
 import { wait } from '../waiting/wait.ts'
@@ -130,6 +127,8 @@ async function startParts(options: StartOptions): Promise<AdminToken> {
   const wake = createWakeHub()
   const topics = createTopics()
   const bus = createEventBus()
+  const blobs = await openBlobs(config, dataDir)
+  const oldDirectory = checkpointDirectory(config, dataDir)
   const parts: RuntimeParts = {
     config,
     log,
@@ -138,11 +137,15 @@ async function startParts(options: StartOptions): Promise<AdminToken> {
     access,
     db,
     secrets,
-    code: await openCode(config, dataDir),
-    relay: createCheckpointStore({
-      directory: checkpointDirectory(config, dataDir),
-      bytesMax: config.checkpointRelayMax,
-    }),
+    blobs,
+    code: {
+      blobs,
+      oldDirectory,
+      bytesMax: config.uploadBytesMax,
+      projectBytesMax: config.uploadProjectBytesMax,
+    },
+    relay: { blobs, oldDirectory, bytesMax: config.checkpointRelayMax },
+    outputs: { bytesMax: config.outputBytesMax, keepDays: daysOf(config.keepOutputs) },
     wake,
     topics,
     bus,
@@ -167,6 +170,10 @@ async function startParts(options: StartOptions): Promise<AdminToken> {
   const logged = new Set(options.known.map(({ text }) => text))
   for (const warning of [...found, ...later]) if (!logged.has(warning)) log.warn(warning)
   return adminToken
+}
+
+function daysOf({ ageSeconds }: Config['keepOutputs']): number | null {
+  return ageSeconds === null ? null : ageSeconds / 86_400
 }
 
 const RETRY_PAUSE_MIN_MS = 200
@@ -249,23 +256,6 @@ async function openSecrets(options: {
   const sealed = await sealPlainWebhooks(db, box)
   if (sealed > 0) log.info(`the secrets of ${sealed} webhooks are encrypted now`)
   return box
-}
-
-/** @throws ConfigurationError */
-async function openCode(config: Config, dataDir: string): Promise<CodeStore> {
-  const directory = checkpointDirectory(config, dataDir)
-  try {
-    await mkdir(directory, { recursive: true, mode: 0o700 })
-    await mayAccess(directory, constants.R_OK | constants.W_OK | constants.X_OK)
-  } catch (error) {
-    if (isDiskFull(error)) throw error
-    throw new ConfigurationError([`REPRISE_CHECKPOINT_DIR: ${(error as Error).message}`])
-  }
-  return createCodeStore({
-    directory,
-    bytesMax: config.uploadBytesMax,
-    projectBytesMax: config.uploadProjectBytesMax,
-  })
 }
 
 /** Starts the embedded agent. Returns once it runs or has to wait: the server starts without it. */

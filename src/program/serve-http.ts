@@ -5,9 +5,10 @@ import { createChangeDetector } from '../events/change-detector.ts'
 import { type AgentApi, createAgentApi } from '../gateway/agent-api.ts'
 import type { Config } from './config.ts'
 import { readTrustedDocuments, type TrustedDocuments } from '../graphql/transport/trusted-documents.ts'
-import { findUi } from './bundle.ts'
+import { findUi, pythonPath } from './bundle.ts'
 import { createHttpApp } from '../http/http-app.ts'
 import type { HttpServer } from '../http/http-server.ts'
+import { findPythonClient } from '../http/python-client.ts'
 import { findGraphiQL, readUiFiles, type UiFiles } from '../http/ui-files.ts'
 import { readTlsPair, type TlsFiles, type TlsPair, watchTlsPair } from '../http/tls-pair.ts'
 import { READ_TIMEOUT_MS } from '../domain/limits.ts'
@@ -18,7 +19,7 @@ import { type Authenticate, createAuthenticator } from '../services/access/authe
 import { createMetricsPage } from '../services/render-metrics.ts'
 import { type DatabaseAccess, diskWarnings, readWarnings, type RuntimeParts } from './runtime-parts.ts'
 import { createPrisma, databaseOf } from '../store/prisma.ts'
-import { checkpointDirectory } from './agent-options.ts'
+import { blobDirectory } from './agent-options.ts'
 import { createGateway, type ServerGateway } from '../gateway/gateway.ts'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { SERVER_URL_FILE } from '../client/node/find-server.ts'
@@ -62,7 +63,7 @@ export async function listen(http: HttpServer, config: Config, resources: AsyncD
 }
 
 export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<void> {
-  const { config, secrets, code, bus, topics, wake, log, metrics, trace, access, resources } = parts
+  const { config, secrets, code, blobs, bus, topics, wake, log, metrics, trace, access, resources } = parts
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
   const prisma = createPrisma({
     connectionString: access.url,
@@ -84,18 +85,20 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
   const changeDetector = createChangeDetector({ db, log })
   resources.defer(() => changeDetector.stop())
   const authenticate = createAuthenticator({ db, log, failures: createRates(config.failedAuthenticationsPerSecond) })
-  const bundle = findUi(join(import.meta.dirname, '../..'))
+  const root = join(import.meta.dirname, '../..')
+  const bundle = findUi(root)
   const ui = await readUi(parts, bundle)
   const failures = createRates(config.failedAuthenticationsPerSecond)
   const disks = {
     'the data directory': parts.dataDir,
-    'uploads and copies of checkpoints': checkpointDirectory(config, parts.dataDir),
+    'uploads and copies of checkpoints': blobDirectory(config, parts.dataDir),
   }
   const app = createHttpApp({
     db,
     admission: createAdmission(config),
     secrets,
     code,
+    blobs,
     authenticate,
     prisma,
     bus,
@@ -115,6 +118,7 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
       ...(ui ? [createBrowserSessions({ db, authenticate, failures, log })] : []),
     ],
     ui,
+    pythonClient: await findPythonClient(pythonPath(root)),
     graphiql: bundle === undefined ? undefined : await findGraphiQL(bundle),
     strangers: createRates(config.failedAuthenticationsPerSecond),
     introspectionForStrangers: config.publicIntrospection ?? isLoopback(config.host),
@@ -178,9 +182,10 @@ function whyNotListening({ host, port }: Config, { code, message }: NodeJS.Errno
   return `cannot listen on ${host}:${port}: ${message}`
 }
 
-export function serverGateway({ db, wake, topics, lease, secrets, metrics, code, relay }: RuntimeParts): ServerGateway {
+export function serverGateway(parts: RuntimeParts): ServerGateway {
+  const { db, wake, topics, lease, secrets, metrics, code, relay, outputs } = parts
   const logged = (kernelId: string) => topics.signal(`logs:${kernelId}`)
-  return createGateway({ db, wake, lease, secrets, metrics, code, relay, onAgent: wake.onAgent, logged })
+  return createGateway({ db, wake, lease, secrets, metrics, code, relay, outputs, onAgent: wake.onAgent, logged })
 }
 
 /**

@@ -99,7 +99,8 @@ function retentionService(parts: RuntimeParts): BackgroundService {
     checkpointKeepFailed: failedCheckpoints,
   } = parts.config
   const policy = { chains, events, logs, audit, agentHistory, succeededCheckpoints, failedCheckpoints }
-  return createRetentionService({ ...parts, policy, codeKeptDays: parts.config.uploadKeepDays })
+  const { oldDirectory } = parts.relay
+  return createRetentionService({ ...parts, oldDirectory, policy, codeKeptDays: parts.config.uploadKeepDays })
 }
 
 function discoveryService(parts: RuntimeParts, directory: string): BackgroundService {

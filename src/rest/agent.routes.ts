@@ -1,4 +1,6 @@
+import { readGpuHolders } from '../services/agent/gpus.ts'
 import { createRoute, z } from '@hono/zod-openapi'
+import { GPU_SLOTS, type ObservedGpu } from '../domain/gpu.ts'
 import { type AgentRecord, readAgent, readAgents, readVolumes, type Volume } from '../services/agent/agents.ts'
 import { labels, time, toLabels, toTime } from './fields.ts'
 import { COMMON_PROBLEMS, json, nextLink, PAGE_PARAMETERS, pageOf, problems, toPage } from './route-parts.ts'
@@ -19,6 +21,24 @@ const AgentResource = z
       .string()
       .nullable()
       .openapi({ description: 'How its kernels are isolated from the agent and from each other.' }),
+    gpus: z
+      .array(
+        z
+          .object({
+            slot: z.enum(GPU_SLOTS),
+            uuid: z.string(),
+            index: z.int(),
+            name: z.string(),
+            memory_bytes: z.number().nullable(),
+            in_use: z.boolean(),
+            fault: z
+              .string()
+              .nullable()
+              .openapi({ description: 'Why it is out of service; null if it is in service.' }),
+          })
+          .openapi('AgentGpu', { description: 'A GPU of an agent, as the agent last saw it.' }),
+      )
+      .openapi({ description: 'The GPUs that it assigns to kernels.' }),
     refuses: z
       .string()
       .nullable()
@@ -44,6 +64,8 @@ const listRoute = createRoute({
       ...PAGE_PARAMETERS,
       status: several(AGENT_STATUSES, 'In one of these statuses.'),
       resource_group: z.string().optional().openapi({ description: 'In the resource group of this name.' }),
+      name: z.string().optional().openapi({ description: 'With this name.' }),
+      name_contains: z.string().optional().openapi({ description: 'With this text in the name.' }),
     }),
   },
   responses: { 200: json(pageOf(AgentResource).openapi('AgentPage'), 'A page of agents.'), ...COMMON_PROBLEMS },
@@ -85,24 +107,34 @@ const volumesRoute = createRoute({
   responses: { 200: json(VolumeList, 'The volumes.'), ...COMMON_PROBLEMS },
 })
 
+type GpuHolders = Awaited<ReturnType<typeof readGpuHolders>>
+
 export function serveAgents(app: RestApp): void {
   app.openapi(listRoute, async (c) => {
-    const { limit, cursor, status, resource_group: resourceGroup } = c.req.valid('query')
+    const { limit, cursor, status, resource_group: resourceGroup, ...given } = c.req.valid('query')
+    const name = { equals: given.name ?? null, contains: given.name_contains ?? null }
     const page = await readAgents(c.get('context'), {
-      filter: { status, resourceGroup },
+      filter: { status, resourceGroup, name },
       page: { first: limit, after: cursor ?? null },
     })
-    const body = toPage(page, toAgent)
+    const holders = await readGpuHolders(
+      c.get('context'),
+      page.edges.map(({ node }) => node.id),
+    )
+    const body = toPage(page, (agent) => toAgent(agent, holders))
     return c.json(body, 200, nextLink(c.req.url, body.next_cursor))
   })
-  app.openapi(getRoute, async (c) => c.json(toAgent(await readAgent(c.get('context'), c.req.valid('param').id)), 200))
+  app.openapi(getRoute, async (c) => {
+    const agent = await readAgent(c.get('context'), c.req.valid('param').id)
+    return c.json(toAgent(agent, await readGpuHolders(c.get('context'), [agent.id])), 200)
+  })
   app.openapi(volumesRoute, async (c) => {
     const context = c.get('context')
     return c.json({ items: (await readVolumes(context, context.viewer)).map(toVolume) }, 200)
   })
 }
 
-function toAgent(record: AgentRecord): z.infer<typeof AgentResource> {
+function toAgent(record: AgentRecord, holders: GpuHolders): z.infer<typeof AgentResource> {
   return {
     id: record.id,
     name: record.name,
@@ -115,6 +147,15 @@ function toAgent(record: AgentRecord): z.infer<typeof AgentResource> {
     })),
     labels: toLabels(record.labels),
     isolation: record.isolation,
+    gpus: ((record.gpus ?? []) as unknown as ObservedGpu[]).map((gpu) => ({
+      slot: gpu.slot,
+      uuid: gpu.uuid,
+      index: gpu.index,
+      name: gpu.name,
+      memory_bytes: gpu.memoryBytes,
+      in_use: holders.get(record.id)?.has(gpu.uuid) === true,
+      fault: gpu.fault,
+    })),
     refuses: record.refuses,
     drain_reason: record.drainReason,
     drained_at: toTime(record.drainedAt),

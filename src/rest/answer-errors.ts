@@ -67,7 +67,7 @@ function underParameters(error: Error, request: Pick<HonoRequest, 'method' | 'qu
     message: rename(message),
   }))
   const isList = error.message === listIssues(error.issues)
-  return new RepriseError(error.code, isList ? listIssues(issues) : rename(error.message), issues)
+  return new RepriseError(error.code, isList ? listIssues(issues) : rename(error.message), issues, error.inTheWay)
 }
 
 /** Responds to a request that cannot be turned into a `Request`, because its Host or its path is invalid. */

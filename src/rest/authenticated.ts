@@ -29,7 +29,13 @@ export function authenticated(
     const request = { id: c.get('requestId'), address: address ?? null }
     c.set('context', { ...base, viewer: { ...viewer, request }, log: base.log.child({ requestId: request.id }) })
     c.set('stillAuthorized', stillAuthorized)
-    const leave = await admission.enter(viewer)
+    const giveTurnBack = await admission.enter(viewer)
+    let hasTurn = true
+    const leave = () => {
+      if (hasTurn) giveTurnBack()
+      hasTurn = false
+    }
+    c.set('leaveTurn', leave)
     const gone = new AbortController()
     const { outgoing } = c.env
     outgoing.once('close', () => gone.abort())

@@ -1,10 +1,21 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { CHAIN_STATES, outlook } from '../domain/chain/outlook.ts'
+import { CHAIN_STATES, FILTERED_CHAIN_STATES, outlook } from '../domain/chain/outlook.ts'
 import { SEARCH_LENGTH_MAX } from '../domain/limits.ts'
 import { FAILURE_CAUSES, HOLD_REASONS } from '../domain/session/failure.ts'
 import { type ChainConditions, type ChainRecord, readChain, readChainRecords } from '../services/chain.ts'
+import { labelConditions } from '../services/input/label-filter.ts'
 import { withoutNulls } from '../services/input/parse-input.ts'
-import { ChainIdParameter, ids, integers, label, moment, range, several, toLabel } from './parameters.ts'
+import {
+  ChainIdParameter,
+  flag,
+  ids,
+  integers,
+  labelFilters,
+  moment,
+  range,
+  several,
+  toLabelFilters,
+} from './parameters.ts'
 import { labels, time, toLabels, toTime } from './fields.ts'
 import { COMMON_PROBLEMS, json, nextLink, PAGE_PARAMETERS, pageOf, problems, toPage } from './route-parts.ts'
 import type { RestApp } from './rest-app.ts'
@@ -12,13 +23,18 @@ import type { RestApp } from './rest-app.ts'
 /** Query parameters that filter chains. */
 export const CHAIN_FILTER = {
   id: ids('With one of these ids.'),
-  state: several(CHAIN_STATES, 'In one of these states.'),
+  state: several(FILTERED_CHAIN_STATES, 'In one of these states. LIVE is deprecated: QUEUED, IMPOSSIBLE or RUNNING.'),
+  session_type: several(
+    ['BATCH', 'INTERACTIVE', 'INFERENCE'],
+    'Of one of these types. INFERENCE: replicas of deployments.',
+  ),
   cause: several(FAILURE_CAUSES, 'Latest failure has one of these causes.'),
   attempts: range('Number of attempts:'),
   project: z.string().optional().openapi({ description: 'In the project of this name.' }),
+  group: z.uuid().toLowerCase().optional().openapi({ description: 'Member of the group with this id.' }),
   name: z.string().optional().openapi({ description: 'With this name.' }),
   name_contains: z.string().optional().openapi({ description: 'With this text in the name.' }),
-  label: label(),
+  label: labelFilters(),
   search: z
     .string()
     .max(SEARCH_LENGTH_MAX)
@@ -30,6 +46,7 @@ export const CHAIN_FILTER = {
     .openapi({ description: 'Newest attempt is in the resource group of this name.' }),
   user: z.string().optional().openapi({ description: 'Newest attempt belongs to the user of this name.' }),
   exit_code: integers('Newest attempt ended with one of these exit codes.'),
+  timed_out: flag('Whether the newest attempt was ended by its batch timeout.'),
   hold_reason: several(HOLD_REASONS, 'Retry is held for one of these reasons.'),
   agent_id: z
     .uuid()
@@ -55,12 +72,19 @@ const ChainResource = z
     cause: z.enum(FAILURE_CAUSES).nullable().openapi({ description: 'Cause of the latest failure.' }),
     attempts: z.int().openapi({ description: 'Number of attempts.' }),
     newest_session_id: z.uuid().openapi({ description: 'The newest attempt.' }),
+    group_id: z.uuid().nullable().openapi({ description: 'The group that it is a member of.' }),
+    group_index: z.int().nullable().openapi({ description: 'Its number in that group.' }),
     created_at: time(),
     newest_activity_at: time(),
     ended_at: time().nullable(),
     total_seconds: z.number().openapi({ description: 'Seconds from its creation to its end, or until now.' }),
     outlook: z
-      .object({ will_retry: z.boolean(), reason: z.string(), at: time().nullable() })
+      .object({
+        will_retry: z.boolean(),
+        reason: z.string(),
+        due_at: time().nullable(),
+        at: time().nullable().openapi({ deprecated: true, description: 'The former name of `due_at`.' }),
+      })
       .openapi({ description: 'Whether it will continue, and when.' }),
   })
   .openapi('Chain', { description: 'A chain: all attempts at one piece of work.' })
@@ -121,7 +145,7 @@ export function serveChains(app: RestApp): void {
 
 export function chainConditions(given: z.output<typeof Conditions>): ChainConditions {
   const name = withoutNulls({ equals: given.name, contains: given.name_contains })
-  const attempts = withoutNulls({ min: given.attempts?.min, max: given.attempts?.max })
+  const attempts = withoutNulls({ gte: given.attempts?.gte, lte: given.attempts?.lte })
   const createdAt = withoutNulls({ gte: given.created_after, lt: given.created_before })
   const activityAt = withoutNulls({ gte: given.active_after, lt: given.active_before })
   const dueAt = withoutNulls({ lt: given.due_before })
@@ -129,9 +153,12 @@ export function chainConditions(given: z.output<typeof Conditions>): ChainCondit
     ...withoutNulls({
       chainIds: given.id,
       states: given.state && [...new Set(given.state)],
+      sessionTypes: given.session_type && [...new Set(given.session_type)],
+      timedOut: given.timed_out,
       causes: given.cause && [...new Set(given.cause)],
       project: given.project,
-      label: toLabel(given.label),
+      groupId: given.group,
+      labels: given.label && labelConditions(toLabelFilters(given.label), 'label'),
       search: given.search,
       resourceGroup: given.resource_group,
       user: given.user,
@@ -159,10 +186,12 @@ function toChain(record: ChainRecord): z.infer<typeof ChainResource> {
     cause: record.cause,
     attempts: record.attempts,
     newest_session_id: record.tailId,
+    group_id: record.groupId,
+    group_index: record.groupIndex,
     created_at: record.createdAt.toISOString(),
     newest_activity_at: record.newestActivityAt.toISOString(),
     ended_at: toTime(record.endedAt),
     total_seconds: record.totalSeconds,
-    outlook: { will_retry: willRetry, reason, at: toTime(at) },
+    outlook: { will_retry: willRetry, reason, due_at: toTime(at), at: toTime(at) },
   }
 }

@@ -3,7 +3,16 @@ import { type CodeRow, readUploadedCode } from '../services/code/read-code.ts'
 import { time } from './fields.ts'
 import type { IncomingMessage } from 'node:http'
 import { RepriseError } from '../domain/errors.ts'
-import { uploadCode } from '../services/code/upload-code.ts'
+import {
+  assertMayUpload,
+  readUploadState,
+  receiveCodePart,
+  recordUpload,
+  uploadCode,
+} from '../services/code/upload-code.ts'
+import { BLOB_PART_BYTES, BLOB_PART_WITHIN_MS, BLOB_PARTS_AT_ONCE_MAX } from '../domain/limits.ts'
+import { createBodyRoom, RequestGone } from '../services/input/read-body.ts'
+import type { BlobState } from '../domain/agent/protocol.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
 import { COMMON_PROBLEMS, json, problems } from './route-parts.ts'
 import type { RestApp } from './rest-app.ts'
@@ -52,6 +61,77 @@ const getRoute = createRoute({
   },
 })
 
+const BLOB_TYPE = 'application/octet-stream'
+
+const BlobResource = z
+  .object({
+    sha256: z.string(),
+    received: z.int().openapi({ description: 'Bytes that have arrived: the next part begins here.' }),
+    complete: z.boolean().openapi({ description: 'All bytes have arrived, and their hash is right.' }),
+  })
+  .openapi('Upload', { description: 'The state of an upload in parts.' })
+
+const getPartRoute = createRoute({
+  method: 'get',
+  path: '/v2/code/{sha256}/parts',
+  operationId: 'getUpload',
+  summary: 'Ask where an upload continues',
+  tags: ['code'],
+  request: parameters,
+  responses: {
+    200: json(BlobResource, 'The state of the upload; nothing has arrived of one that is unknown.'),
+    ...COMMON_PROBLEMS,
+    ...problems('PROJECT_NOT_FOUND', 'STORAGE_UNAVAILABLE'),
+  },
+})
+
+const putPartRoute = createRoute({
+  method: 'put',
+  path: '/v2/code/{sha256}/parts',
+  operationId: 'uploadCodePart',
+  summary: 'Upload a part of code',
+  description:
+    'Parts have 8 MiB (8388608 bytes), but for the last. They are sent one after the other; a part that is not the next one is ignored, and `received` in the response is the offset of the next one. Any server continues an upload, for six hours after its last part. Once it is complete, `recordCode` makes it available to sessions. If all parts have been received and `complete` is false, its hash is still being checked: send an empty last part until it is true. Idempotent.',
+  tags: ['code'],
+  request: {
+    ...parameters,
+    query: parameters.query.extend({
+      bytes: z.coerce.number().int().min(0).openapi({ description: 'Size of the whole archive.' }),
+      offset: z.coerce.number().int().min(0).openapi({ description: 'Where this part begins.' }),
+    }),
+    body: { required: true, content: { [BLOB_TYPE]: { schema: { type: 'string', format: 'binary' } } } },
+  },
+  responses: {
+    200: json(BlobResource, 'The state of the upload after this part.'),
+    ...COMMON_PROBLEMS,
+    ...problems(
+      'MALFORMED_REQUEST',
+      'REQUEST_TOO_LARGE',
+      'UNSUPPORTED_MEDIA_TYPE',
+      'PROJECT_NOT_FOUND',
+      'QUOTA_EXCEEDED',
+      'SERVER_DISK_FULL',
+      'STORAGE_UNAVAILABLE',
+    ),
+  },
+})
+
+const postRoute = createRoute({
+  method: 'post',
+  path: '/v2/code/{sha256}',
+  operationId: 'recordCode',
+  summary: 'Make code that was uploaded in parts available',
+  description: `What was uploaded must be a tar archive as for \`uploadCode\`. Idempotent.`,
+  tags: ['code'],
+  request: parameters,
+  responses: {
+    201: json(CodeResource, 'Available.'),
+    200: json(CodeResource, 'The code had already been available.'),
+    ...COMMON_PROBLEMS,
+    ...problems('REQUEST_TOO_LARGE', 'PROJECT_NOT_FOUND', 'CODE_NOT_FOUND', 'QUOTA_EXCEEDED', 'STORAGE_UNAVAILABLE'),
+  },
+})
+
 const putRoute = createRoute({
   method: 'put',
   path: '/v2/code/{sha256}',
@@ -79,16 +159,47 @@ const putRoute = createRoute({
 })
 
 export function serveCode(app: RestApp, { code: store }: { code: CodeStore }): void {
+  const withBody = createBodyRoom(BLOB_PARTS_AT_ONCE_MAX, BLOB_PART_BYTES)
   app.openapi(getRoute, async (c) => {
     const input = { ...c.req.valid('param'), ...c.req.valid('query') }
     return c.json(toCode(await readUploadedCode(c.get('context'), store, input)), 200)
   })
+  app.openapi(getPartRoute, async (c) => {
+    const input = { ...c.req.valid('param'), ...c.req.valid('query') }
+    return c.json(toUpload(await readUploadState(c.get('context'), store, input)), 200)
+  })
+  app.openapi(putPartRoute, async (c) => {
+    const { incoming } = c.env
+    try {
+      const { bytes, offset, ...query } = c.req.valid('query')
+      const asked = { ...c.req.valid('param'), ...query }
+      await assertMayUpload(c.get('context'), asked)
+      assertType(incoming, BLOB_TYPE, 'bytes')
+      const bounds = { withinMs: BLOB_PART_WITHIN_MS }
+      const state = await withBody(incoming, bounds, (part) =>
+        receiveCodePart(c.get('context'), store, { ...asked, bytes, offset, part }),
+      )
+      return c.json(toUpload(state), 200)
+    } catch (error) {
+      if (error instanceof RequestGone) throw new RepriseError('MALFORMED_REQUEST', 'The body is incomplete.')
+      throw error
+    } finally {
+      incoming.resume()
+    }
+  })
+  app.openapi(postRoute, async (c) => {
+    const input = { ...c.req.valid('param'), ...c.req.valid('query') }
+    const { code, created } = await recordUpload(c.get('context'), store, input)
+    return c.json(toCode(code), created ? 201 : 200)
+  })
   app.openapi(putRoute, async (c) => {
     const { incoming } = c.env
     try {
+      const asked = { ...c.req.valid('param'), ...c.req.valid('query') }
+      await assertMayUpload(c.get('context'), asked)
+      assertType(incoming, ARCHIVE_TYPE, 'a tar archive')
       const { code, created } = await uploadCode(c.get('context'), store, {
-        ...c.req.valid('param'),
-        ...c.req.valid('query'),
+        ...asked,
         bytes: announcedBytes(incoming),
         source: bodyOf(incoming),
       })
@@ -98,6 +209,10 @@ export function serveCode(app: RestApp, { code: store }: { code: CodeStore }): v
       incoming.resume()
     }
   })
+}
+
+function toUpload({ sha256, received, complete }: BlobState): z.infer<typeof BlobResource> {
+  return { sha256, received, complete }
 }
 
 function toCode(row: CodeRow): z.infer<typeof CodeResource> {
@@ -116,15 +231,15 @@ function announcedBytes({ headers }: IncomingMessage): number | null {
   return announced === undefined ? null : Number(announced)
 }
 
-/** Yields the body. @throws RepriseError UNSUPPORTED_MEDIA_TYPE, or MALFORMED_REQUEST if the body is incomplete */
+/** @throws RepriseError UNSUPPORTED_MEDIA_TYPE */
+function assertType({ headers }: IncomingMessage, wanted: string, what: string): void {
+  const [type = ''] = (headers['content-type'] ?? '').split(';')
+  if (type.trim().toLowerCase() === wanted) return
+  throw new RepriseError('UNSUPPORTED_MEDIA_TYPE', `The body must be ${what}: \`Content-Type: ${wanted}\`.`)
+}
+
+/** Yields the body. @throws RepriseError MALFORMED_REQUEST if the body is incomplete */
 async function* bodyOf(incoming: IncomingMessage): AsyncGenerator<Uint8Array, void> {
-  const [type = ''] = (incoming.headers['content-type'] ?? '').split(';')
-  if (type.trim().toLowerCase() !== ARCHIVE_TYPE) {
-    throw new RepriseError(
-      'UNSUPPORTED_MEDIA_TYPE',
-      `The body must be a tar archive: \`Content-Type: ${ARCHIVE_TYPE}\`.`,
-    )
-  }
   try {
     for await (const chunk of incoming.iterator({ destroyOnReturn: false })) yield chunk as Uint8Array
   } catch (error) {

@@ -3,7 +3,20 @@ import { rolloutBounds } from '../domain/deployment/plan-replicas.ts'
 import { DEPLOYMENT_STATUSES, ROUTE_STATUSES } from '../domain/deployment/lifecycle.ts'
 import { secretNames } from '../domain/session/kernel-environment.ts'
 import type { DescribedDeployment } from '../services/deployment/read-deployments.ts'
-import { environ, labels, mounts, secretEnviron, slots, time, toLabels, toMounts, toSlots, toTime } from './fields.ts'
+import {
+  environ,
+  labels,
+  mounts,
+  requiredGpus,
+  secretEnviron,
+  slots,
+  time,
+  toLabels,
+  toMounts,
+  toRequiredGpus,
+  toSlots,
+  toTime,
+} from './fields.ts'
 import { createDeploymentSchema } from '../services/deployment/create-deployment.ts'
 import { deploymentSpecSchema } from '../services/deployment/deployment-fields.ts'
 import { scaleSchema } from '../services/deployment/change-deployment.ts'
@@ -36,6 +49,7 @@ export const DeploymentResource = z
     environ: environ(),
     secret_environ: secretEnviron(),
     resource_slots: slots(),
+    required_gpus: requiredGpus(),
     priority: z.int(),
     labels: labels(),
     agent_labels: labels(),
@@ -88,6 +102,7 @@ export function toDeployment(deployment: DescribedDeployment): z.infer<typeof De
     environ: revision.environ,
     secret_environ: secretNames(revision.secretEnviron),
     resource_slots: toSlots(revision.resourceSlots),
+    required_gpus: toRequiredGpus(revision.gpuNeed),
     priority: revision.priority,
     labels: toLabels(revision.labels),
     agent_labels: toLabels(revision.agentLabels),
@@ -129,5 +144,8 @@ export const DEPLOYMENT_SCALE = component('DeploymentScale', {
 function changeSchema(): JsonSchema {
   const { required: _, ...change } = inputSchema(deploymentSpecSchema)
   change.properties!['image'] = { anyOf: [change.properties!['image']!, { type: 'null' }] }
-  return { ...change, description: 'Missing fields stay as they are. For `image`, null means none.' }
+  return {
+    ...change,
+    description: 'Missing fields stay as they are. For `image`, null means none; in `gpus`, null removes a condition.',
+  }
 }

@@ -21,7 +21,7 @@ import {
   toDeployment,
 } from './deployment.resource.ts'
 import type { RestApp } from './rest-app.ts'
-import { DeploymentIdParameter, moment, several } from './parameters.ts'
+import { DeploymentIdParameter, labelFilters, moment, several, toLabelFilters } from './parameters.ts'
 import { createDeployment, type CreateDeploymentInput } from '../services/deployment/create-deployment.ts'
 import { readJsonObject, writtenInput } from './json-body.ts'
 import {
@@ -48,6 +48,7 @@ const listRoute = createRoute({
       project: z.string().optional().openapi({ description: 'In the project of this name.' }),
       id_prefix: z.string().optional().openapi({ description: ID_PREFIX_WORDS }),
       name: z.string().optional().openapi({ description: 'With this name.' }),
+      label: labelFilters(),
       created_after: moment('Created at this time or later.'),
       created_before: moment('Created before this time.'),
     }),
@@ -156,6 +157,7 @@ export function serveDeployments(app: RestApp): void {
       status,
       project,
       name,
+      label,
       created_after: gte,
       created_before: lt,
       ...given
@@ -166,6 +168,7 @@ export function serveDeployments(app: RestApp): void {
         project: project ?? null,
         idPrefix: given.id_prefix ?? null,
         name: { equals: name ?? null },
+        labels: toLabelFilters(label),
         createdAt: { gte: gte ?? null, lt: lt ?? null },
       },
       page: { first: limit, after: cursor ?? null },

@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { MiddlewareHandler } from 'hono'
+import type { RestEnvironment } from './rest-app.ts'
 
 /**
  * Adds an ETag of the content to responses to GET; a client that already has this content gets an empty 304. The
- * response is still computed: the tag saves bandwidth, not work. Responses that already have a tag, and streams of
- * events, which do not end, stay as they are.
+ * response is still computed: the tag saves bandwidth, not work. Responses that already have a tag, and streams, which
+ * may be long or without an end, stay as they are.
  */
-export const entityTag: MiddlewareHandler = async (c, next) => {
+export const entityTag: MiddlewareHandler<RestEnvironment> = async (c, next) => {
   await next()
   if (c.req.method !== 'GET' || c.res.status !== 200 || c.res.headers.has('ETag')) return
-  if (c.res.headers.get('Content-Type')?.startsWith('text/event-stream')) return
+  if (c.get('streams') || c.res.headers.get('Content-Type')?.startsWith('text/event-stream')) return
   const body = await c.res.clone().arrayBuffer()
   // The tag is weak, because it serves all compressions of the content.
   const tag = `W/"${createHash('sha256').update(new Uint8Array(body)).digest('base64url')}"`

@@ -178,8 +178,11 @@ export function afterOf(
 
 /** Describes events whose `data:` has this schema, for a route's `responses`. */
 export function eventStream({ $ref }: { $ref: string }) {
+  // A keyword of JSON Schema that the type of `openapi` lacks.
+  const described: object = { contentSchema: { $ref } }
   return {
-    description: `Server-sent events. The \`data:\` of each is JSON, see \`${$ref}\`. The last event may be a \`problem\`.`,
-    content: { 'text/event-stream': { schema: z.string() } },
+    description:
+      'Server-sent events. The `data:` of each is JSON, as described by `contentSchema`. The last event may be a `problem`.',
+    content: { 'text/event-stream': { schema: z.string().openapi(described) } },
   }
 }

@@ -3,6 +3,7 @@ import {
   deploymentEventFields,
   encodeCursor,
   EVENT_TYPES,
+  groupEventFields,
   type OutboxEvent,
   sessionEventFields,
 } from '../domain/events.ts'
@@ -12,7 +13,7 @@ import { assertCursorKept } from '../events/past-events.ts'
 import { eventCursorOf, visibleEvents } from '../services/event.ts'
 import { COMMON_PROBLEMS, problems } from './route-parts.ts'
 import type { RestApp } from './rest-app.ts'
-import { ids, several } from './parameters.ts'
+import { ids, labelFilters, several, toLabelFilters } from './parameters.ts'
 import { afterOf, eventStream, LastEventId, sendEvents, type StreamServices } from './event-stream.ts'
 import { component } from './openapi.ts'
 
@@ -26,7 +27,7 @@ const EVENT = component('Event', {
     data: {
       type: 'object',
       description:
-        '`session_id` and `chain_id`, or `deployment_id`, and the details, with the same names as in webhooks. For a status: `previous_status`, `status` and `reason`. For a retry: `attempt`, `max_attempts`, `cause`, `reason`, `delay_seconds`, `scheduled_at` and `child_session_id`. For a chain: `epoch`, `attempts`, `cause`, `reason`, `running_seconds` and `waiting_seconds`.',
+        '`session_id` and `chain_id`, or `deployment_id`, or `group_id`, and the details, with the same names as in webhooks. For a status: `previous_status`, `status` and `reason`. For a retry: `attempt`, `max_attempts`, `cause`, `reason`, `delay_seconds`, `due_at` (also as `scheduled_at`, its former name) and `child_session_id`. For a chain: `epoch`, `attempts`, `cause`, `reason`, `running_seconds` and `waiting_seconds`.',
     },
   },
   required: ['type', 'timestamp', 'data'],
@@ -52,6 +53,7 @@ const route = createRoute({
       chain_id: ids(`In one of these chains, at most ${FILTER_LIST_MAX}.`),
       session_id: z.uuid().toLowerCase().optional().openapi({ description: 'About this session.' }),
       deployment_id: z.uuid().toLowerCase().optional().openapi({ description: 'About this deployment.' }),
+      label: labelFilters(),
     }),
   },
   responses: {
@@ -69,11 +71,18 @@ export function serveEvents(app: RestApp, streams: StreamServices): void {
       chain_id: chainIds,
       session_id: sessionId,
       deployment_id: deploymentId,
+      label,
     } = c.req.valid('query')
     const context = c.get('context')
     const after = eventCursorOf(afterOf(c.req.valid('header'), c.req.valid('query')))
     if (after) await assertCursorKept(context.db, after)
-    const seen = await visibleEvents(context, { project, chainIds, sessionId, deploymentId })
+    const seen = await visibleEvents(context, {
+      project,
+      chainIds,
+      sessionId,
+      deploymentId,
+      labels: toLabelFilters(label),
+    })
     const { bus, closing } = streams
     const filter = { ...seen, types: types ? new Set(types) : null }
     const source = followEvents({ db: context.db, bus, closing, after, filter })
@@ -93,6 +102,7 @@ function toSentEvent(event: OutboxEvent): { id: string; event: string; data: obj
 }
 
 function dataOf(event: OutboxEvent): object {
+  if (event.groupId !== null) return { group_id: event.groupId, ...groupEventFields(event.data) }
   if (event.sessionId === null) {
     const { type, deploymentId, routeId, data } = event
     return { deployment_id: deploymentId, ...deploymentEventFields(type, data as never, routeId) }

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import type { GpuNeed } from '../domain/gpu.ts'
 import type { Mount } from '../domain/session/mounts.ts'
 
 export const time = () => z.iso.datetime()
@@ -20,6 +21,19 @@ export const secretEnviron = () =>
 
 export const slots = () => z.array(z.object({ slot: z.string(), amount: z.string() }))
 
+export const requiredGpus = () =>
+  z
+    .object({ model: z.string().nullable(), memory_bytes: z.int().nullable() })
+    .nullable()
+    .openapi({ description: 'What its GPUs must be like; null if any will do.' })
+
+/** The same in the form of the input. */
+export const scheduledGpus = () =>
+  z
+    .object({ model: z.string().nullable(), memory: z.int().nullable() })
+    .nullable()
+    .openapi({ description: 'What its GPUs must be like; null if any will do.' })
+
 export const labels = () => z.array(z.object({ key: z.string(), value: z.string() }))
 
 export const mounts = () =>
@@ -33,6 +47,10 @@ export function toTime(moment: Date | null): string | null {
 
 export function toSlots(stored: unknown): { slot: string; amount: string }[] {
   return Object.entries(stored as Record<string, string>).map(([slot, amount]) => ({ slot, amount }))
+}
+
+export function toRequiredGpus(need: GpuNeed | null): { model: string | null; memory_bytes: number | null } | null {
+  return need && { model: need.model, memory_bytes: need.memoryBytes }
 }
 
 export function toLabels(stored: unknown): { key: string; value: string }[] {

@@ -5,16 +5,7 @@ import { COMMON_PROBLEMS, json, problems } from './route-parts.ts'
 import { time, toTime } from './fields.ts'
 import type { RestApp } from './rest-app.ts'
 import { KernelIdParameter, SessionIdParameter } from './parameters.ts'
-import {
-  assertKernelVisible,
-  behindLogCursor,
-  createLogTextIndex,
-  type LogChunkRow,
-  logCursor,
-  measureLogText,
-  readLogText,
-} from '../services/agent/kernel-logs.ts'
-import { readFor } from '../services/consistent-reads.ts'
+import { assertKernelVisible, behindLogCursor, type LogChunkRow, logCursor } from '../services/agent/kernel-logs.ts'
 import { followKernelLogs } from '../events/kernel-logs.ts'
 import { afterOf, eventStream, LastEventId, sendEvents, type StreamServices } from './event-stream.ts'
 import { component } from './openapi.ts'
@@ -61,40 +52,6 @@ const listRoute = createRoute({
   },
 })
 
-const TEXT = { 'text/plain': { schema: z.string() } }
-
-const getLogRoute = createRoute({
-  method: 'get',
-  path: '/v2/kernels/{id}/log',
-  operationId: 'getKernelLog',
-  summary: 'Download the output of a kernel',
-  description:
-    'The stored output as text in UTF-8: both streams in the order of arrival, or one of them. With a `Range` of one range of bytes the response is 206; `bytes=-65536` gets the end.',
-  tags: ['kernels'],
-  request: {
-    params: KernelIdParameter,
-    query: z.strictObject({
-      stream: z
-        .string()
-        .toUpperCase()
-        .pipe(z.enum(['STDOUT', 'STDERR']))
-        .optional()
-        .openapi({ type: 'string', enum: ['STDOUT', 'STDERR'], description: 'Only this stream.' }),
-      link: z.string().optional().openapi({
-        description: 'The code of a download link that the web UI has created, in place of a token. Valid once.',
-      }),
-    }),
-  },
-  responses: {
-    200: { description: 'The whole output.', content: TEXT },
-    206: { description: 'The requested range.', content: TEXT },
-    304: { description: 'Not modified.' },
-    416: { description: 'The range begins after the end.', content: TEXT },
-    ...COMMON_PROBLEMS,
-    ...problems('KERNEL_NOT_FOUND'),
-  },
-})
-
 const LOG_CHUNK = component('LogChunk', {
   type: 'object',
   description: "The data of an event `chunk`: a piece of a kernel's output, in order of arrival.",
@@ -137,7 +94,6 @@ export function serveKernels(app: RestApp, streams: StreamServices): void {
     const kernels = await readKernels(c.get('context'), c.req.valid('param').id)
     return c.json({ items: kernels.map(toKernel) }, 200)
   })
-  serveKernelLog(app)
   app.openapi(followLogRoute, async (c) => {
     const { id: kernelId } = c.req.valid('param')
     const context = c.get('context')
@@ -149,84 +105,6 @@ export function serveKernels(app: RestApp, streams: StreamServices): void {
     const last = { event: 'end', data: {} }
     return sendEvents(c, streams, { source, from: given, show: toChunk, last })
   })
-}
-
-/** Serves the download of a log, whole or one range of its bytes; reads only as fast as the client does. */
-function serveKernelLog(app: RestApp): void {
-  const index = createLogTextIndex()
-  app.openapi(getLogRoute, async (c) => {
-    const context = c.get('context')
-    const { id: kernelId } = c.req.valid('param')
-    const { stream = null } = c.req.valid('query')
-    const measured = await measureLogText(context, index, { kernelId, stream })
-    const { bytes, lastId } = measured
-    // Logs only grow, so a text that ends with this chunk never changes.
-    const tag = `"${lastId}-${bytes}"`
-    const headers: Record<string, string> = {
-      'Accept-Ranges': 'bytes',
-      'Cache-Control': 'private, no-cache',
-      ETag: tag,
-      Vary: 'Authorization',
-    }
-    if (c.req.header('if-none-match') === tag) return c.body(null, 304, headers)
-    const sameAsBefore = [undefined, tag].includes(c.req.header('if-range'))
-    const range = sameAsBefore ? byteRange(c.req.header('range'), bytes) : null
-    Object.assign(headers, {
-      'Content-Type': 'text/plain; charset=utf-8',
-      'X-Content-Type-Options': 'nosniff',
-      'Content-Disposition': `attachment; filename="kernel-${kernelId}${stream ? `.${stream.toLowerCase()}` : ''}.log"`,
-    })
-    if (range === 'unsatisfiable') {
-      return c.body(`The log has ${bytes} bytes.\n`, 416, { ...headers, 'Content-Range': `bytes */${bytes}` })
-    }
-    const { first, last } = range ?? { first: 0, last: bytes - 1 }
-    headers['Content-Length'] = String(last - first + 1)
-    if (range) headers['Content-Range'] = `bytes ${first}-${last}/${bytes}`
-    if (bytes === 0) return c.body(null, 200, headers)
-    c.set('streams', true)
-    const text = readLogText(context, { kernelId, stream }, measured, { first, last })
-    const reader = { party: context.viewer.tokenId, signal: c.get('gone') }
-    const body = new ReadableStream<Uint8Array>(
-      {
-        async pull(controller) {
-          const { done, value } = await readFor(reader, () => text.next())
-          if (done) controller.close()
-          else controller.enqueue(value)
-        },
-        cancel: () =>
-          text.return().then(
-            () => undefined,
-            () => undefined,
-          ),
-      },
-      // Nothing is read before the client asks.
-      { highWaterMark: 0 },
-    )
-    return c.body(body, range ? 206 : 200, headers)
-  })
-}
-
-interface ByteRange {
-  first: number
-  last: number
-}
-
-/**
- * Reads the header `Range` (RFC 9110, 14) for a text of `size` bytes. Null means: ignore the header, as for several
- * ranges.
- */
-function byteRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | null {
-  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '')
-  if (!match || (match[1] === '' && match[2] === '')) return null
-  const [from, to] = [match[1]!, match[2]!]
-  if (from === '') {
-    const length = Math.min(Number(to), size)
-    return length === 0 ? 'unsatisfiable' : { first: size - length, last: size - 1 }
-  }
-  const first = Number(from)
-  const last = to === '' ? size - 1 : Math.min(Number(to), size - 1)
-  if (to !== '' && Number(to) < first) return null
-  return first >= size ? 'unsatisfiable' : { first, last }
 }
 
 function toKernel(record: KernelRecord): z.infer<typeof KernelResource> {

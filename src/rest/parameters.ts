@@ -1,13 +1,17 @@
 import { z } from '@hono/zod-openapi'
 import { FILTER_LIST_MAX } from '../domain/limits.ts'
 import { isStorableMoment, STORABLE_MOMENT } from '../domain/storable-text.ts'
+import type { LabelFilterInput } from '../services/input/label-filter.ts'
 
 export const SessionIdParameter = idParameter('Id of the session.')
 export const KernelIdParameter = idParameter('Id of the kernel.')
 export const ChainIdParameter = idParameter('Id of the chain.')
 export const AgentIdParameter = idParameter('Id of the agent.')
-export const ResubmissionIdParameter = idParameter('Id of the resubmission.')
+export const BulkActionIdParameter = idParameter('Id of the action.')
 export const DeploymentIdParameter = idParameter('Id of the deployment.')
+export const GroupIdParameter = idParameter('Id of the group.')
+export const TokenIdParameter = idParameter('Id of the token.')
+export const WebhookIdParameter = idParameter('Id of the webhook.')
 export const ScheduleIdParameter = idParameter('Id of the schedule.')
 
 function idParameter(description: string) {
@@ -90,25 +94,40 @@ export function range(description: string) {
     .string()
     .regex(/^(\d{1,9}|\d{1,9}\.\.\d{0,9}|\.\.\d{1,9})$/, 'must be like 3, 1..3, 1.. or ..3')
     .transform((text) => {
-      const [min, max = min] = text.split('..').map((end) => (end === '' ? null : Number(end)))
-      return { min: min!, max: max! }
+      const [gte, lte = gte] = text.split('..').map((end) => (end === '' ? null : Number(end)))
+      return { gte: gte!, lte: lte! }
     })
     .optional()
     .openapi({ type: 'string', example: '1..3', description: `${description} \`3\`, \`1..3\`, \`1..\` or \`..3\`.` })
 }
 
-/** Parameter with a label: `key=value`. */
-export function label() {
-  return z
-    .string()
-    .regex(/^[^=]+=/, 'must be key=value')
-    .optional()
-    .openapi({ description: 'With this label, `key=value`.' })
+function toLabel(given: string): { key: string; value: string } | null {
+  const [, key, value] = /^([^=]+)=(.*)$/s.exec(given) ?? []
+  return key === undefined ? null : { key, value: value! }
 }
 
-export function toLabel(given: string | undefined): { key: string; value: string } | null {
-  const [, key, value] = /^([^=]+)=(.*)$/s.exec(given ?? '') ?? []
-  return key === undefined ? null : { key, value: value! }
+/** Parameter with conditions on labels, which may be repeated: `key=value`, `key` or `!key`. */
+export function labelFilters() {
+  return z
+    .union([z.string(), z.array(z.string())])
+    .transform((given) => [given].flat())
+    .pipe(z.array(z.string().regex(/^!?[^=!]/, 'must be key=value, key or !key')).max(FILTER_LIST_MAX))
+    .optional()
+    .openapi({
+      type: 'array',
+      items: { type: 'string' },
+      description:
+        'With this label, `key=value`; with this label, whatever its value, `key`; or without it, `!key`. May be repeated: all must match.',
+      param: { style: 'form', explode: true },
+    })
+}
+
+export function toLabelFilters(given: readonly string[] | undefined): LabelFilterInput[] {
+  return (given ?? []).map((text) => {
+    const label = toLabel(text)
+    if (label) return { key: label.key, equals: label.value }
+    return text.startsWith('!') ? { key: text.slice(1), exists: false } : { key: text }
+  })
 }
 
 /** Parameter that is `true` or `false`. */

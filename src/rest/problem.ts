@@ -1,5 +1,12 @@
 import { z } from '@hono/zod-openapi'
-import { type ErrorCode, ERRORS, type ErrorType, maskedFault, RepriseError } from '../domain/errors.ts'
+import {
+  type ErrorCode,
+  ERRORS,
+  type ErrorType,
+  maskedFault,
+  type ObjectInTheWay,
+  RepriseError,
+} from '../domain/errors.ts'
 import { listIssues } from '../services/input/parse-input.ts'
 import { fieldNames } from './openapi.ts'
 import { snakeCase } from './snake-case.ts'
@@ -25,6 +32,19 @@ export const Problem = z
     issues: z
       .array(z.object({ path: z.string(), message: z.string() }))
       .openapi({ description: 'All faults of the input, each with its field.' }),
+    existing: z
+      .object({
+        type: z.string().openapi({ description: 'Its type, with the name that GraphQL uses.' }),
+        id: z.string().openapi({ description: 'Its id; of a resource group, its name.' }),
+      })
+      .optional()
+      .openapi({
+        description: 'With a ConflictError: the object that exists already, and has the creation id, key or name.',
+      }),
+    child_session_id: z
+      .uuid()
+      .optional()
+      .openapi({ description: 'With an InvalidStateError: the next attempt, if it is in the way.' }),
     request_id: z.string().openapi({ description: 'Id of the request, under which the log has the details.' }),
   })
   .openapi('Problem')
@@ -40,13 +60,21 @@ interface ProblemAnswer {
 export function problemOf(error: unknown, requestId: string): ProblemAnswer {
   if (!(error instanceof RepriseError)) {
     const detail = maskedFault(requestId)
-    return describe({ code: 'INTERNAL', title: 'InternalError', status: 500, detail, issues: [], requestId })
+    return describe({
+      code: 'INTERNAL',
+      title: 'InternalError',
+      status: 500,
+      detail,
+      issues: [],
+      inTheWay: null,
+      requestId,
+    })
   }
-  const { code, type: title } = error
+  const { code, type: title, inTheWay } = error
   const issues = error.issues.map(({ path, message }) => ({ path: snakeCase(path), message: restMessage(message) }))
   const isList = error.message === listIssues(error.issues)
   const detail = isList ? listIssues(issues) : restMessage(error.message)
-  return describe({ code, title, status: ERRORS[code].httpStatus, detail, issues, requestId })
+  return describe({ code, title, status: ERRORS[code].httpStatus, detail, issues, inTheWay, requestId })
 }
 
 let names: ReadonlySet<string> | undefined
@@ -69,13 +97,23 @@ function describe(problem: {
   status: number
   detail: string
   issues: RepriseError['issues']
+  inTheWay: ObjectInTheWay | null
   requestId: string
 }): ProblemAnswer {
-  const { code, title, status, detail, issues: found, requestId } = problem
-  const issues = [...found]
+  const { code, title, status, detail, issues, inTheWay, requestId } = problem
   return {
     status,
-    body: { type: `urn:reprise:error:${code}`, title, status, detail, code, issues, request_id: requestId },
+    body: {
+      type: `urn:reprise:error:${code}`,
+      title,
+      status,
+      detail,
+      code,
+      issues: [...issues],
+      ...(inTheWay && title === 'ConflictError' && { existing: inTheWay }),
+      ...(inTheWay && title === 'InvalidStateError' && { child_session_id: inTheWay.id }),
+      request_id: requestId,
+    },
   }
 }
 

@@ -11,6 +11,8 @@ export interface RestEnvironment {
     gone: AbortSignal
     /** Whether the request's token is still valid. */
     stillAuthorized: () => Promise<boolean>
+    /** Lets other requests of the token take this one's turn, before it waits. It may be called several times. */
+    leaveTurn: () => void
     /** Whether the body is produced after the route has returned; the request then lasts until the body is sent. */
     streams: boolean
   }

@@ -6,11 +6,20 @@ import type { Authenticate } from '../services/access/authenticate.ts'
 import type { ReadContext } from '../services/session/read-sessions.ts'
 import { createRefusalLog } from '../services/access/audit.ts'
 import { serveKernels } from './kernel.routes.ts'
+import { serveLogs } from './log.routes.ts'
 import { serveAgents } from './agent.routes.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
+import type { BlobStore } from '../services/blob/blob-store.ts'
+import { serveOutputs } from './output.routes.ts'
 import { serveCode } from './code.routes.ts'
 import { serveChains } from './chain.routes.ts'
-import { serveResubmissions } from './resubmission.routes.ts'
+import { serveBulkActions } from './resubmission.routes.ts'
+import { serveBulk } from './bulk.routes.ts'
+import { serveWaits } from './wait.routes.ts'
+import { serveGroups } from './group.routes.ts'
+import { serveTokens } from './token.routes.ts'
+import { serveWebhooks } from './webhook.routes.ts'
+import { serveQuotas } from './quota.routes.ts'
 import { serveRetries } from './retry.routes.ts'
 import { answerErrors, refuseRequest } from './answer-errors.ts'
 import { authenticated } from './authenticated.ts'
@@ -34,6 +43,7 @@ export interface RestDependencies extends Omit<ReadContext, 'viewer'>, StreamSer
   authenticate: Authenticate
   admission: Admission
   code: CodeStore
+  blobs: BlobStore
 }
 
 export interface Rest {
@@ -84,17 +94,25 @@ function restApp({ authenticate, admission, ...base }: RestDependencies): RestAp
   registerComponents(app)
   app.use('/v2/*', authenticated({ authenticate, admission }, base))
   app.use('/v2/*', storableParameters)
+  serveBulk(app)
+  serveWaits(app, base)
   serveSessions(app)
+  serveGroups(app, base)
   serveRetries(app)
   serveKernels(app, base)
+  serveLogs(app)
   serveChains(app)
   serveAgents(app)
-  serveResubmissions(app)
+  serveBulkActions(app)
   serveDeployments(app)
   serveSchedules(app)
+  serveWebhooks(app)
+  serveTokens(app)
+  serveQuotas(app)
   serveDiscovery(app)
   serveEvents(app, base)
   serveCode(app, base)
+  serveOutputs(app, base)
   answerErrors(app, { log: base.log, refusals: createRefusalLog(base) })
   return app
 }

@@ -6,6 +6,7 @@ import {
   overridesSchema,
   type ResubmitSessionsInput,
 } from '../services/resubmission/resubmission-input.ts'
+import { RESUBMITTED_MEMBER_STATES } from '../services/resubmission/resubmit-sessions.ts'
 import type { SessionFilterInput } from '../services/session/session-where.ts'
 import { refuseInput } from '../services/input/parse-input.ts'
 import { CHAIN_FILTER, chainConditions } from './chain.routes.ts'
@@ -16,12 +17,12 @@ import { partialPolicy, SESSION_FILTER, sessionFilter } from './session.input.ts
 const OVERRIDES: JsonSchema = {
   ...inputSchema(overridesSchema),
   description:
-    'Differences of the new attempts. Missing fields stay as they are; null removes a `batch_timeout`. `fresh_checkpoint: true` begins with an empty directory.',
+    'Differences of the new attempts. Missing fields stay as they are; null removes a `batch_timeout`, or a condition of `gpus`. `fresh_checkpoint: true` begins with an empty directory.',
 }
 OVERRIDES.properties!['retry_policy'] = partialPolicy()
 const CLIENT_KEY: JsonSchema = {
   type: ['string', 'null'],
-  description: 'Idempotency key: the same key with the same request returns the first resubmission.',
+  description: 'Idempotency key: the same key with the same request returns the record of the first one.',
 }
 const INCLUDE_DEPENDENTS: JsonSchema = {
   type: ['boolean', 'null'],
@@ -32,7 +33,7 @@ const INCLUDE_SUCCEEDED: JsonSchema = {
   description: 'True: sessions that succeeded run again as well. False: they are refused.',
 }
 
-export const RESUBMISSION_INPUT = component('ResubmissionInput', {
+export const BULK_ACTION_INPUT = component('BulkActionInput', {
   type: 'object',
   description: 'An action on many sessions. Give one of `session_ids`, `filter` and `chain_filter` to select them.',
   properties: {
@@ -57,6 +58,22 @@ export const RESUBMISSION_INPUT = component('ResubmissionInput', {
     include_dependents: INCLUDE_DEPENDENTS,
     force: { type: ['boolean', 'null'], description: 'For a termination: kills without a grace period.' },
     reason: { type: ['string', 'null'], description: 'For a termination: the reason, for people.' },
+  },
+  additionalProperties: false,
+})
+
+export const GROUP_RESUBMISSION_INPUT = component('GroupResubmissionInput', {
+  type: 'object',
+  properties: {
+    states: {
+      type: ['array', 'null'],
+      items: { type: 'string', enum: [...RESUBMITTED_MEMBER_STATES] },
+      minItems: 1,
+      default: ['FAILED', 'CANCELLED'],
+      description: 'Members in these states are resubmitted.',
+    },
+    overrides: OVERRIDES,
+    client_key: CLIENT_KEY,
   },
   additionalProperties: false,
 })

@@ -13,7 +13,7 @@ const refusals = () =>
     .array(z.object({ code: z.string(), count: z.int(), message: z.string() }))
     .openapi({ description: 'Reasons for refusals, each once, most frequent first.' })
 
-export const ResubmissionResource = z
+export const BulkActionResource = z
   .object({
     id: z.uuid(),
     client_key: z.string(),
@@ -38,7 +38,7 @@ export const ResubmissionResource = z
     finished_at: time().nullable(),
     aborted_by: z.string().nullable(),
   })
-  .openapi('Resubmission', { description: 'A resubmission of failed sessions, or another action on many sessions.' })
+  .openapi('BulkAction', { description: 'An action on many sessions, such as a resubmission.' })
 
 export const DryRunResource = z
   .object({
@@ -53,7 +53,7 @@ export const DryRunResource = z
   })
   .openapi('DryRun', { description: 'The result of a dry run of an action on many sessions. Nothing was changed.' })
 
-export const ResubmissionItemResource = z
+export const BulkActionItemResource = z
   .object({
     position: z.int(),
     session_id: z.uuid(),
@@ -65,9 +65,9 @@ export const ResubmissionItemResource = z
     code: z.string().nullable().openapi({ description: 'Error code, if it was refused.' }),
     message: z.string().nullable().openapi({ description: 'Reason, for people, if it was refused.' }),
   })
-  .openapi('ResubmissionItem', { description: 'One session of an action on many sessions.' })
+  .openapi('BulkActionItem', { description: 'One session of an action on many sessions.' })
 
-export function toResubmission(record: ResubmissionRecord): z.infer<typeof ResubmissionResource> {
+export function toBulkAction(record: ResubmissionRecord): z.infer<typeof BulkActionResource> {
   const { total, done, refused } = record
   return {
     id: record.id,
@@ -94,7 +94,7 @@ export function toDryRun(found: DryRun): z.infer<typeof DryRunResource> {
   return { total, count, session_ids, refusals: shown, cancelled_dependents }
 }
 
-export function toItem(row: ResubmissionItemRow): z.infer<typeof ResubmissionItemResource> {
+export function toItem(row: ResubmissionItemRow): z.infer<typeof BulkActionItemResource> {
   const { position, sessionId, status, childSessionId, code } = row
   const message = row.message === null ? null : restMessage(row.message)
   return { position, session_id: sessionId, status, child_session_id: childSessionId, code, message }

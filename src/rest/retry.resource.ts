@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
-import { exitCodes, retryPolicy, type RetryPolicy, rule, slotGrowth } from '../domain/retry/policy/policy.ts'
+import { isDuration } from '../domain/durations.ts'
+import { amountMax, exitCodes, givenDelay, retryPolicy, type RetryPolicy, rule } from '../domain/retry/policy/policy.ts'
 import { RETRY_SCOPES } from '../domain/retry/policy/resolve-policy.ts'
 import { holdReasonText, readHoldingSwitch } from '../domain/retry/retry-state.ts'
 import { FAILURE_CAUSES, HOLD_REASONS, RETRY_PHASES } from '../domain/session/failure.ts'
@@ -16,6 +17,8 @@ const RULE_DESCRIPTIONS: Partial<Record<keyof ShownRule, string>> = {
 }
 const POLICY_DESCRIPTIONS: Partial<Record<keyof ShownPolicy, string>> = {
   max_retries: 'Number of retries: one less than the number of attempts. 0 means none.',
+  delays:
+    'The delay of each retry in seconds, in place of the formula; the last one repeats. Null means the formula. Requests may also give text such as `20s`, `5m` or `2h`.',
   retry_delay: 'Seconds.',
   max_retry_delay: 'Longest delay in seconds. Null means the absolute ceiling, 86400.',
   max_elapsed: 'No retry starts later than this many seconds after the first attempt was created. Null means no limit.',
@@ -30,7 +33,8 @@ const SHOWN_AS = new Map<unknown, z.ZodType>([
       example: '64-78',
     }),
   ],
-  [slotGrowth.shape.max, z.string().optional()],
+  [amountMax, z.string().optional()],
+  [givenDelay, z.number()],
   [
     rule.shape.match.shape.reason,
     z.string().optional().openapi({ description: 'A pattern with `*` and `?` that must match the whole reason.' }),
@@ -140,6 +144,7 @@ export function toDecision(record: RetryDecisionRecord): z.infer<typeof RetryDec
 function shown(schema: z.ZodType): z.ZodType {
   const other = SHOWN_AS.get(schema)
   if (other) return other
+  if (isDuration(schema)) return z.number()
   if (schema instanceof z.ZodOptional) return shown(schema.unwrap() as z.ZodType).optional()
   if (schema instanceof z.ZodNullable) return shown(schema.unwrap() as z.ZodType).nullable()
   if (schema instanceof z.ZodPipe) return shown(schema.in as z.ZodType)

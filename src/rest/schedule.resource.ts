@@ -3,7 +3,19 @@ import { CREATION_ID_LENGTH_MAX } from '../domain/limits.ts'
 import { SCHEDULE_OVERLAPS, SCHEDULE_RUN_OUTCOMES } from '../domain/schedule.ts'
 import { secretNames } from '../domain/session/kernel-environment.ts'
 import type { DescribedSchedule, ScheduleRunRow } from '../services/schedule/read-schedules.ts'
-import { environ, labels, mounts, secretEnviron, slots, time, toLabels, toMounts, toSlots, toTime } from './fields.ts'
+import {
+  environ,
+  labels,
+  mounts,
+  scheduledGpus,
+  secretEnviron,
+  slots,
+  time,
+  toLabels,
+  toMounts,
+  toSlots,
+  toTime,
+} from './fields.ts'
 import { scheduleSettingsSchema } from '../services/schedule/schedule-input.ts'
 import { component, inputSchema, type JsonSchema } from './openapi.ts'
 import { PartialRetryPolicyResource, toPartialRetryPolicy } from './retry.resource.ts'
@@ -19,9 +31,13 @@ const ScheduledSession = z
     environ: environ(),
     secret_environ: secretEnviron(),
     resource_slots: slots(),
+    gpus: scheduledGpus(),
     cluster_size: z.int(),
     cluster_mode: z.string(),
     batch_timeout: z.number().nullable(),
+    gpu_idle_timeout: z.number().nullable(),
+    on_hang: z.array(z.string()),
+    never_run_twice: z.boolean(),
     stop_grace: z.number().nullable(),
     max_pending: z.number().nullable(),
     priority: z.int(),
@@ -153,9 +169,13 @@ function toSession({ session, secrets }: DescribedSchedule): z.infer<typeof Sche
     environ: session.environ,
     secret_environ: secretNames(secrets),
     resource_slots: toSlots(session.resourceSlots),
+    gpus: session.gpuNeed && { model: session.gpuNeed.model, memory: session.gpuNeed.memoryBytes },
     cluster_size: session.clusterSize,
     cluster_mode: session.clusterMode,
     batch_timeout: session.batchTimeout ?? null,
+    gpu_idle_timeout: session.gpuIdleTimeout ?? null,
+    on_hang: session.onHang ?? [],
+    never_run_twice: session.neverRunTwice ?? false,
     stop_grace: session.stopGrace ?? null,
     max_pending: session.maxPending ?? null,
     priority: session.priority,

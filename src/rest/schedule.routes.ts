@@ -179,8 +179,16 @@ const runRoute = createRoute({
   description:
     'Makes one additional run at once. Works for a paused schedule, too. `overlap` applies as for a planned run.',
   tags: ['schedules'],
-  request: { params: ScheduleIdParameter },
+  request: {
+    params: ScheduleIdParameter,
+    query: z.strictObject({
+      client_key: z.string().optional().openapi({
+        description: 'Idempotency key: a request with the same key makes no second run, and returns the first one.',
+      }),
+    }),
+  },
   responses: {
+    200: json(ScheduleRunResource, 'The run that an earlier request with this `client_key` made.'),
     201: json(
       ScheduleRunResource,
       'The run: it started, waits, or was skipped because an earlier one is still active.',
@@ -255,8 +263,9 @@ export function serveSchedules(app: RestApp): void {
   })
   app.openapi(runRoute, async (c) => {
     const context = c.get('context')
-    const { run } = await runScheduleNow(context, { scheduleId: c.req.valid('param').id })
-    return c.json(toScheduleRun(run), 201)
+    const [{ id: scheduleId }, { client_key: clientKey }] = [c.req.valid('param'), c.req.valid('query')]
+    const { run, created } = await runScheduleNow(context, { scheduleId, clientKey })
+    return c.json(toScheduleRun(run), created ? 201 : 200)
   })
   app.openapi(deleteRoute, async (c) => {
     await deleteSchedule(c.get('context'), { scheduleId: c.req.valid('param').id })

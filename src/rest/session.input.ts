@@ -1,12 +1,17 @@
 import { z } from '@hono/zod-openapi'
 import { createSessionSchema } from '../services/session/create-session-input.ts'
+import { gpus } from '../services/session/session-fields.ts'
+import { isDuration } from '../domain/durations.ts'
+import { retryPolicy, rule, timeoutGrowth } from '../domain/retry/policy/policy.ts'
+import { snakeCase } from './snake-case.ts'
 import { component, inputSchema, type JsonSchema } from './openapi.ts'
 import { RetryPolicyResource } from './retry.resource.ts'
-import { FAILURE_CAUSES, RETRY_PHASES } from '../domain/session/failure.ts'
+import { FAILURE_CAUSES, HOLD_REASONS, RETRY_PHASES } from '../domain/session/failure.ts'
 import { STATUSES } from '../domain/session/lifecycle.ts'
 import { ID_PREFIX_WORDS } from '../services/input/input-fields.ts'
 import type { SessionFilterInput } from '../services/session/session-where.ts'
-import { integers, label, moment, range, several, toLabel } from './parameters.ts'
+import { DELAYS_MAX } from '../domain/limits.ts'
+import { flag, integers, labelFilters, moment, range, several, toLabelFilters } from './parameters.ts'
 
 export const SESSION_INPUT = component('SessionInput', sessionInputSchema())
 
@@ -24,9 +29,13 @@ export const RETRY_UPDATE = component('RetryUpdate', {
       },
       description: 'Slots that the retry gets instead of those that it would have; the amount 0 removes a slot.',
     },
+    gpus: {
+      ...inputSchema(gpus.nullable()),
+      description: 'What its GPUs must be like. Missing fields stay as they are; null removes a condition.',
+    },
   },
   additionalProperties: false,
-  description: "Fields that replace those of the session's policy, and slots; the others stay as they are.",
+  description: "Fields that replace those of the session's policy, and resources; the others stay as they are.",
 })
 
 /** Query parameters that filter sessions. */
@@ -41,12 +50,14 @@ export const SESSION_FILTER = {
     .transform((names) => names.split(','))
     .optional()
     .openapi({ type: 'string', description: 'With one of these `failure_reason`s, separated by commas.' }),
+  timed_out: flag('Whether it was ended by its batch timeout.'),
   exit_code: integers('Ended with one of these exit codes.'),
   reason_contains: z.string().optional().openapi({ description: 'With this text in `status_reason`.' }),
   retry_phase: several(RETRY_PHASES, 'With `retry_state.phase` in one of these.'),
   project: z.string().optional().openapi({ description: 'In the project of this name.' }),
   user: z.string().optional().openapi({ description: 'Of the user of this name.' }),
   chain_id: z.uuid().toLowerCase().optional().openapi({ description: 'In this chain.' }),
+  group: z.uuid().toLowerCase().optional().openapi({ description: 'Member of the group with this id.' }),
   parent_session_id: z
     .uuid()
     .toLowerCase()
@@ -66,12 +77,19 @@ export const SESSION_FILTER = {
     .openapi({ description: 'Sessions that start only once this chain has succeeded.' }),
   retry_count: range('Retry count:'),
   max_retries: range('Retry budget:'),
+  attempt: range('Position in the chain:'),
+  epoch: range('Epoch:'),
+  hold_reason: several(HOLD_REASONS, 'Retry is held for one of these reasons.'),
   id_prefix: z.string().optional().openapi({ description: ID_PREFIX_WORDS }),
   name: z.string().optional().openapi({ description: 'With this name.' }),
   name_contains: z.string().optional().openapi({ description: 'With this text in the name.' }),
-  label: label(),
+  label: labelFilters(),
   created_after: moment('Created at this time or later.'),
   created_before: moment('Created before this time.'),
+  started_after: moment('Started at this time or later.'),
+  started_before: moment('Started before this time.'),
+  terminated_after: moment('Ended at this time or later.'),
+  terminated_before: moment('Ended before this time.'),
 }
 
 const Conditions = z.object(SESSION_FILTER)
@@ -84,6 +102,7 @@ export function sessionFilter(given: z.output<typeof Conditions>): SessionFilter
     origin: given.origin ?? null,
     failureCause: given.failure_cause ?? null,
     failureReason: given.failure_reason ?? null,
+    timedOut: given.timed_out ?? null,
     exitCode: given.exit_code ?? null,
     statusReason: { contains: given.reason_contains ?? null },
     retryPhase: given.retry_phase ?? null,
@@ -91,6 +110,7 @@ export function sessionFilter(given: z.output<typeof Conditions>): SessionFilter
     user: given.user ?? null,
     idPrefix: given.id_prefix ?? null,
     chainId: given.chain_id ?? null,
+    group: given.group ?? null,
     parentSessionId: given.parent_session_id ?? null,
     agent: given.agent_id ?? null,
     resourceGroup: given.resource_group ?? null,
@@ -98,9 +118,14 @@ export function sessionFilter(given: z.output<typeof Conditions>): SessionFilter
     dependsOn: given.depends_on ?? null,
     retryCount: given.retry_count ?? null,
     maxRetries: given.max_retries ?? null,
+    attempt: given.attempt ?? null,
+    epoch: given.epoch ?? null,
+    holdReason: given.hold_reason ?? null,
     name: { equals: given.name ?? null, contains: given.name_contains ?? null },
-    label: toLabel(given.label),
+    labels: toLabelFilters(given.label),
     createdAt: { gte: given.created_after ?? null, lt: given.created_before ?? null },
+    startedAt: { gte: given.started_after ?? null, lt: given.started_before ?? null },
+    terminatedAt: { gte: given.terminated_after ?? null, lt: given.terminated_before ?? null },
   }
 }
 
@@ -112,8 +137,26 @@ function sessionInputSchema(): JsonSchema {
   return { ...input, description: 'The input of `createSession`, with names in snake_case.' }
 }
 
+/** Lets durations in an object of a request be text, too; responses have numbers. */
+function takeText({ properties }: JsonSchema, { shape }: z.ZodObject): void {
+  for (const [name, field] of Object.entries(shape)) {
+    const isWrapped = field instanceof z.ZodNullable || field instanceof z.ZodOptional
+    const plain = (isWrapped ? field.unwrap() : field) as z.ZodType
+    const property = properties![snakeCase(name)]!
+    const number = property.anyOf?.find(({ type }) => type === 'number') ?? property
+    if (isDuration(plain)) number['type'] = [number['type'], 'string'].flat()
+  }
+}
+
 /** Returns the schema of a policy in a request, where every field is optional. */
 export function partialPolicy(): JsonSchema {
   const { $schema: _, required: __, ...policy } = z.toJSONSchema(RetryPolicyResource, { io: 'input' }) as JsonSchema
+  const { description } = policy.properties!['delays']!
+  const table = { type: 'array', items: { type: ['number', 'string'] }, minItems: 1, maxItems: DELAYS_MAX } as const
+  policy.properties!['delays'] = { anyOf: [table, { type: 'null' }], description }
+  takeText(policy, retryPolicy)
+  const ruleItems = policy.properties!['rules']!.items!
+  takeText(ruleItems, rule)
+  takeText(ruleItems.properties!['scale_timeout']!, timeoutGrowth)
   return { ...policy, description: 'Every field is optional. Names in camelCase, as in GraphQL, are accepted, too.' }
 }

@@ -1,12 +1,27 @@
+import type { GpuNeed } from '../domain/gpu.ts'
 import { z } from '@hono/zod-openapi'
 import { exitSignalOf, FAILURE_CAUSES, failureReason, RETRY_PHASES } from '../domain/session/failure.ts'
 import { USAGE_SOURCES } from '../domain/agent/kernel-report.ts'
 import { retryState } from '../domain/retry/retry-state.ts'
 import { showStoredPolicy } from '../domain/retry/policy/stored-policy.ts'
+import { type InputRequest, OUTPUTS_WHEN, type OutputsRequest } from '../domain/session/outputs.ts'
 import { secretNames } from '../domain/session/kernel-environment.ts'
 import { STATUSES } from '../domain/session/lifecycle.ts'
 import type { SessionRecord } from '../services/session/read-sessions.ts'
-import { environ, labels, mounts, secretEnviron, slots, time, toLabels, toMounts, toSlots, toTime } from './fields.ts'
+import {
+  environ,
+  labels,
+  mounts,
+  requiredGpus,
+  secretEnviron,
+  slots,
+  time,
+  toLabels,
+  toMounts,
+  toRequiredGpus,
+  toSlots,
+  toTime,
+} from './fields.ts'
 import { RetryPolicyResource, toRetryPolicy } from './retry.resource.ts'
 import { pageOf } from './route-parts.ts'
 
@@ -16,10 +31,11 @@ const RetryStateResource = z
   .object({
     phase: z.enum(RETRY_PHASES),
     attempt: z.int().openapi({ description: '1-based within the present budget: `retry_count` + 1.' }),
-    max_attempts: z.int().openapi({ description: '`max_retries` + 1.' }),
+    max_attempts: z.int().openapi({ description: '`max_retries` + 1, or 1 for a session that is not BATCH.' }),
     label: z.string().openapi({ example: 'attempt 2 of 4' }),
     reason: z.string().nullable(),
-    scheduled_at: time().nullable(),
+    due_at: time().nullable().openapi({ description: 'When the retry is or was due.' }),
+    scheduled_at: time().nullable().openapi({ deprecated: true, description: 'The former name of `due_at`.' }),
     delay_seconds: z.number().nullable(),
     child_session_id: z.uuid().nullable(),
   })
@@ -60,6 +76,29 @@ const CheckpointResource = z
   })
   .openapi('Checkpoint', { description: 'The checkpoint that earlier attempts of its chain left for a session.' })
 
+const OutputsRequestResource = z
+  .object({
+    paths: z.array(z.string()).openapi({ description: 'Patterns in the syntax of `.gitignore`.' }),
+    when: z.enum(OUTPUTS_WHEN).openapi({ description: 'The attempts whose outputs are collected.' }),
+    keep_days: z.number().nullable().openapi({ description: 'Days to keep them; null for the default.' }),
+    in_place: z.boolean().openapi({ description: "Whether they stay on the agent's disk, and are only listed." }),
+  })
+  .openapi('OutputsRequest', {
+    description:
+      'Files to collect at the end of each attempt; `GET /v2/sessions/{id}/outputs` has those of an attempt.',
+  })
+
+const InputFilesResource = z
+  .object({
+    from: z.uuid().openapi({ description: 'Id of the chain, whose attempt that succeeded has the files.' }),
+    match: z.string().nullable().openapi({ description: 'Only files that match this pattern; null for all.' }),
+    to: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The directory that they are in; null for the working directory.' }),
+  })
+  .openapi('InputFiles', { description: 'Outputs of another chain that a session finds in its working directory.' })
+
 export const SessionResource = z
   .object({
     id: z.uuid(),
@@ -72,6 +111,8 @@ export const SessionResource = z
     result: z.enum(['UNDEFINED', 'SUCCESS', 'FAILURE']),
     status_reason: z.string().nullable(),
     pending_reason: z.string().nullable(),
+    progress: z.string().nullable().openapi({ description: 'The last line in the progress file of its program.' }),
+    progress_at: time().nullable().openapi({ description: 'When that line was first reported.' }),
     impossible: z.boolean().openapi({ description: 'Whether it waits in vain: no agent and no quota could take it.' }),
     exit_code: z.int().nullable(),
     exit_signal: z
@@ -85,6 +126,7 @@ export const SessionResource = z
       .string()
       .nullable()
       .openapi({ description: 'A more exact name of its failure.', example: 'task-timeout' }),
+    timed_out: z.boolean().openapi({ description: 'Whether its batch timeout ended it.' }),
     created_by: z.string().nullable().openapi({ description: 'Name of the token that created it.' }),
     user: z.string().nullable().openapi({ description: 'Its user.' }),
     terminated_by: z.string().nullable().openapi({ description: 'Name of the token that terminated it.' }),
@@ -103,9 +145,13 @@ export const SessionResource = z
     environ: environ(),
     secret_environ: secretEnviron(),
     resource_slots: slots(),
+    required_gpus: requiredGpus(),
     cluster_size: z.int(),
     cluster_mode: z.enum(['SINGLE_NODE', 'MULTI_NODE']),
     batch_timeout: z.number().nullable(),
+    gpu_idle_timeout: z.number().nullable(),
+    on_hang: z.array(z.string()),
+    never_run_twice: z.boolean(),
     stop_grace: z.number().nullable(),
     max_pending: z.number().nullable().openapi({ description: 'Seconds that it may wait in PENDING.' }),
     starts_at: time().nullable(),
@@ -123,6 +169,8 @@ export const SessionResource = z
       description: 'Its own executor options. Options that its resource group does not allow have no effect.',
     }),
     mounts: mounts(),
+    outputs: OutputsRequestResource.nullable(),
+    inputs: z.array(InputFilesResource),
     concurrency_key: z.string().nullable().openapi({
       description: 'Only `concurrency_limit` sessions of its project with this key are placed at the same time.',
     }),
@@ -150,8 +198,12 @@ export const SessionResource = z
     depends_on: z
       .array(z.uuid())
       .openapi({ description: 'Ids of the first attempts of the chains that must succeed before it starts.' }),
+    group_id: z.uuid().nullable().openapi({ description: 'The group that its chain is a member of.' }),
+    group_index: z.int().nullable().openapi({ description: 'Its number in that group.' }),
     retry_policy: RetryPolicyResource,
-    retry_cause: cause().openapi({ description: "The cause of its parent's failure, if it is a retry." }),
+    retry_cause: cause().openapi({
+      description: "The cause of its parent's failure, for a retry and for a resubmission; else null.",
+    }),
     retry_chain: z.array(z.uuid()).openapi({ description: 'Ids of all attempts, oldest to newest.' }),
     retry_state: RetryStateResource,
   })
@@ -180,6 +232,8 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     result: record.result,
     status_reason: record.statusReason,
     pending_reason: record.pendingReason,
+    progress: record.progress?.line ?? null,
+    progress_at: toTime(record.progress?.at ?? null),
     impossible: record.impossible,
     exit_code: record.exitCode,
     exit_signal: exitSignalOf(record.exitCode),
@@ -187,6 +241,7 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     checkpoint: toCheckpoint(record.checkpoint),
     failure_cause: record.failureCause,
     failure_reason: failureReason(record),
+    timed_out: record.timedOut,
     created_by: record.createdBy,
     user: record.user?.name ?? null,
     terminated_by: record.terminatedBy,
@@ -198,9 +253,13 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     environ: record.environ,
     secret_environ: secretNames(record.secretEnviron),
     resource_slots: toSlots(record.resourceSlots),
+    required_gpus: toRequiredGpus(record.gpuNeed as GpuNeed | null),
     cluster_size: record.clusterSize,
     cluster_mode: record.clusterMode,
     batch_timeout: record.batchTimeout,
+    gpu_idle_timeout: record.gpuIdleTimeout,
+    on_hang: record.onHang,
+    never_run_twice: record.neverRunTwice,
     stop_grace: record.stopGrace,
     max_pending: record.maxPending,
     starts_at: toTime(record.startsAt),
@@ -212,6 +271,8 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     agent_labels: toLabels(record.agentLabels),
     executor_options: toLabels(record.executorOptions),
     mounts: toMounts(record.mounts),
+    outputs: toOutputsRequest(record.outputs),
+    inputs: toInputs(record.inputs),
     concurrency_key: record.concurrencyKey,
     concurrency_limit: record.concurrencyLimit,
     created_at: record.createdAt.toISOString(),
@@ -229,6 +290,8 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     tries: record.tries,
     reschedules: record.reschedules,
     depends_on: record.dependsOn.map(({ chainId }) => chainId),
+    group_id: record.groupId,
+    group_index: record.groupIndex,
     retry_policy: toRetryPolicy(showStoredPolicy(record.retryPolicy, record.retryPolicySources).policy),
     retry_cause: record.retryCause,
     retry_chain: record.retryChain,
@@ -238,11 +301,22 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
       max_attempts: state.maxAttempts,
       label: state.label,
       reason: state.reason,
+      due_at: toTime(state.scheduledAt),
       scheduled_at: toTime(state.scheduledAt),
       delay_seconds: state.delaySeconds,
       child_session_id: decision?.childSessionId ?? null,
     },
   }
+}
+
+function toOutputsRequest(stored: unknown): z.infer<typeof OutputsRequestResource> | null {
+  if (stored === null) return null
+  const { paths, when, keepDays, inPlace = false } = stored as OutputsRequest
+  return { paths, when, keep_days: keepDays, in_place: inPlace }
+}
+
+function toInputs(stored: unknown): z.infer<typeof InputFilesResource>[] {
+  return (stored as InputRequest[]).map(({ chainId: from, match, to }) => ({ from, match, to }))
 }
 
 /**

@@ -1,16 +1,21 @@
 import {
+  BLOB_KEPT_MS,
+  BLOB_LEFTOVERS_EVERY_MS,
   RETENTION_BATCH_AGENTS_MAX,
+  RETENTION_BATCH_BLOBS_MAX,
   RETENTION_BATCH_CHAINS_MAX,
   RETENTION_BATCH_CODE_MAX,
+  RETENTION_BATCH_OUTPUTS_MAX,
   RETENTION_BATCH_ROWS_MAX,
   RETENTION_INTERVAL_MS,
 } from '../domain/limits.ts'
 import { isBounded, type Retention } from '../domain/retention.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { type CheckpointStore, removeRelayLeftovers } from '../services/agent/relay-checkpoint.ts'
-import type { CodeStore } from '../services/code/code-store.ts'
-import { removeCodeLeftovers, removeUnusedCode } from '../services/code/read-code.ts'
+import type { BlobStore } from '../services/blob/blob-store.ts'
+import { migrateOldFiles } from '../services/blob/migrate-blobs.ts'
+import { removeBlobLeftovers, removeUnusedBlobs } from '../services/blob/transfer-blobs.ts'
+import { removeUnusedCode } from '../services/code/read-code.ts'
 import type { Database } from '../store/database.ts'
 import { readChainBounds } from '../store/sql/chain/read-chains.sql.ts'
 import {
@@ -21,12 +26,15 @@ import {
   removeOldDeploymentHistory,
   removeOldDeployments,
   removeOldEvents,
+  removeOldFailureGroups,
   removeOldResubmissions,
   removeOldRevisions,
   removeOldRows,
   removeOldScheduleRuns,
   removeOldStores,
 } from '../store/sql/retention.sql.ts'
+import { removeEmptyGroups } from '../store/sql/session/session-groups.sql.ts'
+import { expireOutputs } from '../store/sql/session/settle-outputs.sql.ts'
 import { type BackgroundService, defineMeasuredService, type RunReport } from './background-service.ts'
 
 /** Keeps growing tables within the configured limits. */
@@ -34,29 +42,55 @@ export function createRetentionService(context: {
   db: Database
   log: Logger
   metrics: Metrics
-  code: CodeStore
-  relay: CheckpointStore
+  blobs: BlobStore
+  /** REPRISE_CHECKPOINT_DIR, where older versions stored what are blobs now. */
+  oldDirectory: string
   policy: RetentionPolicy
   codeKeptDays: number
 }): BackgroundService {
-  const { policy } = context
+  const { policy, oldDirectory } = context
+  let leftoversAt = 0
   return defineMeasuredService(context, 'remove-old', RETENTION_INTERVAL_MS, async (signal) => {
     const { done } = await removeOld(context, policy, signal)
-    const copies = signal.aborted ? 0 : await removeRelayLeftovers(context)
-    if (copies > 0)
-      context.log.info({ removed: copies, what: 'copies' }, `retention: ${copies} copies of checkpoints removed`)
-    return { done: done + copies + (await removeCode(context, signal)) }
+    const moved = signal.aborted ? 0 : await migrateOldFiles(context, oldDirectory, signal)
+    const removed =
+      (await removeOutputs(context, signal)) +
+      (await removeCode(context, signal)) +
+      (await removeBlobs(context, signal))
+    let left = 0
+    if (performance.now() >= leftoversAt && !signal.aborted) {
+      leftoversAt = performance.now() + BLOB_LEFTOVERS_EVERY_MS
+      left = await removeBlobLeftovers(context, BLOB_KEPT_MS)
+    }
+    return { done: done + moved + removed + left }
   })
+}
+
+/** Removes outputs whose time is over. Their contents are removed with the other blobs. */
+async function removeOutputs({ db, log }: { db: Database; log: Logger }, signal: AbortSignal): Promise<number> {
+  const limit = RETENTION_BATCH_OUTPUTS_MAX
+  const removed = await drain(signal, limit, () => expireOutputs(db, limit))
+  if (removed > 0) log.info({ removed, what: 'outputs' }, `retention: outputs of ${removed} sessions removed`)
+  return removed
+}
+
+/** Removes the bytes of what was removed before, a day after their last use. */
+async function removeBlobs(
+  context: { db: Database; blobs: BlobStore; log: Logger },
+  signal: AbortSignal,
+): Promise<number> {
+  const removed = await drain(signal, RETENTION_BATCH_BLOBS_MAX, () => removeUnusedBlobs(context))
+  if (removed > 0) context.log.info({ removed, what: 'blobs' }, `retention: ${removed} blobs removed`)
+  return removed
 }
 
 /** Removes code that no session uses any more. Runs after chains were removed, which may have used it last. */
 async function removeCode(
-  { db, log, code, codeKeptDays: keptDays }: { db: Database; log: Logger; code: CodeStore; codeKeptDays: number },
+  { db, log, codeKeptDays: keptDays }: { db: Database; log: Logger; codeKeptDays: number },
   signal: AbortSignal,
 ): Promise<number> {
   const limit = RETENTION_BATCH_CODE_MAX
-  let removed = await drain(signal, limit, () => removeUnusedCode(db, code, { keptDays, limit }))
-  if (!signal.aborted) removed += await removeCodeLeftovers(db, code)
+  const removed = await drain(signal, limit, () => removeUnusedCode(db, { keptDays, limit }))
   if (removed > 0) log.info({ removed, what: 'code' }, `retention: ${removed} uploads of code removed`)
   return removed
 }
@@ -110,8 +144,8 @@ export async function removeOld(
 }
 
 /**
- * Removes the chains of each project by its own bound, then old deployments, revisions, deployment history and runs of
- * schedules, then resubmissions, agents and their stores.
+ * Removes the chains of each project by its own bound, then old deployments, revisions, deployment history, runs of
+ * schedules and groups of failures, then resubmissions, agents and their stores.
  */
 async function removeChains(db: Database, kept: Retention, signal: AbortSignal): Promise<number> {
   const rows = RETENTION_BATCH_ROWS_MAX
@@ -126,10 +160,12 @@ async function removeChains(db: Database, kept: Retention, signal: AbortSignal):
       removeOldRevisions,
       removeOldDeploymentHistory,
       removeOldScheduleRuns,
+      removeOldFailureGroups,
     ]) {
       done += await drain(signal, rows, () => remove(db, bound, rows))
     }
   }
+  done += await drain(signal, rows, () => removeEmptyGroups(db, rows))
   if (bounds.length === 0) return done
   // Resubmissions and agents belong to no project; a resubmission may span all projects.
   const before = new Date(Math.min(...bounds.map((bound) => bound.before.getTime())))

@@ -26,6 +26,8 @@ import type { QueueProgress } from './scheduling/queue-progress.ts'
 import { PROMOTE } from './session/promote-sessions.handler.ts'
 import { resubmitSessions } from './resubmit-sessions.handler.ts'
 import { scheduleGroups } from './scheduling/schedule-sessions.handler.ts'
+import { groupFailures } from './session/group-failures.handler.ts'
+import { settleGroups } from './session/settle-groups.handler.ts'
 import { sweepLeftovers } from './session/sweep-leftovers.handler.ts'
 import { watchAgents } from './watch-agents.handler.ts'
 import { runLifecycle } from './lifecycle.ts'
@@ -84,6 +86,8 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
     ),
     'decide-retries': service('decide-retries', COORDINATOR_INTERVAL_MS, () => decideRetries(context)),
     'dispatch-retries': service('dispatch-retries', DISPATCH_INTERVAL_MS, () => dispatchRetries(context)),
+    'settle-groups': service('settle-groups', COORDINATOR_INTERVAL_MS, () => settleGroups(context)),
+    'group-failures': service('group-failures', COORDINATOR_INTERVAL_MS, () => groupFailures(context)),
     'resubmit-sessions': service('resubmit-sessions', COORDINATOR_INTERVAL_MS, () => resubmitSessions(context)),
     'watch-agents': service('watch-agents', lease.checkIntervalMs, () => watchAgents(context)),
     'sweep-leftovers': service('sweep-leftovers', SWEEP_INTERVAL_MS, () => sweepLeftovers(context)),

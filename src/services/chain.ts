@@ -11,7 +11,13 @@ import {
   pageSize,
 } from './paging.ts'
 import type { ServiceContext, Viewer } from './service-context.ts'
-import { CHAIN_STATES, type ChainState } from '../domain/chain/outlook.ts'
+import {
+  CHAIN_STATES,
+  chainState,
+  FILTERED_CHAIN_STATES,
+  type ChainState,
+  storedStates,
+} from '../domain/chain/outlook.ts'
 import {
   flattenOverrides,
   specDifference,
@@ -30,6 +36,7 @@ import {
   selectionOf,
 } from '../store/sql/chain/list-chains.sql.ts'
 import {
+  type ChainEndRow,
   type ChainRow,
   type ChainTotalRow,
   type EpochRow,
@@ -37,6 +44,7 @@ import {
   readChains as read,
   readChainAttempts as readAttempts,
   readChainIds,
+  readChainEnds as readEnds,
   readChainEpochs as readEpochs,
   readKeptCheckpoints as readKept,
   readChainTotals as readTotals,
@@ -50,6 +58,8 @@ import {
   type RecordedAttempts,
 } from '../store/sql/chain/chain-timelines.sql.ts'
 import type { ChainConditions } from '../store/sql/chain/chain-conditions.sql.ts'
+import { splitsPending } from '../store/sql/chain/live-chains.sql.ts'
+import { divideDemands, findImpossible } from './session/explain-pending.ts'
 import { shownField } from './session/session-fields.ts'
 import { RepriseError } from '../domain/errors.ts'
 import type { ReadContext } from './session/read-sessions.ts'
@@ -65,9 +75,10 @@ export interface WantedOrder {
  */
 export async function readChainPage(
   context: Pick<ServiceContext, 'db' | 'viewer'>,
-  { conditions, wanted, args }: { conditions: ChainConditions; wanted: WantedOrder; args: PageArguments },
+  { conditions: given, wanted, args }: { conditions: ChainConditions; wanted: WantedOrder; args: PageArguments },
 ): Promise<Page<ListedChain>> {
   const { size, backward } = pageSize(args)
+  const conditions = await withDemands(context, given)
   const after = decodeChain(wanted, 'after', args.after)
   const before = decodeChain(wanted, 'before', args.before)
   const asOfMs = after?.asOfMs ?? before?.asOfMs ?? (await totalsUpTo(context, wanted))
@@ -122,6 +133,29 @@ export async function findChainOfSession({ db, viewer }: Reader, sessionId: stri
   return (await readChainIds(db, [sessionId], viewer.projectId)).get(sessionId)
 }
 
+/**
+ * Finds the chain of each session. @throws RepriseError SESSION_NOT_FOUND for the first that the viewer does not see
+ */
+export async function chainsOfSessions(
+  { db, viewer }: Reader,
+  sessionIds: readonly string[],
+): Promise<Map<string, string>> {
+  const found = await readChainIds(db, sessionIds, viewer.projectId)
+  const missing = sessionIds.find((id) => !found.has(id))
+  if (missing !== undefined) throw new RepriseError('SESSION_NOT_FOUND', `no session ${missing}`)
+  return found
+}
+
+export type { ChainEndRow }
+
+/** Reads, by chain, the ends of those that have ended. The caller has checked that the viewers may see them. */
+export async function readChainEnds(
+  { db }: Pick<ServiceContext, 'db'>,
+  chainIds: readonly string[],
+): Promise<Map<string, ChainEndRow>> {
+  return new Map((await readEnds(db, chainIds)).map((row) => [row.chainId, row]))
+}
+
 export function listChains({ db, viewer }: Reader, query: Omit<ChainsQuery, 'visibleProjectId'>) {
   return list(db, { ...query, visibleProjectId: viewer.projectId })
 }
@@ -133,13 +167,35 @@ export interface ChainStateCount {
   isExact: boolean
 }
 
-/** Counts the chains in each state that match the other conditions, up to COUNTED_ROWS_MAX. */
+/** Adds to conditions what they need to tell QUEUED from IMPOSSIBLE. */
+export async function withDemands(context: Reader, conditions: ChainConditions): Promise<ChainConditions> {
+  const { live } = storedStates(conditions.states ?? FILTERED_CHAIN_STATES)
+  return splitsPending(live) ? { ...conditions, pending: await divideDemands(context) } : conditions
+}
+
+/**
+ * Counts the chains in each state that match the other conditions, up to COUNTED_ROWS_MAX. Most often the chains in LIVE
+ * are many and those that run, or wait in vain, are few: then only these are counted, and the others are the rest.
+ */
 export async function countChainStates(
-  { db, viewer }: Reader,
+  context: Reader,
   { states: _any, ...conditions }: ChainConditions,
 ): Promise<ChainStateCount[]> {
-  const query = { conditions, visibleProjectId: viewer.projectId, countMax: COUNTED_ROWS_MAX + 1 }
-  const counted = new Map((await countStates(db, query)).map(({ state, count: found }) => [state, found]))
+  const visibleProjectId = context.viewer.projectId
+  const countMax = COUNTED_ROWS_MAX + 1
+  const stored = await countStates(context.db, { conditions, visibleProjectId, countMax })
+  const counted = new Map<string, number>(stored.map(({ state, count: found }) => [state, found]))
+  const total = counted.get('LIVE') ?? 0
+  if (total > 0) {
+    const pending = await divideDemands(context)
+    const countOf = (state: ChainState) =>
+      count(context.db, { conditions: { ...conditions, pending, states: [state] }, visibleProjectId, countMax })
+    const running = await countOf('RUNNING')
+    const impossible = pending.impossible.length === 0 ? 0 : await countOf('IMPOSSIBLE')
+    counted.set('RUNNING', running).set('IMPOSSIBLE', impossible)
+    const rest = Math.max(0, total - running - impossible)
+    counted.set('QUEUED', total < countMax ? rest : rest === countMax ? countMax : await countOf('QUEUED'))
+  }
   return CHAIN_STATES.map((state) => {
     const found = counted.get(state) ?? 0
     return { state, count: Math.min(found, COUNTED_ROWS_MAX), isExact: found <= COUNTED_ROWS_MAX }
@@ -212,7 +268,8 @@ export async function readChainEpochs({ db, viewer }: SeenReader, chainIds: read
 }
 
 /** Complete chains, for REST; GraphQL reads only what its query selects. */
-export interface ChainRecord extends ChainRow {
+export interface ChainRecord extends Omit<ChainRow, 'state'> {
+  state: ChainState
   /** The project's name. */
   project: string
 }
@@ -288,9 +345,19 @@ function shownDifference(viewer: Viewer, { field, before, after }: SpecDifferenc
   return { field, before: shownField(viewer, field, before), after: shownField(viewer, field, after) }
 }
 
-async function withProjects({ prisma }: ReadContext, chains: readonly ChainRow[]): Promise<ChainRecord[]> {
+async function withProjects(context: ReadContext, chains: readonly ChainRow[]): Promise<ChainRecord[]> {
   const id = { in: [...new Set(chains.map(({ projectId }) => projectId))] }
-  const projects = chains.length === 0 ? [] : await prisma.project.findMany({ where: { id } })
+  const [projects, impossible] = await Promise.all([
+    chains.length === 0 ? [] : context.prisma.project.findMany({ where: { id } }),
+    findImpossible(
+      context,
+      chains.flatMap(({ status, tailId }) => (status === 'PENDING' ? [tailId] : [])),
+    ),
+  ])
   const names = new Map(projects.map((project) => [project.id, project.name]))
-  return chains.map((chain) => ({ ...chain, project: names.get(chain.projectId)! }))
+  return chains.map((chain) => ({
+    ...chain,
+    project: names.get(chain.projectId)!,
+    state: chainState(chain.state, chain.status, impossible.has(chain.tailId)),
+  }))
 }

@@ -1,4 +1,5 @@
 import { RepriseError } from '../domain/errors.ts'
+import { BlobStoreAwayError } from './blob/blob-store.ts'
 import { isEmbeddedDiskFull, processFaults } from '../observability/process-events.ts'
 import { READ_TIMEOUT_MS } from '../domain/limits.ts'
 
@@ -106,10 +107,12 @@ export function isDiskFault(error: unknown): boolean {
 const TOO_MANY_OPEN = ['EMFILE', 'ENFILE']
 
 /**
- * Returns the error that callers get for a temporary failure outside of this program: no database, a full disk, too
- * many open files. Null for other errors.
+ * Returns the error that callers get for a temporary failure outside of this program: no database, no bucket, a full
+ * disk, too many open files. Null for other errors.
  */
 export function outageOf(error: unknown): RepriseError | null {
+  if (error instanceof BlobStoreAwayError)
+    return new RepriseError('STORAGE_UNAVAILABLE', 'The bucket of REPRISE_BLOB_URL is unreachable at the moment.')
   if (isDatabaseOutage(error)) return databaseUnavailable()
   if (isDiskFull(error)) return diskFull()
   return hasTooManyOpen(error) ? tooManyOpen() : null

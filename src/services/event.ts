@@ -3,6 +3,7 @@ import { decodeCursor, encodeCursor, type EventCursor, type EventFilter } from '
 import { FILTER_LIST_MAX } from '../domain/limits.ts'
 import type { PrismaClient } from '../store/prisma.ts'
 import { ownProject } from './access/tenants.ts'
+import { labelConditions, type LabelFilterInput } from './input/label-filter.ts'
 import { argumentError } from './input/parse-input.ts'
 import { invalidCursor } from './paging.ts'
 import type { ServiceContext } from './service-context.ts'
@@ -17,6 +18,7 @@ export interface EventFilterInput {
   chainIds?: readonly string[] | null | undefined
   sessionId?: string | null | undefined
   deploymentId?: string | null | undefined
+  labels?: readonly LabelFilterInput[] | null | undefined
 }
 
 /** @throws RepriseError VALIDATION_FAILED */
@@ -44,6 +46,7 @@ export async function visibleEvents(reader: Reader, filter: EventFilterInput): P
       'filter.chainIds',
       `\`chainIds\` has ${chainIds.length} items, but may have ${FILTER_LIST_MAX}.`,
     )
+  const labels = labelConditions(filter.labels)
   const projectId = project == null ? reader.viewer.projectId : await projectIdOf(reader, project)
   return {
     projectId,
@@ -51,6 +54,7 @@ export async function visibleEvents(reader: Reader, filter: EventFilterInput): P
     chainIds: chainIds ? new Set(chainIds) : null,
     sessionId: sessionId ?? null,
     deploymentId: deploymentId ?? null,
+    labels: labels.length > 0 ? labels : null,
   }
 }
 

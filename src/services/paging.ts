@@ -39,9 +39,11 @@ export interface OrderColumn {
   column: string
   direction: 'asc' | 'desc'
   type: 'text' | 'uuid' | 'number' | 'date'
+  /** Rows without a value come last, in both directions. */
+  nullable?: boolean
 }
 
-type Value = string | number | Date
+type Value = string | number | Date | null
 
 /** Encodes a cursor that is opaque to clients: the order it belongs to, and the row's values in that order. */
 export function encodeKeyset(order: readonly OrderColumn[], row: object): string {
@@ -53,7 +55,7 @@ export function encodeKeyset(order: readonly OrderColumn[], row: object): string
 export function decodeKeyset(order: readonly OrderColumn[], cursor: string): Value[] | undefined {
   const parsed = parse(cursor)
   if (!Array.isArray(parsed) || parsed.length !== order.length + 1 || parsed[0] !== signature(order)) return undefined
-  const values = order.map(({ type }, index) => read(type, parsed[index + 1]))
+  const values = order.map((column, index) => read(column, parsed[index + 1]))
   return values.every((value) => value !== undefined) ? values : undefined
 }
 
@@ -68,10 +70,12 @@ export interface Page<Row> {
   totalCountIsExact: () => Promise<boolean>
 }
 
+type Direction = OrderColumn['direction']
+
 /** Arguments for Prisma's `findMany`. */
 interface KeysetQuery {
   where: object
-  orderBy: Record<string, 'asc' | 'desc'>[]
+  orderBy: Record<string, Direction | { sort: Direction; nulls: 'first' | 'last' }>[]
   take: number
 }
 
@@ -200,7 +204,8 @@ function parse(cursor: string): unknown {
   }
 }
 
-function read(type: OrderColumn['type'], value: unknown): Value | undefined {
+function read({ type, nullable }: OrderColumn, value: unknown): Value | undefined {
+  if (value === null) return nullable ? null : undefined
   if (type === 'number') return Number.isSafeInteger(value) ? (value as number) : undefined
   if (typeof value !== 'string' || value.includes('\0')) return undefined
   if (type === 'uuid') return UUID.test(value) ? value : undefined
@@ -210,7 +215,10 @@ function read(type: OrderColumn['type'], value: unknown): Value | undefined {
 }
 
 function orderBy(order: readonly OrderColumn[], backward: boolean): KeysetQuery['orderBy'] {
-  return order.map(({ column, direction }) => ({ [column]: backward ? opposite(direction) : direction }))
+  return order.map(({ column, direction, nullable }) => {
+    const sort = backward ? opposite(direction) : direction
+    return { [column]: nullable ? { sort, nulls: backward ? 'first' : 'last' } : sort }
+  })
 }
 
 /**
@@ -225,12 +233,27 @@ function bound(
   if (cursor == null) return null
   const values = decodeKeyset(order, cursor)
   if (!values) throw invalidCursor(name)
-  const beyond = order.map(({ direction }) => ((direction === 'asc') === (name === 'after') ? 'gt' : 'lt'))
-  const branches = order.map(({ column }, last) => ({
-    ...Object.fromEntries(order.slice(0, last).map((before, index) => [before.column, values[index]])),
-    [column]: { [beyond[last]!]: values[last] },
-  }))
-  return { [order[0]!.column]: { [`${beyond[0]!}e`]: values[0] }, OR: branches }
+  const branches = order.flatMap((column, last) => {
+    const further = beyond(column, name, values[last]!)
+    const equal: object = Object.fromEntries(
+      order.slice(0, last).map((before, index) => [before.column, values[index]]),
+    )
+    return further === null ? [] : [{ ...equal, ...further }]
+  })
+  const [first] = order
+  if (first!.nullable) return { OR: branches }
+  return { [first!.column]: { [`${comparison(first!, name)}e`]: values[0] }, OR: branches }
+}
+
+/** The condition that a column's value lies beyond a value; null if none does. */
+function beyond(column: OrderColumn, name: 'after' | 'before', value: Value): object | null {
+  if (value === null) return name === 'after' ? null : { [column.column]: { not: null } }
+  const further = { [column.column]: { [comparison(column, name)]: value } }
+  return column.nullable && name === 'after' ? { OR: [further, { [column.column]: null }] } : further
+}
+
+function comparison({ direction }: OrderColumn, name: 'after' | 'before'): 'gt' | 'lt' {
+  return (direction === 'asc') === (name === 'after') ? 'gt' : 'lt'
 }
 
 function opposite(direction: 'asc' | 'desc'): 'asc' | 'desc' {

@@ -9,7 +9,7 @@ import {
 } from '../domain/quota.ts'
 import {
   countPending,
-  findQuotaScope,
+  findQuotaScopes,
   listQuotas,
   type LockedQuota,
   lockQuota,
@@ -48,13 +48,16 @@ export async function readQuota(
   scope: QuotaScope,
   name: string,
 ): Promise<UsedQuota | null> {
-  try {
-    const scopeId = await resolveQuotaScope(context, scope, name)
-    return (await readQuotas(context.db, [{ scope, scopeId }]))[0] ?? null
-  } catch (error) {
-    if (error instanceof RepriseError) return null
-    throw error
-  }
+  return (await readNamedQuotas(context, [{ scope, name }]))[0] ?? null
+}
+
+/** Reads the quotas with these owners that the viewer sees, in no particular order. */
+export async function readNamedQuotas(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  owners: readonly { scope: QuotaScope; name: string }[],
+): Promise<UsedQuota[]> {
+  const named = owners.filter(({ name }) => mayBeName(name))
+  return readQuotas(db, await findQuotaScopes(db, named, viewer))
 }
 
 /** Reads the quotas of several scopes, in their order. The caller has checked that the viewer may see them. */
@@ -69,21 +72,23 @@ export async function readQuotasOf(
 const count = z.int().min(0).max(QUOTA_SESSIONS_MAX).nullish()
 
 /** Bytes, such as `500g`, written as for the slot `mem`. */
-const byteCount = z.string().transform((text, context) => {
+const byteCount = z.union([z.string(), z.number()]).transform((text, context) => {
   const bytes = Number(parseAmount('mem', text))
   if (Number.isSafeInteger(bytes)) return bytes
   context.addIssue({ code: 'custom', message: 'must be a number of bytes, such as 500g' })
   return z.NEVER
 })
 
-const schema = z.strictObject({
-  scope: z.enum(['USER', 'PROJECT', 'DOMAIN']),
-  name: z.string().min(1),
+/** The limits of a quota, as a client gives them. */
+export const quotaLimits = z.strictObject({
   slots: slotAmounts.nullish(),
   maxRunning: count,
   maxPending: count,
   maxCheckpointBytes: byteCount.nullish(),
+  maxOutputBytes: byteCount.nullish(),
 })
+
+const schema = quotaLimits.extend({ scope: z.enum(['USER', 'PROJECT', 'DOMAIN']), name: z.string().min(1) })
 
 /** A missing field keeps its limit, null removes it; `slots` are replaced as a whole. */
 export type SetQuotaInput = z.input<typeof schema>
@@ -115,7 +120,13 @@ export async function setQuota(context: ServiceContext, input: SetQuotaInput): P
   return quota
 }
 
-const UNLIMITED: QuotaLimits = { slots: {}, maxRunning: null, maxPending: null, maxCheckpointBytes: null }
+const UNLIMITED: QuotaLimits = {
+  slots: {},
+  maxRunning: null,
+  maxPending: null,
+  maxCheckpointBytes: null,
+  maxOutputBytes: null,
+}
 
 /**
  * Counts the free places in these owners' limits on pending sessions. The quotas are locked for the transaction, so
@@ -139,20 +150,27 @@ async function resolveQuotaScope(
   scope: QuotaScope,
   name: string,
 ): Promise<string> {
-  const id = mayBeName(name) ? await findQuotaScope(db, scope, name, viewer) : undefined
-  if (id === undefined) throw new RepriseError(NOT_FOUND[scope], `no ${scope.toLowerCase()} ${name}`)
-  return id
+  const [found] = mayBeName(name) ? await findQuotaScopes(db, [{ scope, name }], viewer) : []
+  if (found === undefined) throw new RepriseError(NOT_FOUND[scope], `no ${scope.toLowerCase()} ${name}`)
+  return found.scopeId
 }
 
 function changed(
   before: QuotaLimits,
-  { slots, maxRunning, maxPending, maxCheckpointBytes }: { [Field in keyof QuotaLimits]?: QuotaLimits[Field] | null },
+  {
+    slots,
+    maxRunning,
+    maxPending,
+    maxCheckpointBytes,
+    maxOutputBytes,
+  }: { [Field in keyof QuotaLimits]?: QuotaLimits[Field] | null },
 ): QuotaLimits {
   return {
     slots: slots === undefined ? before.slots : (slots ?? {}),
     maxRunning: maxRunning === undefined ? before.maxRunning : maxRunning,
     maxPending: maxPending === undefined ? before.maxPending : maxPending,
     maxCheckpointBytes: maxCheckpointBytes === undefined ? before.maxCheckpointBytes : maxCheckpointBytes,
+    maxOutputBytes: maxOutputBytes === undefined ? before.maxOutputBytes : maxOutputBytes,
   }
 }
 

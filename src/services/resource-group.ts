@@ -7,6 +7,7 @@ import {
   GROUP_TRIES_MAX,
   REASON_LENGTH_MAX,
 } from '../domain/limits.ts'
+import { counted } from '../domain/amounts.ts'
 import { RepriseError, type ValidationIssue } from '../domain/errors.ts'
 import { isStorableText, STORABLE_TEXT } from '../domain/storable-text.ts'
 import { executorOptionKey, executorOptions } from './session/session-fields.ts'
@@ -94,7 +95,10 @@ export async function createResourceGroup(
   assertMayAdminister(viewer, 'CLUSTER')
   const { name, ...options } = parseInput(createSchema, input)
   await db.transaction(async (tx) => {
-    if (!(await addGroup(tx, name))) throw new RepriseError('NAME_TAKEN', `there is a resource group ${name} already`)
+    if (!(await addGroup(tx, name))) {
+      const message = `there is a resource group ${name} already`
+      throw new RepriseError('NAME_TAKEN', message, [], { type: 'ResourceGroup', id: name })
+    }
     const after = changedOptions((await lockGroupOptions(tx, name))!, options)
     const issues = optionIssues(after, options)
     if (issues.length > 0) refuseInput(issues)
@@ -155,7 +159,8 @@ export async function deleteResourceGroup(
       throw new RepriseError('RESOURCE_GROUP_IN_USE', 'it is the default group, used where none is named')
     const { agents, sessions, deployments, retries } = await countGroupUsers(tx, name)
     if (agents + sessions + deployments + retries > 0) {
-      const counts = `${agents} agents, ${sessions} sessions that are not finished, ${deployments} deployments and ${retries} retries that wait`
+      const open = `${counted(sessions, 'unfinished session')}, ${counted(deployments, 'deployment')}`
+      const counts = `${counted(agents, 'agent')}, ${open} and ${counted(retries, 'waiting retry', 'waiting retries')}`
       throw new RepriseError('RESOURCE_GROUP_IN_USE', `resource group ${name} has ${counts}`)
     }
     await deleteGroup(tx, name)

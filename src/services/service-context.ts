@@ -18,6 +18,8 @@ export interface Viewer {
   resourceGroups?: string[] | null
   /** If the token was created for a browser at its login, the id of the token that the user logged in with. */
   sessionOf?: string | null
+  /** Why the viewer does what it is doing, for the audit log; null or missing if it gave no reason. */
+  reason?: string | null
   /** The request that the viewer has sent. */
   request?: RequestOrigin
 }

@@ -14,6 +14,7 @@ import { HeldClient } from './held-client.ts'
 import { currentReader, readForNobody } from './reader.ts'
 import { type Held, readStatement, type Use } from './snapshot.ts'
 import { createTurns, type Turns } from './turns.ts'
+import { describeBytes } from '../domain/amounts.ts'
 
 /** Queued statements of one party: those of all its requests, each with all its fields. */
 const WAITING_STATEMENTS_MAX = 10_000
@@ -245,7 +246,7 @@ export class ReadPool extends pg.Pool {
 }
 
 function tooLarge(): RepriseError {
-  const message = `The answer is too large: more than ${ANSWER_BYTES_MAX} bytes. Ask for fewer items, or for less of each.`
+  const message = `The answer is too large: more than ${describeBytes(ANSWER_BYTES_MAX)}. Ask for fewer items, or for less of each.`
   return new RepriseError('VALIDATION_FAILED', message)
 }
 

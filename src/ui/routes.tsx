@@ -1,5 +1,6 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { createRootRoute, createRoute, createRouter, redirect } from '@tanstack/react-router'
 import { Frame } from './app/frame/frame.tsx'
+import { lazyPage, PageFailed } from './app/lazy-part.tsx'
 import { searchReader } from './app/list/search.ts'
 import { NotFound } from './app/page.tsx'
 import { readChainSearch } from './pages/chain/chain-search.ts'
@@ -11,7 +12,7 @@ const login = createRoute({
   getParentRoute: () => root,
   path: '/login',
   validateSearch: readLoginSearch,
-  component: lazyRouteComponent(() => import('./pages/login-page.tsx'), 'LoginPage'),
+  component: lazyPage(() => import('./pages/login-page.tsx'), 'LoginPage'),
 })
 
 const frame = createRoute({ getParentRoute: () => root, id: 'frame', component: Frame })
@@ -20,122 +21,171 @@ const overview = createRoute({
   getParentRoute: () => frame,
   path: '/',
   validateSearch: searchReader('overview'),
-  component: lazyRouteComponent(() => import('./pages/overview/overview-page.tsx'), 'OverviewPage'),
+  component: lazyPage(() => import('./pages/overview/overview-page.tsx'), 'OverviewPage'),
 })
 
 const chains = createRoute({
   getParentRoute: () => frame,
   path: '/chains',
   validateSearch: searchReader('chains'),
-  component: lazyRouteComponent(() => import('./pages/chains/chains-page.tsx'), 'ChainsPage'),
+  component: lazyPage(() => import('./pages/chains/chains-page.tsx'), 'ChainsPage'),
 })
 
 const chain = createRoute({
   getParentRoute: () => frame,
   path: '/chains/$chainId',
   validateSearch: readChainSearch,
-  component: lazyRouteComponent(() => import('./pages/chain/chain-page.tsx'), 'ChainPage'),
+  component: lazyPage(() => import('./pages/chain/chain-page.tsx'), 'ChainPage'),
 })
 
 const policy = createRoute({
   getParentRoute: () => frame,
   path: '/policy',
   validateSearch: readPolicySearch,
-  component: lazyRouteComponent(() => import('./pages/policy/policy-page.tsx'), 'PolicyPage'),
+  component: lazyPage(() => import('./pages/policy/policy-page.tsx'), 'PolicyPage'),
 })
 
 const retries = createRoute({
   getParentRoute: () => frame,
   path: '/retries',
   validateSearch: searchReader('retries'),
-  component: lazyRouteComponent(() => import('./pages/retries/retries-page.tsx'), 'RetriesPage'),
+  component: lazyPage(() => import('./pages/retries/retries-page.tsx'), 'RetriesPage'),
 })
 
 const failures = createRoute({
   getParentRoute: () => frame,
   path: '/failures',
   validateSearch: searchReader('failures'),
-  component: lazyRouteComponent(() => import('./pages/failures/failures-page.tsx'), 'FailuresPage'),
+  component: lazyPage(() => import('./pages/failures/failures-page.tsx'), 'FailuresPage'),
+})
+
+const failure = createRoute({
+  getParentRoute: () => frame,
+  path: '/failures/$failureGroupId',
+  validateSearch: searchReader('failure'),
+  component: lazyPage(() => import('./pages/failures/failure-page.tsx'), 'FailurePage'),
 })
 
 const agents = createRoute({
   getParentRoute: () => frame,
   path: '/agents',
   validateSearch: searchReader('agents'),
-  component: lazyRouteComponent(() => import('./pages/agents/agents-page.tsx'), 'AgentsPage'),
+  component: lazyPage(() => import('./pages/agents/agents-page.tsx'), 'AgentsPage'),
 })
 
 const agent = createRoute({
   getParentRoute: () => frame,
   path: '/agents/$agentId',
-  component: lazyRouteComponent(() => import('./pages/agents/agent-page.tsx'), 'AgentPage'),
+  component: lazyPage(() => import('./pages/agents/agent-page.tsx'), 'AgentPage'),
 })
 
 const deployments = createRoute({
   getParentRoute: () => frame,
   path: '/deployments',
   validateSearch: searchReader('deployments'),
-  component: lazyRouteComponent(() => import('./pages/deployments/deployments-page.tsx'), 'DeploymentsPage'),
+  component: lazyPage(() => import('./pages/deployments/deployments-page.tsx'), 'DeploymentsPage'),
 })
 
 const deployment = createRoute({
   getParentRoute: () => frame,
   path: '/deployments/$deploymentId',
-  component: lazyRouteComponent(() => import('./pages/deployments/deployment-page.tsx'), 'DeploymentPage'),
+  component: lazyPage(() => import('./pages/deployments/deployment-page.tsx'), 'DeploymentPage'),
 })
 
 const schedules = createRoute({
   getParentRoute: () => frame,
   path: '/schedules',
   validateSearch: searchReader('schedules'),
-  component: lazyRouteComponent(() => import('./pages/schedules/schedules-page.tsx'), 'SchedulesPage'),
+  component: lazyPage(() => import('./pages/schedules/schedules-page.tsx'), 'SchedulesPage'),
 })
 
 const newSchedule = createRoute({
   getParentRoute: () => frame,
   path: '/schedules/new',
   validateSearch: searchReader('newSession'),
-  component: lazyRouteComponent(() => import('./pages/new-session/new-session-page.tsx'), 'NewSchedulePage'),
+  component: lazyPage(() => import('./pages/new-session/new-session-page.tsx'), 'NewSchedulePage'),
 })
 
 const schedule = createRoute({
   getParentRoute: () => frame,
   path: '/schedules/$scheduleId',
-  component: lazyRouteComponent(() => import('./pages/schedules/schedule-page.tsx'), 'SchedulePage'),
+  component: lazyPage(() => import('./pages/schedules/schedule-page.tsx'), 'SchedulePage'),
+})
+
+const editSchedule = createRoute({
+  getParentRoute: () => frame,
+  path: '/schedules/$scheduleId/edit',
+  component: lazyPage(() => import('./pages/new-session/new-session-page.tsx'), 'EditSchedulePage'),
+})
+
+const groups = createRoute({
+  getParentRoute: () => frame,
+  path: '/groups',
+  validateSearch: searchReader('groups'),
+  component: lazyPage(() => import('./pages/groups/groups-page.tsx'), 'GroupsPage'),
+})
+
+const group = createRoute({
+  getParentRoute: () => frame,
+  path: '/groups/$groupId',
+  validateSearch: searchReader('group'),
+  component: lazyPage(() => import('./pages/groups/group-page.tsx'), 'GroupPage'),
+})
+
+const member = createRoute({
+  getParentRoute: () => frame,
+  path: '/groups/$groupId/$index',
+  component: lazyPage(() => import('./pages/groups/group-page.tsx'), 'MemberPage'),
 })
 
 const sessions = createRoute({
   getParentRoute: () => frame,
   path: '/sessions',
   validateSearch: searchReader('sessions'),
-  component: lazyRouteComponent(() => import('./pages/sessions/sessions-page.tsx'), 'SessionsPage'),
+  component: lazyPage(() => import('./pages/sessions/sessions-page.tsx'), 'SessionsPage'),
 })
 
 const session = createRoute({
   getParentRoute: () => frame,
   path: '/sessions/$sessionId',
-  component: lazyRouteComponent(() => import('./pages/sessions/session-page.tsx'), 'SessionPage'),
+  component: lazyPage(() => import('./pages/sessions/session-page.tsx'), 'SessionPage'),
 })
 
 const newSession = createRoute({
   getParentRoute: () => frame,
   path: '/chains/new',
   validateSearch: searchReader('newSession'),
-  component: lazyRouteComponent(() => import('./pages/new-session/new-session-page.tsx'), 'NewSessionPage'),
+  component: lazyPage(() => import('./pages/new-session/new-session-page.tsx'), 'NewSessionPage'),
 })
 
+const bulkActions = createRoute({
+  getParentRoute: () => frame,
+  path: '/bulk-actions',
+  validateSearch: searchReader('bulkActions'),
+  component: lazyPage(() => import('./pages/bulk-actions/bulk-actions-page.tsx'), 'BulkActionsPage'),
+})
+
+const bulkAction = createRoute({
+  getParentRoute: () => frame,
+  path: '/bulk-actions/$bulkActionId',
+  validateSearch: searchReader('bulkAction'),
+  component: lazyPage(() => import('./pages/bulk-actions/bulk-action-page.tsx'), 'BulkActionPage'),
+})
+
+/** The former addresses of bulk actions. */
 const resubmissions = createRoute({
   getParentRoute: () => frame,
   path: '/resubmissions',
-  validateSearch: searchReader('resubmissions'),
-  component: lazyRouteComponent(() => import('./pages/resubmissions/resubmissions-page.tsx'), 'ResubmissionsPage'),
+  validateSearch: searchReader('bulkActions'),
+  beforeLoad: ({ search }) => redirect({ to: '/bulk-actions', search, replace: true, throw: true }),
 })
 
 const resubmission = createRoute({
   getParentRoute: () => frame,
-  path: '/resubmissions/$resubmissionId',
-  validateSearch: searchReader('resubmission'),
-  component: lazyRouteComponent(() => import('./pages/resubmissions/resubmission-page.tsx'), 'ResubmissionPage'),
+  path: '/resubmissions/$bulkActionId',
+  validateSearch: searchReader('bulkAction'),
+  beforeLoad: ({ params, search }) =>
+    redirect({ to: '/bulk-actions/$bulkActionId', params, search, replace: true, throw: true }),
 })
 
 const readSettingsSearch = searchReader('settings')
@@ -143,7 +193,7 @@ const readSettingsSearch = searchReader('settings')
 const settings = createRoute({
   getParentRoute: () => frame,
   path: '/settings',
-  component: lazyRouteComponent(() => import('./pages/settings/settings-page.tsx'), 'SettingsPage'),
+  component: lazyPage(() => import('./pages/settings/settings-page.tsx'), 'SettingsPage'),
 })
 
 const settingsStart = createRoute({
@@ -158,57 +208,67 @@ const switchesSection = createRoute({
   getParentRoute: () => settings,
   path: 'switches',
   validateSearch: readSettingsSearch,
-  component: lazyRouteComponent(() => import('./pages/settings/switches-section.tsx'), 'SwitchesSection'),
+  component: lazyPage(() => import('./pages/settings/switches-section.tsx'), 'SwitchesSection'),
 })
 
 const defaultsSection = createRoute({
   getParentRoute: () => settings,
   path: 'defaults',
   validateSearch: readSettingsSearch,
-  component: lazyRouteComponent(() => import('./pages/settings/defaults-section.tsx'), 'DefaultsSection'),
+  component: lazyPage(() => import('./pages/settings/defaults-section.tsx'), 'DefaultsSection'),
 })
 
 const quotasSection = createRoute({
   getParentRoute: () => settings,
   path: 'quotas',
   validateSearch: readSettingsSearch,
-  component: lazyRouteComponent(() => import('./pages/settings/quotas-section.tsx'), 'QuotasSection'),
+  component: lazyPage(() => import('./pages/settings/quotas-section.tsx'), 'QuotasSection'),
 })
 
 const webhooksSection = createRoute({
   getParentRoute: () => settings,
   path: 'webhooks',
   validateSearch: readSettingsSearch,
-  component: lazyRouteComponent(() => import('./pages/settings/webhooks-section.tsx'), 'WebhooksSection'),
+  component: lazyPage(() => import('./pages/settings/webhooks-section.tsx'), 'WebhooksSection'),
 })
 
 const webhookSection = createRoute({
   getParentRoute: () => settings,
   path: 'webhooks/$webhookId',
   validateSearch: searchReader('webhook'),
-  component: lazyRouteComponent(() => import('./pages/settings/webhook-section.tsx'), 'WebhookSection'),
+  component: lazyPage(() => import('./pages/settings/webhook-section.tsx'), 'WebhookSection'),
+})
+
+const projectsSection = createRoute({
+  getParentRoute: () => settings,
+  path: 'projects',
+  validateSearch: readSettingsSearch,
+  component: lazyPage(() => import('./pages/settings/projects-section.tsx'), 'ProjectsSection'),
 })
 
 const membersSection = createRoute({
   getParentRoute: () => settings,
   path: 'members',
   validateSearch: readSettingsSearch,
-  component: lazyRouteComponent(() => import('./pages/settings/members-section.tsx'), 'MembersSection'),
+  component: lazyPage(() => import('./pages/settings/members-section.tsx'), 'MembersSection'),
 })
 
 const tokensSection = createRoute({
   getParentRoute: () => settings,
   path: 'tokens',
   validateSearch: searchReader('tokens'),
-  component: lazyRouteComponent(() => import('./pages/settings/tokens-section.tsx'), 'TokensSection'),
+  component: lazyPage(() => import('./pages/settings/tokens-section.tsx'), 'TokensSection'),
 })
 
 const auditSection = createRoute({
   getParentRoute: () => settings,
   path: 'audit',
   validateSearch: searchReader('audit'),
-  component: lazyRouteComponent(() => import('./pages/settings/audit-section.tsx'), 'AuditSection'),
+  component: lazyPage(() => import('./pages/settings/audit-section.tsx'), 'AuditSection'),
 })
+
+/** Any other path. */
+const unknown = createRoute({ getParentRoute: () => frame, path: '$', component: NotFound })
 
 /**
  * The path to open after the login, which must be a path of this server. Any other value is set to undefined, as the
@@ -229,6 +289,7 @@ export const router = createRouter({
       newSession,
       retries,
       failures,
+      failure,
       agents,
       agent,
       deployments,
@@ -236,8 +297,14 @@ export const router = createRouter({
       schedules,
       newSchedule,
       schedule,
+      editSchedule,
+      groups,
+      group,
+      member,
       sessions,
       session,
+      bulkActions,
+      bulkAction,
       resubmissions,
       resubmission,
       policy,
@@ -248,13 +315,16 @@ export const router = createRouter({
         quotasSection,
         webhooksSection,
         webhookSection,
+        projectsSection,
         membersSection,
         tokensSection,
         auditSection,
       ]),
+      unknown,
     ]),
   ]),
   defaultPreload: 'intent',
+  defaultErrorComponent: PageFailed,
 })
 
 declare module '@tanstack/react-router' {

@@ -51,6 +51,12 @@ export const BENCHES: readonly Bench[] = [
     load: async () => (await import('./processes.bench.ts')).processes,
   },
   {
+    name: 'outputs',
+    size: 1_024,
+    limitSeconds: 1920,
+    load: async () => (await import('./outputs.bench.ts')).outputs,
+  },
+  {
     name: 'containers',
     size: 200,
     limitSeconds: 1920,
@@ -115,6 +121,18 @@ export const BENCHES: readonly Bench[] = [
     size: 100_000,
     limitSeconds: 3200,
     load: async () => (await import('./web-ui.bench.ts')).webUi,
+  },
+  {
+    name: 'python',
+    size: 1_000,
+    limitSeconds: 1800,
+    load: async () => (await import('./python.bench.ts')).python,
+  },
+  {
+    name: 'fingerprints',
+    size: 500,
+    limitSeconds: 320,
+    load: async () => (await import('./fingerprints.bench.ts')).fingerprints,
   },
   {
     name: 'growth',

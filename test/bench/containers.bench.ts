@@ -124,6 +124,7 @@ const CONFIG: ContainerConfig = {
   containerPull: 'missing',
   containerImageKeep: FOREVER,
   containerNetwork: 'host',
+  gpus: 'off',
   containerVolumes: [],
   containerPids: 1024,
   containerShm: 64 * 1024 * 1024,

@@ -138,7 +138,7 @@ async function createMany(setup: Setup, name: string): Promise<void> {
 }
 
 async function ended(setup: Setup): Promise<void> {
-  const query = '{ chains(first: 1, filter: { state: [LIVE] }) { totalCount } }'
+  const query = '{ chains(first: 1, filter: { state: [QUEUED, RUNNING] }) { totalCount } }'
   while ((await ask(setup, query, {})).chains.totalCount > 0) {
     setup.ground.signal.throwIfAborted()
     await sleep(250)

@@ -127,6 +127,58 @@ describe.skipIf(missing !== null)('the agents', () => {
     expect(opened.faults).toEqual([])
   })
 
+  test('the page of an agent has a line for each GPU, with its session; the chain shows what the session uses', async () => {
+    // No machine of the tests has a GPU: these are reports of an agent, as they are stored.
+    const gpu = (index: number, fault: string | null) => ({
+      slot: 'cuda.device',
+      uuid: `GPU-${index}`,
+      index,
+      name: 'NVIDIA A100-SXM4-40GB',
+      memoryBytes: 40 * 2 ** 30,
+      kernelId: null,
+      fault,
+      temperatureCelsius: 61,
+      usedMemoryBytes: 31 * 2 ** 30,
+      utilization: 0.74,
+    })
+    const usage = {
+      peakMemoryBytes: 31 * 2 ** 30,
+      meanUtilization: 0.7,
+      peakUtilization: 1,
+      energyJoules: 9e5,
+      gpuSeconds: 90,
+    }
+    const reported = JSON.stringify([gpu(0, null), gpu(1, 'Xid 79: GPU has fallen off the bus.')])
+    await fleet.sql(`UPDATE agents SET gpus = '${reported}' WHERE name = 'steady'`)
+    await fleet.sql(`UPDATE kernels SET gpus = '${JSON.stringify([gpu(0, null)])}', gpu_usage = '${JSON.stringify(usage)}'
+      WHERE session_id = (SELECT id FROM sessions WHERE name = 'works-here')`)
+    await using opened = await open()
+    const { page } = opened
+    await page.goto('/agents')
+    await page.getByRole('link', { name: 'steady' }).click()
+    const gpus = page.getByRole('table', { name: 'GPUs' })
+    await gpus.getByText('works-here').waitFor()
+    const rows = await gpus.getByRole('row').allInnerTexts()
+    expect(rows[1]).toMatch(/^0\s+NVIDIA A100-SXM4-40GB\s+61\s+31g of 40g\s+74 %\s+works-here/)
+    expect(rows[2]).toMatch(/free\s+out of service: Xid 79/)
+    expect(await opened.violations()).toEqual([])
+    await gpus.getByRole('button', { name: 'Take out GPU 0' }).click()
+    await page.getByRole('dialog', { name: 'Take GPU 0 of steady out of service?' }).waitFor()
+    await page.getByText('Its session runs on.').waitFor()
+    expect(await opened.violations()).toEqual([])
+    await page.getByLabel('Reason').fill('fan noise')
+    await page.keyboard.press('Enter')
+    await page.getByText('GPU 0 of steady goes out of service.').waitFor()
+    await gpus.getByRole('button', { name: 'Return GPU 1' }).click()
+    await page.getByRole('button', { name: 'Return the GPU' }).click()
+    await page.getByText('GPU 1 of steady returns to service.').waitFor()
+    const [wished] = await fleet.sql(`SELECT gpu_takes, gpu_returns FROM agents WHERE name = 'steady'`)
+    expect(wished).toEqual({ gpu_takes: { 'GPU-0': 'taken out by admin: fan noise' }, gpu_returns: ['GPU-1'] })
+    await gpus.getByRole('link', { name: 'works-here' }).click()
+    await page.getByText(/mem 31g, busy 70\s%, at most 100\s%/).waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
   test('an agent is drained with a reason and resumed by keyboard', async () => {
     await using opened = await open()
     const { page } = opened

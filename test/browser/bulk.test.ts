@@ -28,7 +28,7 @@ describeOwnUi('an action on many chains', 'bulk-page', (ui) => {
       ...[...failed, foreign, own].map((id) => ui.reached(id, ['FAILED'])),
       ...succeeded.map((id) => ui.reached(id, ['SUCCEEDED'])),
       ...waiting.map((id) => ui.reached(id, ['WAITING_RETRY'])),
-      ui.reached(running, ['LIVE']),
+      ui.reached(running, ['RUNNING']),
     ])
   })
 
@@ -110,8 +110,11 @@ describeOwnUi('an action on many chains', 'bulk-page', (ui) => {
     const { resubmissions } = await ui.query(
       '{ resubmissions(action: [RETRY_NOW]) { edges { node { filter done refusedCount refusals { code count } } } } }',
     )
-    expect(resubmissions.edges[0].node).toEqual({
-      filter: JSON.stringify({ chains: { label: { key: 'study', value: 'seven' } } }),
+    const { filter, ...counts } = resubmissions.edges[0].node
+    expect(JSON.parse(filter)).toEqual({
+      chains: { sessionType: ['BATCH', 'INTERACTIVE'], label: { key: 'study', value: 'seven' } },
+    })
+    expect(counts).toEqual({
       done: 3,
       refusedCount: 6,
       refusals: [{ code: 'NO_PENDING_RETRY', count: 6 }],
@@ -199,7 +202,7 @@ describeOwnUi('an action on many chains', 'bulk-page', (ui) => {
     await page.getByRole('dialog', { name: /1.chain resubmitted/ }).waitFor()
     // All of them are asked for first, and answered last.
     const answered = Promise.withResolvers<void>()
-    const ofAll = (text: string | null) => /UiResubmissionItems.*"status":null/s.test(text ?? '')
+    const ofAll = (text: string | null) => /UiBulkActionItems.*"status":null/s.test(text ?? '')
     await page.route('**/graphql', async (sent) => {
       if (ofAll(sent.request().postData())) await answered.promise
       return sent.continue()

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
 import { commandLine } from '../support/programs/command-line.ts'
-import { describeOwnUi } from '../support/ui-suite.ts'
+import { describeOwnUi, rowOf } from '../support/ui-suite.ts'
 
 /**
  * A chain of attempts from its form to its end, in a real browser, on a real server whose agent runs real processes; and
@@ -58,6 +58,26 @@ describeOwnUi('a chain in the browser', 'chain-lifecycle', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
+  test('what a running program tells about its progress is shown as it changes, in lists and on its page', async () => {
+    const script = `i=0; while :; do i=$((i+1)); echo "step $i of many" >"$REPRISE_PROGRESS_FILE"; sleep 0.3; done`
+    const chainId = await ui.create('tells', script, {})
+    await using opened = await ui.open()
+    const { page } = opened
+    for (const path of ['/chains?q=tells', '/sessions?q=tells', `/chains/${chainId}`]) {
+      await page.goto(path)
+      const told = page.getByText(/step \d+ of many/).first()
+      const first = await told.textContent()
+      await eventually(async () => (await told.textContent()) !== first)
+    }
+    const { chain } = await ui.query(`{ chain(id: "${chainId}") { newestAttempt { sessionId progress progressAt } } }`)
+    expect(chain.newestAttempt.progress).toMatch(/^step \d+ of many$/)
+    expect(Date.parse(chain.newestAttempt.progressAt)).toBeGreaterThan(Date.now() - 60_000)
+    const reprise = commandLine({ REPRISE_URL: ui.url, REPRISE_TOKEN: ui.token })
+    expect((await reprise('ls', '--with-name', 'tells')).stdout).toMatch(/RUNNING.*step \d+ of many/)
+    await reprise('cancel', chain.newestAttempt.sessionId)
+    expect(opened.faults).toEqual([])
+  })
+
   test('is the same over GraphQL, over REST and on the command line', async () => {
     const { chains } = await ui.query(
       `{ chains(first: 1, filter: { search: "goes-on" }) { edges { node {
@@ -92,5 +112,36 @@ describeOwnUi('a chain in the browser', 'chain-lifecycle', (ui) => {
       `├─ 1  ${first}  ERROR`,
       `└─ 2  ${second}  TERMINATED`,
     ])
+  })
+
+  test('a waiting chain tells beside its countdown that retries are switched off', async () => {
+    await ui.createStoppedProject('soon-held', 'a test of it')
+    const chainId = await ui.create('ahead', 'exit 3', { maxRetries: 3, retryDelay: 900 }, { project: 'soon-held' })
+    await ui.reached(chainId, ['WAITING_RETRY'])
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/chains?q=ahead')
+    await rowOf(page, 'ahead')
+      .getByText(/^retry in \d+:\d\d$/)
+      .waitFor()
+    await rowOf(page, 'ahead').getByText('retries are switched off').waitFor()
+    await page.goto('/retries?project=soon-held&phase=waiting')
+    await rowOf(page, 'ahead').getByText('retries are switched off').first().waitFor()
+    await page.goto(`/chains/${chainId}`)
+    await page.getByText(/^waiting for retry 1 of 3, but retries are switched off$/).waitFor()
+    await page.getByText(/^due in \d+:\d\d, and then held: retries are switched off by .*: a test of it$/).waitFor()
+    expect(await page.title()).toBe('waiting for a retry · ahead · Reprise')
+    expect(await opened.violations()).toEqual([])
+    const line = page.getByRole('list', { name: 'Switches in force' })
+    await line.getByText(/^Retries of project soon-held are switched off since/).waitFor()
+    await line.getByRole('button', { name: /^Switch on/ }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Switch on' }).click()
+    await line.waitFor({ state: 'detached' })
+    await page.getByText(/^waiting for retry 1 of 3$/).waitFor()
+    await ui.query(
+      'mutation { setRetrySwitch(input: { scope: PROJECT, name: "soon-held", disabled: true }) { __typename } }',
+    )
+    await page.getByText(/^waiting for retry 1 of 3, but retries are switched off$/).waitFor()
+    expect(opened.faults).toEqual([])
   })
 })

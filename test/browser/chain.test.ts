@@ -1,8 +1,10 @@
+import { text as textOf } from 'node:stream/consumers'
+import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { timelineOf, waitingSeconds, type Segment } from '../../src/ui/timeline/bars.ts'
 import { eventually } from '../support/eventually.ts'
-import { describePages, describeUi, expectFit, testAppearance } from '../support/ui-suite.ts'
+import { describeUi, expectFit } from '../support/ui-suite.ts'
 
 /** The page of a chain, in a real browser, on a real server whose agent runs real processes. */
 
@@ -137,6 +139,55 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
+  test('its log is searched with / from anywhere and while one types, is printed whole, and saved under its name', async () => {
+    const chainId = await ui.create('läs/log', 'seq 1 300; echo "end of $REPRISE_ATTEMPT"; exit 3', {
+      maxRetries: 1,
+      retryDelay: 0.1,
+    })
+    await ui.reached(chainId, ['FAILED'])
+    await using opened = await ui.open()
+    const { page } = opened
+    const { promise: isRead, resolve: read } = Promise.withResolvers<void>()
+    await page.route('**/graphql', async (route) => {
+      if (route.request().postData()?.includes('UiKernelLog') === true) await isRead
+      await route.continue()
+    })
+    await page.goto(`/chains/${chainId}`)
+    await page.getByText('reading…', { exact: true }).waitFor()
+    expect(await page.getByText('no lines').count()).toBe(0)
+    read()
+    const chosen = page.locator('.log-line[data-chosen] .log-text')
+    await page.locator('.log-line', { hasText: 'end of 2' }).waitFor()
+    await page.locator('h1').focus()
+    await page.keyboard.press('/')
+    await page.keyboard.type('77')
+    await page.getByText('1 of 3', { exact: true }).waitFor()
+    expect(await chosen.innerText()).toBe('77')
+    await page.keyboard.press('Enter')
+    await page.getByText('2 of 3', { exact: true }).waitFor()
+    expect(await chosen.innerText()).toBe('177')
+    expect(new URL(page.url()).pathname).toBe(`/chains/${chainId}`)
+
+    await page.emulateMedia({ media: 'print' })
+    const printed = page.locator('.log-printed .log-text')
+    await printed.last().waitFor()
+    expect(await printed.allInnerTexts()).toEqual([...Array.from({ length: 300 }, (_, n) => `${n + 1}`), 'end of 2'])
+    expect(await page.getByRole('navigation').isVisible()).toBe(false)
+    await page.emulateMedia({ media: 'screen' })
+    await printed.last().waitFor({ state: 'detached' })
+
+    const save = async (name: string) => {
+      const button = page.getByRole('button', { name, exact: true })
+      const [download] = await Promise.all([page.waitForEvent('download'), button.click()])
+      return [download.suggestedFilename(), await textOf(await download.createReadStream())] as const
+    }
+    expect(await save('Download')).toEqual(['läs-log-attempt-2.log', expect.stringMatching(/^1\n2\n.*end of 2\n$/s)])
+    const all =
+      /^──── läs\/log, attempt 1: exit code 3 ────\n1\n.*end of 1\n──── läs\/log, attempt 2: exit code 3 ────\n1\n.*end of 2\n$/s
+    expect(await save('Download all')).toEqual(['läs-log-all-attempts.log', expect.stringMatching(all)])
+    expect(opened.faults).toEqual([])
+  })
+
   test('reads the logs of all attempts as one, and goes on with the next attempt', async () => {
     const script = 'echo "said by $REPRISE_ATTEMPT"; exit 3'
     const chainId = await ui.create('as-one', script, { maxRetries: 4, retryDelay: 600 })
@@ -172,6 +223,38 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
+  test('a refused resubmission keeps the dialog with what was typed, and the message at its field', async () => {
+    const chainId = await ui.create('refused', 'exit 9', { maxRetries: 0 }, { environ: [{ name: 'LR', value: '1' }] })
+    await ui.reached(chainId, ['FAILED'])
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto(`/chains/${chainId}`)
+    await page.getByRole('button', { name: 'Resubmit…' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('retries').fill('2')
+    await dialog.getByLabel('priority').fill('777')
+    await dialog.getByLabel('LR').fill('0.5')
+    await dialog.getByRole('button', { name: 'Resubmit' }).click()
+    const priority = dialog.locator('[data-wrong]').getByLabel('priority')
+    await priority.waitFor()
+    await page.locator('[aria-invalid]:focus').waitFor()
+    expect(await opened.violations()).toEqual([])
+    expect(await priority.inputValue()).toBe('777')
+    expect(await dialog.getByLabel('LR').inputValue()).toBe('0.5')
+    await priority.fill('half')
+    await dialog.getByLabel('resource group').fill('nowhere')
+    await dialog.getByRole('button', { name: 'Resubmit' }).click()
+    await dialog.getByText(/Int cannot represent|must be|whole number/i).waitFor()
+    await priority.fill('70')
+    await dialog.getByRole('button', { name: 'Resubmit' }).click()
+    await dialog.locator('[data-wrong]').getByLabel('resource group').waitFor()
+    await dialog.getByLabel('resource group').fill('default')
+    await dialog.getByRole('button', { name: 'Resubmit' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await bar(page, 2).waitFor()
+    expect(opened.faults.filter((fault) => !fault.includes('status of 400'))).toEqual([])
+  })
+
   test('resubmits with changes, and names them where the new epoch begins', async () => {
     const chainId = await ui.create('again', 'echo left >$REPRISE_CHAIN_DIR/left; exit 9', { maxRetries: 0 })
     await ui.reached(chainId, ['FAILED'])
@@ -199,6 +282,23 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
+  test('shows the files that an attempt left, and saves one', async () => {
+    const chainId = await ui.create('written', 'echo 42 > "$REPRISE_OUTPUT_DIR/answer.txt"', {})
+    await ui.reached(chainId, ['SUCCEEDED'])
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto(`/chains/${chainId}?tab=outputs`)
+    const file = page.getByRole('button', { name: 'answer.txt' })
+    await file.waitFor()
+    await page.getByText('All files have arrived').waitFor()
+    const saving = page.waitForEvent('download')
+    await file.click()
+    const saved = await saving
+    expect(saved.suggestedFilename()).toBe('answer.txt')
+    expect(await readFile(await saved.path(), 'utf8')).toBe('42\n')
+    expect(opened.faults).toEqual([])
+  })
+
   test('says that there is no such chain', async () => {
     await using opened = await ui.open()
     await opened.page.goto('/chains/00000000-0000-7000-8000-000000000000')
@@ -215,7 +315,7 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     await ui.reached(chainId, ['FAILED'])
     await using opened = await ui.open({ colorScheme, width, height })
     const { page } = opened
-    for (const tab of ['Logs', 'Decision', 'History', 'Spec', 'Kernels']) {
+    for (const tab of ['Logs', 'Outputs', 'Decision', 'History', 'Spec', 'Kernels']) {
       await page.goto(`/chains/${chainId}?tab=${tab.toLowerCase()}`)
       await page.getByRole('tab', { name: tab, selected: true }).waitFor()
       await page.locator('.skeleton').waitFor({ state: 'detached' })
@@ -223,133 +323,4 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     }
     expect(opened.faults).toEqual([])
   })
-})
-
-const PATIENT = '/policy?retries=6&delay=30s&backoff=exponential&jitter=random'
-
-describePages('a policy that is tried', (server) => {
-  const rows = (page: Page) => page.locator('.policy-table tbody tr')
-  const cells = async (page: Page, row: number) =>
-    (await rows(page).nth(row).locator('th, td').allInnerTexts()).map((text) => text.replaceAll('\u00a0', ' '))
-
-  test('is drawn while it is typed, and its address shows the same on another page', async () => {
-    await using opened = await server.open()
-    const { page } = opened
-    await page.goto('/chains')
-    await page.getByRole('heading', { name: 'No chains yet' }).waitFor()
-    await page.keyboard.press('g')
-    await page.keyboard.press('p')
-    await page.getByText('maxRetries is 0').waitFor()
-    await page.getByLabel('Retries', { exact: true }).fill('3')
-    await rows(page).nth(2).waitFor()
-    await page.getByLabel('First delay').fill('2m')
-    await page.getByLabel('Backoff').selectOption('exponential')
-    await page.getByLabel('Jitter', { exact: true }).selectOption('random')
-    await page.getByText('8 m – 10 m').waitFor()
-    expect(await cells(page, 2)).toEqual(['3', '8 m – 10 m', '14 m – 17 m 30 s'])
-    expect(await page.locator('.schedule-chart .sure').count()).toBe(3)
-    expect(await page.locator('.schedule-chart .spread').count()).toBe(3)
-    await page.waitForURL('**/policy?retries=3&delay=2m&backoff=exponential&jitter=random')
-    await using other = await server.open()
-    await other.page.goto(page.url())
-    await rows(other.page).nth(2).waitFor()
-    expect(await cells(other.page, 2)).toEqual(['3', '8 m – 10 m', '14 m – 17 m 30 s'])
-    expect(await other.page.getByLabel('First delay').inputValue()).toBe('2m')
-    expect([...opened.faults, ...other.faults]).toEqual([])
-  })
-
-  test('shows the errors of the server at its fields, and keeps the last drawing', async () => {
-    await using opened = await server.open()
-    const { page } = opened
-    await page.goto(PATIENT)
-    await rows(page).nth(5).waitFor()
-    await page.getByLabel('Share of jitter').fill('1.5')
-    await page.getByRole('alert').filter({ hasText: 'Too big: expected number to be <=1' }).waitFor()
-    expect(await page.getByLabel('Share of jitter').getAttribute('aria-invalid')).toBe('true')
-    expect(await rows(page).count()).toBe(6)
-    expect(await page.getByRole('button', { name: 'Copy as JSON' }).isDisabled()).toBe(true)
-    await page.getByText('Which failures').click()
-    await page.getByLabel('Rules, as JSON').fill('[{"match": {"exitCodes": [3]}, "action": "FAIL", "delay": 5}]')
-    await page.getByRole('alert').filter({ hasText: '0.delay: Only for a rule that retries' }).waitFor()
-    await page.getByLabel('Rules, as JSON').fill('[{"match": {"exitCodes": [3]}, "action": "AGAIN"}]')
-    await page.getByRole('alert').filter({ hasText: 'does not exist in "RetryRuleAction" enum' }).waitFor()
-    await page.getByLabel('Rules, as JSON').fill('[{"match": {"exitCodes": [3]}, "action": "FAIL"}]')
-    await page.getByLabel('Share of jitter').fill('')
-    await page.getByRole('alert').first().waitFor({ state: 'detached' })
-    await page.getByText('Tried with').click()
-    await page.getByLabel('Exit code', { exact: true }).fill('3')
-    await page.getByText('Not retried').waitFor()
-    // The browser itself reports the answer to a value that is none of the type.
-    expect(opened.faults).toEqual([expect.stringContaining('status of 400')])
-  })
-
-  test('follows its address, and names the parameters that it ignores', async () => {
-    await using opened = await server.open()
-    const { page } = opened
-    await page.goto(`${PATIENT}&colour=red`)
-    await page.getByText('left out: colour').waitFor()
-    await rows(page).nth(5).waitFor()
-    await page.getByRole('link', { name: 'Policy' }).click()
-    await page.getByText('maxRetries is 0').waitFor()
-    expect(await page.getByLabel('Retries', { exact: true }).inputValue()).toBe('')
-    expect(opened.faults).toEqual([])
-  })
-
-  test('is copied as JSON and as a command', async () => {
-    await using opened = await server.open({ permissions: ['clipboard-read', 'clipboard-write'] })
-    const { page } = opened
-    await page.goto(PATIENT)
-    await rows(page).nth(5).waitFor()
-    await page.getByRole('button', { name: 'Copy as JSON' }).click()
-    await page.getByText('Copied').waitFor()
-    const copied = () => page.evaluate(() => navigator.clipboard.readText())
-    expect(JSON.parse(await copied())).toEqual({
-      maxRetries: 6,
-      retryDelay: 30,
-      backoff: 'EXPONENTIAL',
-      jitter: 'RANDOM',
-    })
-    await page.getByRole('button', { name: 'Copy as a command' }).click()
-    await expect.poll(copied).toMatch(/^npx reprise run/)
-    expect((await copied()).replaceAll(/\s+\\\s+/g, ' ')).toBe(
-      'npx reprise run --retries 6 --retry-delay 30s --backoff exponential --jitter random -- COMMAND',
-    )
-    expect(opened.faults).toEqual([])
-  })
-
-  test('is made from the settings of an Airflow operator, and compared with them', async () => {
-    await using opened = await server.open()
-    const { page } = opened
-    await page.goto('/policy?retries=4')
-    await rows(page).nth(3).waitFor()
-    await page.getByRole('button', { name: 'From Airflow' }).click()
-    await page.getByLabel('retry_exponential_backoff').fill('true')
-    await page.getByRole('heading', { name: 'Different' }).waitFor()
-    await page.locator('.schedule-chart .theirs').nth(3).waitFor({ state: 'attached' })
-    expect(await page.locator('.schedule-chart .theirs').count()).toBe(4)
-    await page.getByLabel('dag_id').waitFor({ state: 'hidden' })
-    await page.getByText('Its task, for the exact jitter').click()
-    await page.getByLabel('dag_id').fill('daily')
-    await page.getByRole('alert').filter({ hasText: 'dagId and taskId are given together' }).waitFor()
-    await page.getByLabel('task_id').fill('load')
-    await page.getByRole('alert').waitFor({ state: 'detached' })
-    await page.getByRole('button', { name: 'Edit as a policy' }).click()
-    await expect.poll(() => page.getByLabel('Retries', { exact: true }).inputValue()).toBe('4')
-    expect(await page.getByLabel('First delay').inputValue()).toBe('300s')
-    expect(await page.getByLabel('Backoff').inputValue()).toBe('exponential')
-    expect(opened.faults).toEqual([])
-  })
-
-  const tried = async (page: Page) => {
-    await page.locator('.policy-figures, [role="alert"]').first().waitFor()
-    const inside = await page.evaluate(() => document.querySelector('main')!.scrollWidth)
-    expect(inside).toBeLessThanOrEqual(page.viewportSize()!.width)
-  }
-  testAppearance(
-    server,
-    [PATIENT, '/policy?share=2', '/policy?from=airflow&retries=5&exponential=true', '/policy'].map((path) => [
-      path,
-      tried,
-    ]),
-  )
 })

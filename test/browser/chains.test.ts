@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { eventually } from '../support/eventually.ts'
 import { describePages, describeUi, rowOf, testAppearance, testUnreadable } from '../support/ui-suite.ts'
 
 const LONG = `a-name-${'that-a-workflow-engine-made-'.repeat(6)}end`
@@ -27,7 +28,7 @@ describePages('the list of chains', (server) => {
     await rowOf(page, 'steady').waitFor()
     expect(await rowOf(page, 'steady').innerText()).toContain('queued')
     expect(await rowOf(page, 'steady').getByRole('img').getAttribute('aria-label')).toBe('queued')
-    expect(await page.getByRole('button', { name: /^Running/ }).innerText()).toMatch(/3/)
+    expect(await page.getByRole('button', { name: /^Queued/ }).innerText()).toMatch(/3/)
     expect(opened.faults).toEqual([])
   })
 
@@ -49,6 +50,30 @@ describePages('the list of chains', (server) => {
     await page.getByRole('heading', { name: 'No chain fits' }).waitFor()
     await page.getByRole('button', { name: 'state failed' }).click()
     await rowOf(page, 'train-vision').waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  test('is sorted by its columns, and one row is one row high', async () => {
+    await using opened = await server.open()
+    const { page } = opened
+    await page.goto('/chains')
+    await rowOf(page, 'steady').waitFor()
+    const head = (name: string) => page.getByRole('columnheader', { name })
+    const names = () => page.locator('.chain-name > .table-link').allInnerTexts()
+    expect(await head('Latest').getAttribute('aria-sort')).toBe('descending')
+    await head('Name').getByRole('button').click()
+    await page.waitForURL(/[?&]order=name$/)
+    await eventually(async () => (await names())[0] === LONG)
+    expect(await head('Name').getAttribute('aria-sort')).toBe('ascending')
+    await head('Name').getByRole('button').click()
+    await eventually(async () => (await names()).at(-1) === LONG)
+    expect(await opened.violations()).toEqual([])
+    await head('Name').getByRole('button').click()
+    await page.waitForURL(/\/chains$/)
+    await page.goto('/chains?q=steady')
+    await rowOf(page, 'steady').waitFor()
+    const panel = await page.locator('.table-panel').boundingBox()
+    expect(panel!.height).toBeLessThan(31 + 2 * 37)
     expect(opened.faults).toEqual([])
   })
 
@@ -204,6 +229,53 @@ describePages('the list of chains', (server) => {
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await rowOf(page, 'steady').waitFor()
+  })
+
+  // Last: it creates more chains than fit on the page.
+  test('the way back from a chain leads to the same row of the list', async () => {
+    for (let number = 1; number <= 150; number++) await create(`numbered-${number}`, 'list', 'long')
+    await using opened = await server.open()
+    const { page } = opened
+    await page.goto('/chains?label=list:long&order=created')
+    const table = page.getByRole('table', { name: 'Chains' })
+    await rowOf(page, /^numbered-1/)
+      .first()
+      .waitFor()
+    // The rows below are read as the list is scrolled.
+    const wanted = page.getByRole('link', { name: 'numbered-140', exact: true })
+    await eventually(async () => {
+      await table.evaluate((element) => element.scrollBy({ top: 600 }))
+      return (await wanted.count()) > 0
+    })
+    await wanted.focus()
+    await wanted.scrollIntoViewIfNeeded()
+    const before = await table.evaluate(({ scrollTop }) => scrollTop)
+    expect(before).toBeGreaterThan(3_000)
+    const isBack = async () => {
+      await page.waitForURL(/label=list/)
+      await eventually(async () => (await page.evaluate(() => document.activeElement?.textContent)) === 'numbered-140')
+      expect(await table.evaluate(({ scrollTop }) => scrollTop)).toBe(before)
+    }
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'numbered-140' }).waitFor()
+    expect(await page.title()).toBe('queued · numbered-140 · Reprise')
+    await page.goBack()
+    await isBack()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'numbered-140' }).waitFor()
+    await page.getByRole('main').getByRole('link', { name: 'Chains', exact: true }).click()
+    await isBack()
+    // What the list shows is up to date.
+    await create('numbered-new', 'list', 'long')
+    await page.getByText(/1 new/).waitFor()
+    // A new visit begins at the top.
+    await page
+      .getByRole('navigation', { name: 'Pages' })
+      .getByRole('link', { name: /^Chains/ })
+      .click()
+    await page.waitForURL((url) => url.search === '')
+    await eventually(async () => (await table.evaluate(({ scrollTop }) => scrollTop)) === 0)
+    expect(opened.faults).toEqual([])
   })
 })
 

@@ -104,10 +104,8 @@ describeUi('the deployments', {}, (ui) => {
     expect(await opened.violations()).toEqual([])
     await page.getByRole('textbox', { name: 'Replicas' }).fill('99999999')
     await page.keyboard.press('Enter')
-    await page
-      .locator('.toast.refused')
-      .getByText(/^web: replicas/)
-      .waitFor()
+    // What the server refuses stands at its field, and the dialog stays.
+    await page.getByRole('dialog', { name: 'Scale web' }).getByRole('alert').waitFor()
     await page.getByRole('textbox', { name: 'Replicas' }).fill('3')
     await page.keyboard.press('Enter')
     await page.getByText('web gets 3\u00a0replicas.').waitFor()
@@ -267,6 +265,87 @@ describeUi('the schedules', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
+  test('a schedule is changed in the same form: what is not changed stays, and its chains link it', async () => {
+    const { createSchedule } = await ui.query(CREATE_SCHEDULE, {
+      input: {
+        name: 'nightly',
+        cron: '30 2 * * *',
+        timeZone: 'Europe/Berlin',
+        overlap: 'QUEUE',
+        session: {
+          name: 'report',
+          project: ui.project,
+          command: ['sh', '-c', 'echo "a report"'],
+          environ: [{ name: 'POEM', value: 'two\nlines' }],
+          secretEnviron: [{ name: 'TOKEN', value: 'hunter2' }],
+          priority: 70,
+          maxPending: 3600,
+          resourceSlots: [{ slot: 'mem', amount: '64m' }],
+          retryPolicy: {
+            maxRetries: 2,
+            emitRetryEvents: false,
+            rules: [{ match: { exitCodes: [3] }, action: 'FAIL' }],
+          },
+        },
+      },
+    })
+    const { scheduleId } = createSchedule.schedule
+    const read = async () =>
+      (
+        await ui.query(
+          `query ($id: UUID!) { schedule(id: $id) { name cron every timeZone overlap catchUp session {
+            name command environ { name value } secretEnviron priority maxPending resourceSlots { slot amount }
+            labels { key value } retryPolicy { given maxRetries retryDelay emitRetryEvents rules { action } } } } }`,
+          { id: scheduleId },
+        )
+      ).schedule
+    const before = await read()
+    await using opened = await ui.open()
+    const { page } = opened
+    const field = (label: string) => page.getByLabel(label, { exact: true })
+    await page.goto(`/schedules/${scheduleId}`)
+    await page.getByRole('button', { name: 'Change…' }).click()
+    await page.getByRole('heading', { name: 'Change nightly' }).waitFor()
+    expect(await field('Cron expression').inputValue()).toBe('30 2 * * *')
+    expect(await field('Command').inputValue()).toBe('echo "a report"')
+    expect(await field('Memory').inputValue()).toBe('64m')
+    expect(await field('Retries').inputValue()).toBe('2')
+    await page.getByText('Present ones: TOKEN.').waitFor()
+    expect(await opened.violations()).toEqual([])
+    await field('Cron expression').fill('')
+    await field('Or every').fill('1s')
+    await field('Or every').fill('0.5s')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.locator('[data-wrong]').getByLabel('Or every').waitFor()
+    await field('Or every').fill('6h')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('nightly is changed.').waitFor()
+    await page.getByRole('heading', { name: 'nightly' }).waitFor()
+    expect(await read()).toEqual({ ...before, cron: null, every: 21_600, timeZone: expect.any(String) })
+
+    await page.getByRole('button', { name: 'Change…' }).click()
+    await field('Labels').fill('team=cms')
+    await field('Retries').fill('4')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('heading', { name: 'nightly', exact: true }).waitFor()
+    expect((await read()).session).toEqual({
+      ...before.session,
+      labels: [{ key: 'team', value: 'cms' }],
+      retryPolicy: { ...before.session.retryPolicy, maxRetries: 4 },
+    })
+    await page.getByRole('button', { name: 'Change…' }).click()
+    await page.getByLabel('Remove them').check()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('heading', { name: 'nightly', exact: true }).waitFor()
+    expect((await read()).session).toMatchObject({ secretEnviron: [], priority: 70, environ: before.session.environ })
+
+    await page.getByRole('button', { name: 'Run now' }).click()
+    await page.getByRole('table', { name: 'Runs' }).getByRole('link', { name: 'report' }).click()
+    await page.getByRole('link', { name: 'nightly', exact: true }).click()
+    await page.getByRole('heading', { name: 'nightly', exact: true }).waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
   test('a schedule is deleted after a question', async () => {
     const id = await schedule('goes', { every: 3600 })
     await using opened = await ui.open()
@@ -310,6 +389,7 @@ describeUi('the schedules', {}, (ui) => {
       ['/schedules', loaded],
       [() => `/schedules/${id}`, loaded],
       ['/schedules/new', loaded],
+      [() => `/schedules/${id}/edit`, loaded],
     ])
   })
 })

@@ -130,6 +130,60 @@ describeUi('a session from a form', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
+  test('offers what the command line offers, and shows the same command', async () => {
+    const { agents } = await ui.query('{ agents(first: 1) { edges { node { agentId name } } } }')
+    const [{ node: agent }] = agents.edges
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/chains/new')
+    await field(page, 'Command').fill('exit 4')
+    await page.getByLabel(/Through a shell/).check()
+    await field(page, 'Name').fill('with-everything')
+    await field(page, 'Waits for a place at most').fill('2h')
+    await field(page, 'Grace before it is killed').fill('soon')
+    expect(await noteAt(page, 'Grace before it is killed')).toMatch(/not a duration/)
+    await field(page, 'Grace before it is killed').fill('7s')
+    await page.getByText('Kind, and several kernels').click()
+    await field(page, 'Kernels').fill('2')
+    await field(page, 'Their places').selectOption('MULTI_NODE')
+    await page.getByText('Which agents').click()
+    await field(page, 'Only on these agents').fill('nobody')
+    expect(await noteAt(page, 'Only on these agents')).toBe('There is no agent nobody.')
+    await field(page, 'Only on these agents').fill(agent.name)
+    await field(page, 'Options of the executor').fill('partition=gpu')
+    await page.getByText('Later, or after others').click()
+    await field(page, 'Idempotency key').fill('once-only')
+    expect(await opened.violations()).toEqual([])
+    await page.getByRole('button', { name: 'Create session' }).click()
+    await page.locator('[data-wrong]').getByLabel('Options of the executor').waitFor()
+    await field(page, 'Options of the executor').fill('')
+    const command = await copied(page)
+    await page.getByRole('button', { name: 'Create session' }).click()
+    await page.waitForURL(/\/chains\/[\da-f-]{36}/)
+    const chainId = new URL(page.url()).pathname.slice('/chains/'.length)
+    const { chain } = await ui.query(
+      `query ($id: UUID!) { chain(id: $id) { newestAttempt {
+        maxPending stopGrace clusterSize clusterMode allowAgents creationId } } }`,
+      { id: chainId },
+    )
+    expect(chain.newestAttempt).toEqual({
+      maxPending: 7_200,
+      stopGrace: 7,
+      clusterSize: 2,
+      clusterMode: 'MULTI_NODE',
+      allowAgents: [agent.agentId],
+      creationId: 'once-only',
+    })
+    // The same input with the same key: the same session.
+    const ran = spawnSync('sh', ['-c', command.replace('npx reprise', `"${process.execPath}" "${MAIN}"`)], {
+      env: cleanEnvironment({ REPRISE_URL: ui.url, REPRISE_TOKEN: ui.token }),
+      encoding: 'utf8',
+    })
+    expect(ran).toMatchObject({ stderr: 'it already existed\n', status: 0 })
+    expect(ran.stdout).toContain(chainId)
+    expect(opened.faults).toEqual([])
+  })
+
   test('mounts volumes that agents offer at chosen paths, and its page lists them', async () => {
     await ui.query('mutation { createResourceGroup(input: { name: "boxes" }) { __typename } }')
     const volumes = [
@@ -208,6 +262,23 @@ describeUi('a session from a form', { wholeServer: true }, (ui) => {
     expect(JSON.parse(variables!)).toEqual({
       input: { name: 'true', command: ['true'], project: 'research', retryPolicy: { maxRetries: 2 } },
     })
+    expect(opened.faults).toEqual([])
+  })
+
+  test('the page that tries a policy draws the defaults of the chosen project', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/chains?project=research')
+    await page.getByRole('link', { name: 'Policy' }).click()
+    await page.getByRole('img', { name: /^Reprise: 45.s, 1.m 30.s, 3.m, 6.m$/ }).waitFor()
+    await field(page, 'Retries').fill('2')
+    await page.getByRole('img', { name: /^Reprise: 45.s, 1.m 30.s$/ }).waitFor()
+    expect(new URL(page.url()).search).toBe('?project=research&retries=2')
+    await page.getByRole('link', { name: 'Bulk actions' }).click()
+    await page.getByRole('heading', { name: 'No action on many chains yet' }).waitFor()
+    expect(await page.getByText('left out').count()).toBe(0)
+    await page.getByRole('link', { name: 'Policy' }).click()
+    await page.getByRole('img', { name: /^Reprise: 45.s, 1.m 30.s, 3.m, 6.m$/ }).waitFor()
     expect(opened.faults).toEqual([])
   })
 
@@ -290,18 +361,23 @@ describeUi('a session from a form', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('a viewer is told that it may not create sessions', async () => {
+  test('a viewer is told that it may not create anything, before there is a form', async () => {
     const viewer = await ui.tokenOf('VIEWER', 'research')
     await using opened = await ui.open({ token: viewer })
     const { page } = opened
-    await page.goto('/chains/new')
-    await field(page, 'Command').fill('true')
-    const create = page.getByRole('button', { name: 'Create session' })
-    expect(await create.getAttribute('aria-disabled')).toBe('true')
-    expect(await create.getAttribute('title')).toMatch(/role VIEWER, which may not create sessions/)
-    await create.click({ force: true })
-    expect(new URL(page.url()).pathname).toBe('/chains/new')
-    expect(await field(page, 'Project').inputValue()).toBe('research')
+    for (const [list, what] of [
+      ['/chains', 'session'],
+      ['/schedules', 'schedule'],
+    ] as const) {
+      await page.goto(list)
+      const create = page.getByRole('button', { name: `New ${what}` })
+      await create.waitFor()
+      expect(await create.getAttribute('title')).toBe(`Your token has the role VIEWER, which may not create ${what}s.`)
+      await page.goto(`${list}/new`)
+      await page.getByRole('heading', { name: `Your token may not create ${what}s` }).waitFor()
+      expect(await page.getByRole('form').count()).toBe(0)
+      expect(await opened.violations()).toEqual([])
+    }
     expect(opened.faults).toEqual([])
   })
 

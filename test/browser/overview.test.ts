@@ -135,6 +135,44 @@ describeOwnUi('the overview', 'overview-page', (ui) => {
     expect([...opened.faults, ...chosen.faults]).toEqual([])
   })
 
+  test('tells queued, impossible and running chains apart, and timeouts from other failures', async () => {
+    const startsAt = new Date(Date.now() + 3_600_000).toISOString()
+    const cpu = [{ slot: 'cpu', amount: '100000' }]
+    const never = await create('never', 'true', 0, { input: { resourceSlots: cpu } })
+    const [later, slow] = await Promise.all([
+      create('later', 'true', 0, { input: { startsAt } }),
+      create('slow', 'sleep 600', 0, { input: { batchTimeout: 0.3 } }),
+    ])
+    await Promise.all([reached(never, 'IMPOSSIBLE'), reached(later, 'QUEUED'), reached(slow, 'FAILED')])
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/')
+    await value(page, 'Queued').getByText('1', { exact: true }).waitFor()
+    expect(await value(page, 'Running').innerText()).toBe('0')
+    expect(await opened.violations()).toEqual([])
+    await tile(page, 'Impossible').click()
+    await page.waitForURL(/state=impossible/)
+    await page.getByRole('row').filter({ hasText: 'never' }).getByText('impossible', { exact: true }).waitFor()
+    expect(await page.getByRole('row').count()).toBe(2)
+    await page.getByRole('button', { name: /^Queued/ }).click()
+    await page.getByRole('row').filter({ hasText: 'later' }).waitFor()
+    expect(await page.getByRole('row').count()).toBe(2)
+    await page.goto(`/chains/${never}`)
+    await page.getByText('attempt 1 cannot start').waitFor()
+    await page.goto('/chains?cause=timeout')
+    await page.getByRole('row').filter({ hasText: 'slow' }).getByText('timed out after 0.3 s').waitFor()
+    expect(await page.getByRole('row').count()).toBe(2)
+    await page.goto('/failures')
+    const groups = page.getByRole('table', { name: /^Failed attempts by/ })
+    await groups.getByRole('row').filter({ hasText: 'timed out' }).waitFor()
+    await groups.getByRole('link', { name: 'timed out' }).click()
+    await page.getByRole('row').filter({ hasText: 'slow' }).waitFor()
+    expect(opened.faults).toEqual([])
+    for (const id of [never, later]) {
+      await ui.query('mutation ($id: UUID!) { terminateSession(input: { sessionId: $id }) { __typename } }', { id })
+    }
+  })
+
   testUnreadable(ui, {
     table: 'retry_decisions',
     path: '/',

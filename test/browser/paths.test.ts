@@ -104,38 +104,6 @@ describeOwnUi('somebody', 'paths', (ui) => {
     expect(opened.faults.filter((fault) => !fault.includes('401'))).toEqual([])
   })
 
-  test('keeps the page while the server is down, and then sees what happened meanwhile', async () => {
-    const chainId = await ui.create('outlives', FOLLOWED, { maxRetries: 3, retryDelay: 0.1 })
-    await using opened = await ui.open()
-    const { page } = opened
-    await page.goto(`/chains/${chainId}`)
-    await writes(page).waitFor()
-    await follows(page)
-    await mark(page)
-
-    await ui.kill()
-    await page.getByText('Reconnecting', { exact: true }).waitFor()
-    await page.getByText(/^Not live since \d\d:\d\d:\d\d, reconnecting$/).waitFor()
-    const seen = await newest(page)
-    expect(seen).toBeGreaterThan(5)
-    await bar(page, 1).waitFor()
-    // Nobody tells the page of it.
-    await fail(chainId)
-    await ui.startAgain()
-
-    await page.getByText('Caught up').waitFor()
-    await page.getByRole('option', { name: /^attempt 1, epoch 0, exit code 3/ }).waitFor()
-    await bar(page, 2).waitFor()
-    await page.getByText('attempt 2 in progress').waitFor()
-    await page.keyboard.press('[')
-    await page.getByText('attempt 1 ended: exit code 3').waitFor()
-    expect(await newest(page)).toBeGreaterThan(seen)
-    expect(await linesOutOfPlace(page)).toEqual([])
-    expect(await isMarked(page)).toBe(true)
-    await page.getByText('Live', { exact: true }).waitFor()
-    expect(opened.faults.filter((fault) => !/ERR_CONNECTION_REFUSED|response code: 503/.test(fault))).toEqual([])
-  })
-
   test.each(['revoked', 'logged out elsewhere'])(
     'whose token is %s keeps reading, logs in again over the page, and stays there',
     async (how) => {
@@ -244,38 +212,59 @@ describeOwnUi('somebody', 'paths', (ui) => {
     const field = palette.getByRole('combobox')
     await page.goto('/policy')
     await page.locator('main h1').waitFor()
-    const loaded = () =>
-      page.evaluate(() =>
-        performance
-          .getEntriesByType('resource')
-          .map(({ name }) => name)
-          .join(),
-      )
-    expect(await loaded()).not.toMatch(/palette/)
     await keyboard.press('Control+k')
     await field.waitFor()
-    expect(await loaded()).toMatch(/palette/)
     await keyboard.type('palette-ch')
     await palette.getByRole('option', { name: /^palette-chain/ }).waitFor()
     expect(await opened.violations()).toEqual([])
     await keyboard.press('Enter')
+    await palette.waitFor({ state: 'detached' })
     await page.waitForURL(new RegExp(chainId))
     await bar(page, 2).waitFor()
     await keyboard.press('Control+k')
+    await palette.waitFor()
     await keyboard.type('true time')
     await palette.getByRole('option', { name: /^True time/ }).waitFor()
     await keyboard.press('Enter')
+    await palette.waitFor({ state: 'detached' })
     await page.getByRole('button', { name: 'True time', pressed: true }).waitFor()
     await keyboard.press('Control+k')
+    await palette.waitFor()
     await keyboard.type('no such thing at all')
     await palette.getByText('Nothing matches these words.').waitFor()
     await keyboard.press('Escape')
     await palette.waitFor({ state: 'detached' })
     await keyboard.press('Control+k')
+    await palette.waitFor()
     await keyboard.type('go to retries')
     await keyboard.press('Enter')
+    await palette.waitFor({ state: 'detached' })
     await page.waitForURL(/\/retries$/)
+    await keyboard.press('Control+k')
+    await palette.waitFor()
+    await keyboard.type('go to sessions')
+    await keyboard.press('Enter')
+    await palette.waitFor({ state: 'detached' })
+    await page.waitForURL(/\/sessions$/)
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Chains' }).click()
+    await page.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
+    await keyboard.press('Control+k')
+    await palette.getByRole('option', { name: 'Clear the selection' }).waitFor()
+    const entries = await palette.getByRole('option').allInnerTexts()
+    expect(entries).toEqual([...new Set(entries)])
     expect(opened.faults).toEqual([])
+  })
+
+  test('shows its own page for an address that does not exist', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    const response = await page.goto('/nowhere/at/all')
+    expect(response!.status()).toBe(404)
+    await page.getByRole('heading', { name: 'Nothing here' }).waitFor()
+    expect(await opened.violations()).toEqual([])
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Sessions' }).click()
+    await page.waitForURL(/\/sessions$/)
+    expect(opened.faults.filter((fault) => !fault.includes('404'))).toEqual([])
   })
 
   test('can turn off all one-letter keys, including those of the timeline', async () => {
@@ -320,13 +309,18 @@ describeOwnUi('somebody', 'paths', (ui) => {
       await rail.waitFor({ state: 'attached' })
       const paths = await rail.locator('a').evaluateAll((links) => links.map((link) => link.getAttribute('href')!))
       expect(paths.length).toBeGreaterThanOrEqual(3)
+      const titles: string[] = []
       for (const path of [...paths, `/chains/${chainId}`, `/chains/${chainId}?tab=decision`]) {
         await page.goto(path)
         await page.locator('h1').first().waitFor()
         await page.waitForLoadState('networkidle')
+        titles.push(await page.title())
         expect(await unreachable(page), path).toEqual([])
         expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBe(options.width)
       }
+      expect(titles.filter((title) => !/^.+ · Reprise$/.test(title))).toEqual([])
+      expect(new Set(titles).size).toBe(paths.length + 1)
+      expect(titles.at(-1)).toBe('failed · reached · Reprise')
       expect(opened.faults).toEqual([])
     },
     300_000,

@@ -31,10 +31,7 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Settings')
     for (const [name, path] of [
       ['Retry defaults', 'defaults'],
-      ['Quotas', 'quotas'],
-      ['Webhooks', 'webhooks'],
-      ['Members', 'members'],
-      ['Tokens', 'tokens'],
+      ...['Quotas', 'Webhooks', 'Projects', 'Members', 'Tokens'].map((each) => [each, each.toLowerCase()] as const),
       ['Audit log', 'audit'],
     ] as const) {
       const tab = page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name, exact: true })
@@ -265,6 +262,30 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
+  test('whether members may end the work of others is a switch of the project', async () => {
+    const read = async () => {
+      const { projects } = await ui.query('{ projects(first: 10) { edges { node { name membersEndAll } } } }')
+      return projects.edges.find(({ node }: any) => node.name === 'research').node.membersEndAll as boolean
+    }
+    expect(await read()).toBe(false)
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/settings/projects')
+    const allowed = page.getByRole('switch', { name: 'Members of research may end the work of others' })
+    await allowed.click()
+    await page.getByText('Members of research end the work of others, too.').waitFor()
+    await page.getByRole('switch', { name: /of research/, checked: true }).waitFor()
+    expect(await read()).toBe(true)
+    expect(await opened.violations()).toEqual([])
+    await allowed.click()
+    await page.getByRole('switch', { name: /of research/, checked: false }).waitFor()
+    expect(await read()).toBe(false)
+    expect(opened.faults).toEqual([])
+    await using other = await ui.open({ token: member })
+    await other.page.goto('/settings/projects')
+    expect(await other.page.getByRole('switch').isDisabled()).toBe(true)
+  })
+
   test('users, projects and domains are created, and users become members with roles', async () => {
     await using opened = await ui.open()
     const { page } = opened
@@ -309,17 +330,29 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/settings/audit')
-    await page.getByLabel('Action, like token.revoke').fill('token.revoke')
+    await page.getByLabel('Part of an action, like token').fill('oken.rev')
     await page.keyboard.press('Enter')
-    await page.waitForURL('**/settings/audit?action=token.revoke')
+    await page.waitForURL('**/settings/audit?action=oken.rev')
     const row = rowOf(page, 'token.revoke')
     await row.waitFor()
     await row.locator('summary').click()
     await row.locator('pre').getByText('"prefix"').or(row.locator('pre').getByText('"name"')).first().waitFor()
     expect(await opened.violations()).toEqual([])
-    await page.getByRole('button', { name: 'action token.revoke' }).click()
+    await page.getByLabel('By, part of a name').fill('DMIN')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/settings/audit?action=oken.rev&actor=DMIN')
+    await row.waitFor()
+    await page.getByRole('button', { name: 'action oken.rev' }).click()
+    await page.getByRole('button', { name: 'actor DMIN' }).click()
+    await page.getByLabel('Done by').selectOption('by the scheduler itself')
+    await page.getByRole('heading', { name: 'No entry fits' }).or(rowOf(page, 'scheduler').first()).waitFor()
+    expect(await rowOf(page, 'token.revoke').count()).toBe(0)
+    await page.getByLabel('Done by').selectOption('without the scheduler')
+    await page.waitForURL('**/settings/audit?by=people')
+    await row.first().waitFor()
+    expect(await rowOf(page, 'scheduler').count()).toBe(0)
     await page.getByLabel('Outcome').selectOption('refused')
-    await page.waitForURL('**/settings/audit?outcome=refused')
+    await page.waitForURL(({ searchParams }) => searchParams.get('outcome') === 'refused')
     expect(opened.faults).toEqual([])
   })
 
@@ -357,7 +390,7 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
   })
   testAppearance(
     ui,
-    ['switches', 'defaults', 'quotas', 'webhooks', 'members', 'tokens', 'audit'].map((section) => [
+    ['switches', 'defaults', 'quotas', 'webhooks', 'projects', 'members', 'tokens', 'audit'].map((section) => [
       `/settings/${section}`,
       (page) => page.locator('.settings-table, .empty').first().waitFor(),
     ]),

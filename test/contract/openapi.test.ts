@@ -4,6 +4,7 @@ import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tableRows } from '../guard/document-tables.ts'
 import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
+import { endSession } from '../support/sessions/end-session.ts'
 
 /** The OpenAPI document is valid, and true to what the server answers to its own examples. */
 
@@ -28,6 +29,29 @@ test('describes each operation, under a unique name', () => {
     expect([typeof summary, typeof operationId]).toEqual(['string', 'string'])
   const names = operations.map(({ operationId }) => operationId)
   expect(new Set(names).size).toBe(names.length)
+})
+
+test('shows a table of delays in seconds, and takes text as well', () => {
+  const { RetryPolicy, SessionInput } = document.components.schemas
+  const itemsOf = ({ delays }: any) => (delays.anyOf ?? [delays]).find(({ items }: any) => items !== undefined).items
+  expect(itemsOf(RetryPolicy.properties)).toEqual({ type: 'number' })
+  expect(itemsOf(SessionInput.properties.retry_policy.properties)).toEqual({ type: ['number', 'string'] })
+})
+
+test('takes text for durations, and shows seconds', () => {
+  const { RetryPolicy, SessionInput, SessionsWaitInput, ScheduleInput, DeploymentInput } = document.components.schemas
+  const either = ['number', 'string']
+  const { retry_policy, batch_timeout, stop_grace } = SessionInput.properties
+  const { retry_delay, max_elapsed, rules } = retry_policy.properties
+  expect([retry_delay.type, max_elapsed.type.toSorted()]).toEqual([either, ['null', ...either]])
+  expect([rules.items.properties.delay.type, rules.items.properties.scale_timeout.properties.max.type]).toEqual([
+    either,
+    either,
+  ])
+  for (const { anyOf } of [batch_timeout, stop_grace]) expect(anyOf[0].type).toEqual(either)
+  expect(SessionsWaitInput.properties.timeout).toEqual({ minimum: 0, maximum: 60, type: either })
+  expect([ScheduleInput.properties.jitter.type, DeploymentInput.properties.drain.type]).toEqual([either, either])
+  expect(RetryPolicy.properties.retry_delay.type).toBe('number')
 })
 
 test('docs/rest.md has a table of its operations, with their summaries', async () => {
@@ -124,7 +148,7 @@ describe('is true', () => {
       await server.factory.session({ status: 'ERROR', phase: 'SCHEDULED', retryPolicy: { maxRetries: 1 } }),
     ]
     const single = '/v2/sessions/{id}/resubmit'
-    const many = '/v2/resubmissions'
+    const many = '/v2/bulk-actions'
     for (const [template, id] of [
       [single, one.id],
       [single, one.id],
@@ -187,6 +211,41 @@ describe('is true', () => {
     const late = await call('PATCH', one.replace('{id}', created.body.id), { body: '{"priority": 1}' })
     expect(late.response.status).toBe(409)
     assertAsDocumented(one, 'patch', late.response, late.body)
+  })
+
+  test('of the examples about many sessions, groups, webhooks, tokens and quotas', async () => {
+    const asked = async (method: string, template: string, id = '', other?: object) => {
+      const path = template.replace('{id}', id).replace('{scope}/{name}', 'project/default')
+      const { schema, example } = document.paths[template][method].requestBody?.content['application/json'] ?? {}
+      const given = other ?? example
+      if (schema) expect(matches(schema, given)).toEqual([])
+      const answer = await call(method.toUpperCase(), path, given && { body: JSON.stringify(given) })
+      assertAsDocumented(template, method, answer.response, answer.body)
+      return answer.body
+    }
+    const { results, group } = await asked('post', '/v2/sessions/bulk')
+    const refused = { sessions: [{ name: 'x', command: ['true'], project: 'nowhere' }] }
+    expect((await asked('post', '/v2/sessions/bulk', '', refused)).results).toMatchObject([{ status: 404 }])
+    const ids = results.map(({ session }: any) => session.id)
+    await endSession(server, ids[0], 0)
+    const waited = await asked('post', '/v2/sessions/wait', '', { session_ids: ids, timeout: '0s', any: true })
+    expect([waited.ended.length, waited.pending.length]).toEqual([1, 1])
+    await asked('post', '/v2/sessions/wait')
+    for (const path of ['/v2/groups', '/v2/groups/{id}', '/v2/groups/{id}/members']) await asked('get', path, group.id)
+    const found = await call('GET', '/v2/groups/by-key?key=shards-2026-11-30')
+    assertAsDocumented('/v2/groups/by-key', 'get', found.response, found.body)
+    for (const what of ['sessions', 'resubmit', 'cancel', 'cancel'])
+      await asked('post', `/v2/groups/{id}/${what}`, group.id)
+    await asked('post', '/v2/groups/{id}/wait', group.id, { timeout: 0 })
+
+    const webhook = (await asked('post', '/v2/webhooks')).id
+    for (const method of ['get', 'patch']) await asked(method, '/v2/webhooks/{id}', webhook)
+    await asked('get', '/v2/webhooks')
+    await asked('post', '/v2/webhooks/{id}/test', webhook)
+    await asked('post', '/v2/tokens')
+    await asked('get', '/v2/tokens')
+    for (const method of ['put', 'get']) await asked(method, '/v2/quotas/{scope}/{name}')
+    expect((await asked('get', '/v2/quotas')).items).toHaveLength(1)
   })
 
   test('of deployments with routes', async () => {

@@ -159,7 +159,7 @@ describe('backup', () => {
       expect(await first.stop()).toBe(0)
 
       // A file that the dump names and that is gone makes the backup fail.
-      const code = join(root, 'a/checkpoints/code')
+      const code = join(root, 'a/checkpoints/blobs')
       await rename(code, `${code}-away`)
       expect(await taking.command('backup', join(root, 'lacking'))).toMatchObject({
         status: 1,

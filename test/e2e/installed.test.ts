@@ -47,6 +47,22 @@ describe('installed', () => {
     }
   })
 
+  test('it offers the Python client', async () => {
+    const served = await fetch(`${server.url}/clients/python/reprise-client.whl`)
+    expect(served.url).toMatch(/\/reprise_client-[\d.]+-py3-none-any\.whl$/)
+    expect(Buffer.from(await served.arrayBuffer()).toString('latin1')).toContain('reprise_client/_runner.py')
+  })
+
+  test('publint has nothing to say about the package', async () => {
+    // Not a literal, so that the types of the package are not needed.
+    const name: string = 'publint'
+    const { publint } = (await import(name)) as {
+      publint: (options: { pkgDir: string; pack: false; strict: true }) => Promise<{ messages: { code: string }[] }>
+    }
+    const { messages } = await publint({ pkgDir: root, pack: false, strict: true })
+    expect(messages).toEqual([])
+  })
+
   test('the package has no sources of the program', async () => {
     expect(await readdir(join(root, 'src'), { recursive: true })).not.toContain('main.ts')
     const names = await readdir(root)

@@ -85,7 +85,7 @@ describe('large answers', () => {
 
     const page = (first: number) =>
       `{ sessions(first: ${first}, filter: { name: { startsWith: "large-" } }) { edges { node { environ { name value } } } } }`
-    const TOO_LARGE = 'The answer is too large: more than 16777216 bytes. Ask for fewer items, or for less of each.'
+    const TOO_LARGE = 'The answer is too large: more than 16 MiB. Ask for fewer items, or for less of each.'
 
     test('a page within the bound is answered', async () => {
       const { loop, answer } = await ask(page(15))

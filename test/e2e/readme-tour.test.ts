@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
@@ -68,7 +69,7 @@ describe('readme tour', async () => {
     const tour = blocks('README.md')
     const [start, started, first, firstOutput, ...rest] = tour
     expect(start).toMatchObject({ language: 'sh', text: 'npm start\n' })
-    expect(rest.map(({ language }) => language)).toEqual(['sh', 'sh', 'sh'])
+    expect(rest.map(({ language }) => language)).toEqual(['sh', 'sh', 'sh', 'sh'])
     const dataDir = join(await temporaryDirectory('tour'), 'data')
     const environment = { REPRISE_DATA_DIR: dataDir, REPRISE_PORT: '0', XDG_CONFIG_HOME: dataDir }
     const server = await npmStart(cleanEnvironment(environment))
@@ -91,11 +92,14 @@ describe('readme tour', async () => {
       expect(printedByRun.filter((line) => !line.startsWith('npm ')).slice(0, expected.length)).toEqual(expected)
       expect(printedByRun).toContain('── attempt 3 succeeded')
 
-      const [looked, resubmitted, checked] = [
+      const out = await temporaryDirectory('out')
+      const [looked, brought, resubmitted, checked] = [
         await type(rest[0]!.text),
-        await type(rest[1]!.text),
+        await type(rest[1]!.text.replaceAll(/\bout\b(?=[/\n])/g, out)),
         await type(rest[2]!.text),
+        await type(rest[3]!.text),
       ]
+      expect(brought).toMatch(/1 file, 8 B of attempt 1 in \S+\n2 3 5 7\n$/)
       expect(looked).toMatch(/attempt +3 · retry 2 of 3[^]*└─ 3 .*succeeded[^]*\nattempt 1 of 4\n$/)
       expect(resubmitted).toMatch(/ended with 1\n[^]*1 chain resubmitted[^]*└─ 2 .*succeeded/)
       expect(checked).toMatch(/\n +5 +8 m .*█[^]*no problems\n$/)
@@ -111,7 +115,7 @@ describe('readme tour', async () => {
       expect(answers).not.toContain('"errors"')
 
       const overRest = await typeAll('docs/rest.md')
-      expect(overRest.match(/^\d{3}$/gm)).toEqual(['201', '200', '200', '404'])
+      expect(overRest.match(/^\d{3}$/gm)).toEqual(['201', '200', '200', '200', '404'])
       expect(overRest).toMatch(/"name":"tour"[^]*"code":"SESSION_NOT_FOUND"/)
 
       const looking = await typeAll('docs/troubleshooting.md')
@@ -122,7 +126,9 @@ describe('readme tour', async () => {
       expect(shown).toMatch(/\nended with 64\n[^]*"name": ?"bulk"[^]*picky/)
 
       const told = await typeAll('docs/executors.md')
-      expect(Object.keys(KERNEL_VARIABLES).filter((name) => !told.includes(`\n${name}=`))).toEqual([])
+      // Machines without GPUs set all of them but this one.
+      const { REPRISE_GPUS: _, ...everywhere } = KERNEL_VARIABLES
+      expect(Object.keys(everywhere).filter((name) => !told.includes(`\n${name}=`))).toEqual([])
       expect(told).toContain('\nREPRISE_MAX_ATTEMPTS=3\n')
       expect(told).toMatch(/\n2 threads, until \d{4}-\S+Z\n/)
       expect(await typeAll('docs/scheduling.md')).toMatch(/default[^]*cpu/)
@@ -153,7 +159,8 @@ describe('demo', () => {
   /** The demo checks itself; these tests check its exit status and its output. */
   test('the demo succeeds', async () => {
     const main = join(import.meta.dirname, '../../bin/reprise.mjs')
-    const child = spawn(process.execPath, [...heapFlags(), main, 'demo'], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const cwd = await temporaryDirectory('user')
+    const child = spawn(process.execPath, [...heapFlags(), main, 'demo'], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
     const output: Buffer[] = []
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => output.push(chunk))
     const [status] = (await once(child, 'close')) as [number | null]
@@ -165,10 +172,11 @@ describe('demo', () => {
     expect(text).toMatch(/killed with SIGKILL/)
     expect(text).toMatch(/What to do next:\n {2}npm start /)
     expect({ status, text }).toMatchObject({ status: 0 })
+    expect(await readFile(join(cwd, 'primes.txt'), 'utf8')).toBe('216816 primes below 3000000\n')
   })
 
   test('--stay keeps the server until Ctrl-C, which leaves nothing behind', async () => {
-    const { child, output, ended } = startCommand(['demo', '--stay'], {})
+    const { child, output, ended } = startCommand(['demo', '--stay'], {}, undefined, await temporaryDirectory('user'))
     const last = await eventually(
       () => /stays until you press Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1),
       {

@@ -82,6 +82,7 @@ describe('the directions of imports', () => {
     ['session'],
     ['quota'],
     ['code'],
+    ['blob'],
     ['event'],
     ['access'],
   ]
@@ -93,8 +94,8 @@ describe('the directions of imports', () => {
   /** Pure code takes no clock, no randomness and no I/O from anywhere. */
   const DOMAIN_PACKAGES = ['zod', 'node:crypto', 'croner']
 
-  /** The bundle of the sources, and the package of the platform. */
-  const COMPUTED_IMPORTS = ['src/main.ts', 'src/store/postgres/binaries.ts']
+  /** The bundle of the sources, the package of the platform, and a part of the web UI under another address. */
+  const COMPUTED_IMPORTS = ['src/main.ts', 'src/store/postgres/binaries.ts', 'src/ui/app/part-loader.ts']
 
   let files: readonly SourceFile[]
   let edges: Edge[]

@@ -48,6 +48,10 @@ describe('names that pages use', async () => {
     '--seed',
     '--canary',
     '--fast-forward',
+    'CUDA_VISIBLE_DEVICES',
+    'NVIDIA_VISIBLE_DEVICES',
+    'ROCR_VISIBLE_DEVICES',
+    'HIP_VISIBLE_DEVICES',
     'SLURM_CONF',
     'OUT_OF_MEMORY',
     'backoffFactor',
@@ -59,6 +63,7 @@ describe('names that pages use', async () => {
     '--build-arg',
     '--clusters',
     '--cpus-per-task',
+    '--device-name-strategy',
     '--exclude',
     '--exclusive',
     '--format',
@@ -84,6 +89,7 @@ describe('names that pages use', async () => {
     'prependNode',
     'keyFields',
     'relayStylePagination',
+    'REPRISE_PID',
     'relayPagination',
   ]
 

@@ -1,6 +1,6 @@
 import { access, readFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import type { GraphQLObjectType } from 'graphql'
+import type { GraphQLEnumType, GraphQLObjectType } from 'graphql'
 import { describe, expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { CLIENT_VARIABLES } from '../../src/client/node/environment.ts'
@@ -44,13 +44,16 @@ describe('pages and the code', async () => {
     expect(warnings).toEqual([])
   })
 
-  test('docs/errors.md: | `CODE` | type | HTTP status | retryable (yes, no) | … |', async () => {
-    const rows = (await tableRows('docs/errors.md')).map((row) => row.slice(0, 4))
+  test('docs/errors.md: | `CODE` | type | HTTP status | retryable (yes, no) | description in GraphQL |', async () => {
+    const withoutLinks = (text: string) => text.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    const rows = (await tableRows('docs/errors.md')).map((row) => row.map(withoutLinks))
+    const codes = schema.getType('ErrorCode') as GraphQLEnumType
     const expected = Object.entries(ERRORS).map(([code, { type, httpStatus, retryable }]) => [
       code,
       type,
       String(httpStatus),
       retryable ? 'yes' : 'no',
+      codes.getValue(code)?.description ?? '',
     ])
     expect(rows.toSorted(byName)).toEqual(expected.toSorted(byName))
   })

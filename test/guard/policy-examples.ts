@@ -1,9 +1,10 @@
 import { type DecidedSession, decideRetry } from '../../src/domain/retry/decide.ts'
 import { delayBounds } from '../../src/domain/retry/delay.ts'
 import { parseRetryPolicy } from '../../src/domain/retry/policy/stored-policy.ts'
-import { type RetryPolicy, SHIPPED_POLICY } from '../../src/domain/retry/policy/policy.ts'
+import type { RetryPolicy } from '../../src/domain/retry/policy/policy.ts'
+import { resolvePolicy } from '../../src/domain/retry/policy/resolve-policy.ts'
 import type { RetryVerdict } from '../../src/domain/retry/verdict.ts'
-import { describeAmount, parseAmount } from '../../src/domain/amounts.ts'
+import { describeAmount, describeBytes, parseAmount } from '../../src/domain/amounts.ts'
 import { ENDED_AT, failedSession } from '../unit/retry/sessions.ts'
 
 /** The lines of examples in docs/retry-policy.md: how an attempt ended → what the decision makes of it. */
@@ -14,7 +15,7 @@ const HOUR_MS = 3_600_000
 export function outcomeOf(written: unknown, ended: string): [string, string, string] {
   const parsed = parseRetryPolicy(written)
   if ('issues' in parsed) throw new Error(JSON.stringify(parsed.issues))
-  const policy: RetryPolicy = { ...SHIPPED_POLICY, ...parsed.policy }
+  const { policy } = resolvePolicy([{ source: 'SESSION', policy: parsed.policy }])
   const session = sessionThat(ended, policy)
   const verdict = decideRetry({ session, policy, now: ENDED_AT, random: 0.5 })
   if (verdict.phase === 'EXHAUSTED') return ['exhausted', '', '']
@@ -37,11 +38,16 @@ const ERROR_NAMES: Readonly<Record<string, string>> = {
   OOM_KILLED: 'oom-killed',
   USER_CANCELLED: 'user-cancelled',
   'task-timeout': 'task-timeout',
+  'gpu-memory': 'gpu-memory',
 }
+
+const GIB = 1024 ** 3
+
+const WITH_GPU = { resourceSlots: { cpu: '1', 'cuda.device': '1' } }
 
 const CONDITIONS: readonly [RegExp, (value: string) => Partial<DecidedSession>][] = [
   [/^exit code (\d+)$/, (code) => ({ ...endedBy('kernel-exited'), exitCode: Number(code) })],
-  [/^([A-Z_]+|task-timeout)$/, (cause) => ({ ...endedBy(ERROR_NAMES[cause]!), exitCode: null })],
+  [/^([A-Z_]+|task-timeout|gpu-memory)$/, (cause) => ({ ...endedBy(ERROR_NAMES[cause]!), exitCode: null })],
   [/^reason "(.*)"$/, (statusReason) => ({ statusReason })],
   [/^(\d+) retr(?:y|ies) used$/, (count) => ({ retryCount: Number(count) })],
   [/^(\d+) uncounted retr(?:y|ies) used$/, (count) => ({ uncountedRetries: Number(count) })],
@@ -49,6 +55,10 @@ const CONDITIONS: readonly [RegExp, (value: string) => Partial<DecidedSession>][
   [/^(before it started)$/, () => ({ startedAt: null })],
   [/^([\d.]+) h after the first attempt$/, (hours) => ({ epochStartedAt: hoursBeforeTheEnd(Number(hours)) })],
   [/^mem (\d+) GiB$/, (amount) => ({ resourceSlots: { cpu: '1', mem: parseAmount('mem', `${amount}g`)! } })],
+  [/^GPUs of (\d+) GiB$/, (gib) => ({ ...WITH_GPU, hadGpuMemoryBytes: Number(gib) * GIB })],
+  [/^GPUs of (unknown) memory$/, () => WITH_GPU],
+  [/^GPU memory (\d+) GiB$/, (gib) => ({ ...WITH_GPU, gpuNeed: { model: null, memoryBytes: Number(gib) * GIB } })],
+  [/^peak ([\d.]+) GiB$/, (gib) => ({ peakMemoryBytes: Number(gib) * GIB })],
   [/^timeout (\d+) s$/, (seconds) => ({ batchTimeout: Number(seconds) })],
 ]
 
@@ -88,6 +98,10 @@ function changes({ growth, avoid }: RetryVerdict, session: DecidedSession): stri
   const changed: string[] = []
   const mem = growth?.resourceSlots['mem']
   if (mem !== undefined && mem !== session.resourceSlots['mem']) changed.push(`mem ${describeAmount('mem', mem)}`)
+  const gpuMemory = growth?.gpuNeed?.memoryBytes ?? null
+  if (gpuMemory !== null && gpuMemory !== session.gpuNeed?.memoryBytes) {
+    changed.push(`GPU memory ${describeBytes(gpuMemory)}`)
+  }
   if (growth && growth.batchTimeout !== session.batchTimeout) changed.push(`timeout ${growth.batchTimeout} s`)
   if (avoid.agents.length > 0) changed.push('another agent')
   if (avoid.groups.length > 0) changed.push('another resource group')

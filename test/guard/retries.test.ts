@@ -9,7 +9,7 @@ import { PRESETS } from '../../src/domain/retry/policy/resolve-policy.ts'
 import { parseRetryPolicy } from '../../src/domain/retry/policy/stored-policy.ts'
 import { CAPACITY_IS_RESERVED, explainPending, type PendingFacts } from '../../src/domain/scheduling/explain-pending.ts'
 import { parseQuantities } from '../../src/domain/scheduling/resource-request.ts'
-import { ELIGIBLE_CAUSES, FAILURE_CAUSES } from '../../src/domain/session/failure.ts'
+import { DEFAULT_CAUSES, ELIGIBLE_CAUSES, FAILURE_CAUSES } from '../../src/domain/session/failure.ts'
 import { schema } from '../../src/graphql/schema.ts'
 import { blocksOfTest } from '../support/document-blocks.ts'
 import { agentWith, request } from '../unit/scheduling/lines.ts'
@@ -47,7 +47,7 @@ describe('the page on the retry policy', async () => {
         .filter(([name]) => name !== '`preset`')
         .map(([name, , value]) => [
           unquoted(name!),
-          value === 'all' ? [...ELIGIBLE_CAUSES] : JSON.parse(unquoted(value!)),
+          value === 'all but `HUNG`' ? [...DEFAULT_CAUSES] : JSON.parse(unquoted(value!)),
         ])
       expect(Object.fromEntries(defaults)).toEqual(SHIPPED_POLICY)
       expect(defaults).toHaveLength(Object.keys(SHIPPED_POLICY).length)
@@ -60,11 +60,14 @@ describe('the page on the retry policy', async () => {
       expect(documented(tableIn(text, header))).toEqual(inputFields(input))
     })
 
-    it('of growth are those of both its inputs', () => {
+    it('of growth are those of its inputs', () => {
       const names = tableIn(text, '| field of growth |').map(([name]) => unquoted(name!))
       const inputs = (type: string) => new Set(Object.keys(inputFields(type)))
+      expect(inputs('RetryGpuMemoryGrowthInput')).toEqual(inputs('RetryTimeoutGrowthInput'))
       expect(new Set(names)).toEqual(inputs('RetrySlotGrowthInput'))
-      expect(new Set(names.filter((name) => name !== 'slot'))).toEqual(inputs('RetryTimeoutGrowthInput'))
+      expect(new Set(names.filter((name) => name !== 'slot' && name !== 'from'))).toEqual(
+        inputs('RetryTimeoutGrowthInput'),
+      )
     })
   })
 
@@ -96,6 +99,16 @@ describe('the page on the retry policy', async () => {
         expect([0, 0.001, 1e9].map((value) => accepts(name, value))).toEqual([false, true, true])
         const parsed = parseRetryPolicy({ [name]: null })
         expect('policy' in parsed && name in parsed.policy).toBe(bounds.endsWith('or null'))
+      } else if (bounds.startsWith('≥ 1 or null')) {
+        expect([0.999, 1, null].map((value) => accepts(name, value))).toEqual([false, true, true])
+      } else if (name === 'delays') {
+        const [fewest, most, least, longest] = [...bounds.matchAll(/\d+/g)].map(Number)
+        const table = (length: number, delay = 1) => Array.from({ length }, () => delay)
+        const lengths = [fewest! - 1, fewest!, most!, most! + 1]
+        expect(lengths.map((length) => accepts(name, table(length)))).toEqual([false, true, true, false])
+        const delays = [least! - 1, least!, longest!, longest! + 1]
+        expect(delays.map((delay) => accepts(name, table(1, delay)))).toEqual([false, true, true, false])
+        expect(accepts(name, null)).toBe(true)
       } else if (bounds.startsWith('at most ')) {
         const max = Number(bounds.slice('at most '.length))
         const rules = (length: number) => Array.from({ length }, () => ({ match: {}, action: 'FAIL' }))
@@ -162,7 +175,7 @@ describe('reasons to be pending', () => {
   const FREE: Omit<PendingFacts, 'lastingRequest'> = {
     group: 'g',
     sequencer: 'FIFO',
-    dependencies: { total: 0, open: 0, failed: null },
+    dependencies: { total: 0, open: 0, failed: null, awaited: null },
     startsAt: null,
     checkpoint: null,
     checkpointQuota: null,
@@ -205,9 +218,9 @@ describe('reasons to be pending', () => {
   })
 
   const EACH: Partial<PendingFacts>[] = [
-    { dependencies: { total: 2, open: 0, failed: '01a2' } },
+    { dependencies: { total: 2, open: 0, failed: '01a2', awaited: null } },
     { startsAt: '2026-11-22T12:00:00.000Z' },
-    { dependencies: { total: 2, open: 1, failed: null } },
+    { dependencies: { total: 2, open: 1, failed: null, awaited: null } },
     { checkpoint: 'its checkpoint of attempt 2 is on agent a, which is LOST' },
     { checkpoint: 'its checkpoint of attempt 2 is on agent a, where it may not go' },
     { checkpoint: 'no agent has its checkpoint of attempt 2' },

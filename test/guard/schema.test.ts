@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import {
   buildSchema,
   findBreakingChanges,
+  getNamedType,
   type GraphQLSchema,
   isEnumType,
   isInputObjectType,
@@ -25,6 +26,7 @@ import { CLIENT_ERRORS, generateClientErrors } from '../../scripts/client-errors
 import { generateOperations, readDocuments } from '../../scripts/operations.ts'
 import * as operations from '../../src/client/operations.generated.ts'
 import { schema } from '../../src/graphql/schema.ts'
+import { UiEditedScheduleDocument } from '../../src/ui/pages/new-session/new-session.generated.ts'
 import { edgesOf, readSourceFiles, ROOT } from './source-files.ts'
 
 const files = await readSourceFiles()
@@ -72,6 +74,71 @@ describe('compatibility of the schema', () => {
       expect(served.filter(({ description }) => !description?.trim()).map(({ name }) => name)).toEqual([])
     })
 
+    test('is written as its linters expect', () => {
+      const LOGIC = ['AND', 'OR', 'NOT']
+      // Their values are the names of fields, and of the wire.
+      const LOWER = ['KernelRole', 'RetryPolicyField']
+      const named = served.filter(({ name }) => !LOGIC.includes(name.split('.')[1] ?? ''))
+      const values = new Set(
+        Object.values(schema.getTypeMap()).flatMap((type) =>
+          isEnumType(type) ? type.getValues().map(({ name }) => `${type.name}.${name}`) : [],
+        ),
+      )
+      const wrong = named.filter(({ name }) => {
+        const [type, part, argument] = name.split(/[.()]/)
+        if (!/^[A-Z][A-Za-z0-9]*$/.test(type!)) return true
+        if (part === undefined) return false
+        if (values.has(name) && !LOWER.includes(type!)) return !/^[A-Z][A-Z0-9_]*$/.test(part)
+        return ![part, argument || part].every((word) => /^[a-z][A-Za-z0-9]*$/.test(word))
+      })
+      expect(wrong.map(({ name }) => name)).toEqual([])
+      const small = served.filter(
+        ({ description }) => /^[a-z]/.test(description!) && !/^[a-z]+[A-Z]/.test(description!),
+      )
+      expect(small.map(({ name }) => name)).toEqual([])
+    })
+
+    test('has no type that nothing leads to', () => {
+      const text = printSchema(schema)
+      const roots = ['Query', 'Mutation', 'Subscription']
+      const types = Object.values(schema.getTypeMap()).filter(
+        (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type) && !roots.includes(type.name),
+      )
+      const unused = types.filter(
+        ({ name }) =>
+          [...text.matchAll(new RegExp(`(?<!(?:type|input|enum|union|interface|scalar) )\\b${name}\\b`, 'g'))]
+            .length === 0,
+      )
+      // Clients write them in fragments.
+      expect(unused.map(({ name }) => name).toSorted()).toEqual([])
+    })
+
+    test('has one scalar for amounts of bytes', () => {
+      const fields = Object.values(schema.getTypeMap())
+        .filter((type) => isObjectType(type) || isInterfaceType(type) || isInputObjectType(type))
+        .flatMap((type) => Object.values(type.getFields()).map((field) => ({ type, field })))
+        .filter(({ field }) => /(^b|B)ytes$/.test(field.name))
+      expect(fields.length).toBeGreaterThan(12)
+      const others = fields.filter(({ field }) => String(getNamedType(field.type)) !== 'Bytes')
+      expect(others.map(({ type, field }) => `${type.name}.${field.name}`)).toEqual([])
+    })
+
+    test('takes the reason of each change, except of what creates work, of links and of a former name', () => {
+      const inputs = Object.values(schema.getMutationType()!.getFields()).map(({ args: [input] }) => input!.type)
+      const types = new Set(inputs.map((type) => getNamedType(type)).filter((type) => isInputObjectType(type)))
+      expect(types.size).toBeGreaterThan(40)
+      const without = [...types].filter((type) => !('reason' in type.getFields()))
+      expect(without.map(({ name }) => name).toSorted()).toEqual([
+        'AbortResubmissionInput',
+        'AddSessionsInput',
+        'CreateDeploymentInput',
+        'CreateDownloadInput',
+        'CreateScheduleInput',
+        'CreateSessionInput',
+        'CreateSessionsInput',
+      ])
+    })
+
     test('names a replacement for each deprecated field', () => {
       const unhelpful = served.filter(({ deprecationReason }) => deprecationReason?.startsWith('Use `') === false)
       expect(unhelpful.map(({ name }) => name)).toEqual([])
@@ -97,6 +164,21 @@ describe('the schema file', () => {
     const committed = await readFile(join(ROOT, 'schema.graphql'), 'utf8')
     const served = `${printSchema(lexicographicSortSchema(schema))}\n`
     expect(committed, '`npm run generate` writes it').toBe(served)
+  })
+})
+
+describe('the form of a schedule', () => {
+  test('reads every field of its session, since an update has to repeat all of them', () => {
+    const { definitions } = UiEditedScheduleDocument
+    const read = definitions
+      .filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
+      .filter(({ typeCondition }) => typeCondition.name.value === 'ScheduledSession')
+      .flatMap(({ selectionSet }) => selectionSet.selections)
+      .flatMap((selection) => (selection.kind === Kind.FIELD ? selection.name.value : []))
+    const type = schema.getType('ScheduledSession')
+    // `retryPolicy` has it.
+    const fields = isObjectType(type) ? Object.keys(type.getFields()).filter((name) => name !== 'maxRetries') : []
+    expect(read.toSorted()).toEqual(fields.toSorted())
   })
 })
 

@@ -195,6 +195,7 @@ describe('programs that are started', () => {
     'src/agent/executors/process/exec/exec-in-kernel.ts': '/bin/sh, by way of enter-kernel',
     'src/agent/executors/process/fence/fork-server.ts': '/bin/sh, by way of fork-server-entry',
     'src/agent/executors/process/isolation/select-isolation.ts': 'the command lines of kernels',
+    'src/agent/gpus/gpu-driver.ts': 'the tools of GPUs, by their absolute path from systemProgram',
     'src/store/postgres/run-as.ts': 'programs of the embedded PostgreSQL, by their absolute path',
   }
 

@@ -13,7 +13,6 @@ import { chainsOf, makeDue, outcomes, scheduleServer } from '../support/servers/
 import { TEST_SECRETS } from '../support/servers/test-secrets.ts'
 
 let server: TestServer
-
 beforeAll(async () => {
   server = await startGraphQLServer()
 })
@@ -61,7 +60,14 @@ describe('schedules over GraphQL', () => {
       codeSha256: sha256,
       environ: [{ name: 'A', value: '1' }],
       secretEnviron: [{ name: 'B', value: 'hidden' }],
-      resourceSlots: [{ slot: 'cpu', amount: '2' }],
+      resourceSlots: [
+        { slot: 'cpu', amount: '2' },
+        { slot: 'cuda.device', amount: '1' },
+      ],
+      gpus: { model: 'a100', memory: '42949672960' },
+      gpuIdleTimeout: 1800,
+      onHang: ['pstree'],
+      neverRunTwice: false,
       clusterSize: 2,
       clusterMode: 'MULTI_NODE',
       batchTimeout: 600,
@@ -77,6 +83,7 @@ describe('schedules over GraphQL', () => {
       mounts: [{ volume: 'data', path: '/data', readOnly: true }],
       concurrencyKey: 'k',
       concurrencyLimit: 3,
+      outputs: { paths: ['results/**'], when: 'SUCCESS', keepDays: 3 },
       retryPolicy: {
         maxRetries: 2,
         maxElapsed: null,
@@ -86,7 +93,7 @@ describe('schedules over GraphQL', () => {
     const { data: types } = await server.query(`{
       asked: __type(name: "CreateSessionInput") { inputFields { name } }
       shown: __type(name: "ScheduledSession") { fields { name } } }`)
-    const notOfRuns = ['creationId', 'startsAt', 'dependsOn', 'project']
+    const notOfRuns = ['creationId', 'startsAt', 'dependsOn', 'inputs', 'progressTimeout', 'project']
     const asked = types.asked.inputFields
       .map(({ name }: any) => name)
       .filter((name: string) => !notOfRuns.includes(name))
@@ -100,9 +107,9 @@ describe('schedules over GraphQL', () => {
     const before = await stored()
     const READ = `query ($id: UUID!) { schedule(id: $id) { session {
       name sessionType resourceGroup image command codeSha256 environ { name value } resourceSlots { slot amount }
-      clusterSize clusterMode batchTimeout maxPending stopGrace priority labels { key value } allowAgents avoidAgents
+      gpus { model memory } gpuIdleTimeout onHang neverRunTwice clusterSize clusterMode batchTimeout maxPending stopGrace priority labels { key value } allowAgents avoidAgents
       excludeAgents agentLabels { key value } executorOptions { key value } mounts { volume path readOnly }
-      concurrencyKey concurrencyLimit retryPolicy { given maxRetries maxElapsed rules { match { causes exitCodes exitCodesNotIn reason }
+      concurrencyKey concurrencyLimit outputs { paths when keepDays } retryPolicy { given maxRetries maxElapsed rules { match { causes exitCodes exitCodesNotIn reason }
         action delay avoid exclude scaleResources { slot factor max } scaleTimeout { factor max } } } } } }`
     const read = async () => (await server.query(READ, { id: scheduleId })).data.schedule.session
     const shown = await read()
@@ -216,15 +223,16 @@ describe('schedules over GraphQL', () => {
     const read = await server.query(RUNS, { id })
     expect(read.data).toMatchObject({
       schedule: {
-        lastRuns: [{ outcome: 'STARTED', session: { schedule: { name: 'linked' }, chain: { state: 'LIVE' } } }],
+        lastRuns: [{ outcome: 'STARTED', session: { schedule: { name: 'linked' }, chain: { state: 'QUEUED' } } }],
       },
       scheduleRuns: { totalCount: 1, edges: [{ node: { outcome: 'STARTED', count: 1, session: { name: 'report' } } }] },
     })
     const now = await server.query(
       `mutation ($input: RunScheduleNowInput!) { runScheduleNow(input: $input) {
-      ... on RunScheduleNowPayload { run { outcome askedBy reason } } } }`,
-      { input: { scheduleId: id } },
+      ... on RunScheduleNowPayload { created run { outcome askedBy reason } } } }`,
+      { input: { scheduleId: id, clientKey: 'once' } },
     )
+    expect(now.data.runScheduleNow.created).toBe(true)
     expect(now.data.runScheduleNow.run).toMatchObject({ outcome: 'SKIPPED', reason: 'an earlier run is still running' })
   })
 
@@ -300,7 +308,10 @@ describe('schedules over REST', () => {
     const paused = await ask('POST', `${path}/pause`, { reason: 'holidays' })
     expect(paused.body).toMatchObject({ paused: true, pause_reason: 'holidays', next_run_at: null })
     expect((await ask('GET', '/v2/schedules?paused=true&name=nightly')).body.items).toHaveLength(1)
-    expect(await ask('POST', `${path}/run`)).toMatchObject({ status: 201, body: { outcome: 'STARTED', count: 1 } })
+    const keyed = `${path}/run?client_key=once`
+    const once = await ask('POST', keyed)
+    expect(once).toMatchObject({ status: 201, body: { outcome: 'STARTED', count: 1 } })
+    expect(await ask('POST', keyed)).toMatchObject({ status: 200, body: { id: once.body.id } })
     expect(await ask('POST', `${path}/run`)).toMatchObject({ status: 201, body: { outcome: 'QUEUED', chain_id: null } })
     expect((await ask('POST', `${path}/resume`)).body).toMatchObject({ paused: false, queued: 1 })
     const runs = await ask('GET', `${path}/runs?outcome=started`)

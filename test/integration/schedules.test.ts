@@ -266,6 +266,19 @@ describe('a person', () => {
     expect((await row(id)).paused_at).not.toBeNull()
   })
 
+  test('asks for a run once, however often the request with its key is repeated', async () => {
+    const id = await server.schedule({ overlap: 'QUEUE' })
+    const ask = (clientKey: string) => runScheduleNow(server.context, { scheduleId: id, clientKey })
+    const made = await Promise.all([ask('one'), ask('one'), ask('one')])
+    expect(made.map(({ created }) => created).toSorted((a, b) => Number(a) - Number(b))).toEqual([false, false, true])
+    expect(new Set(made.map(({ run }) => run.id)).size).toBe(1)
+    expect(await ask('one')).toMatchObject({ created: false, run: { outcome: 'STARTED', askedBy: 'ada' } })
+    expect((await ask('two')).created).toBe(true)
+    expect(await readLastRuns(database.db, [id], 10)).toHaveLength(2)
+    const entries = await database.db.query(`SELECT FROM audit_log WHERE action = 'schedule.run'`)
+    expect(entries.rowCount).toBe(2)
+  })
+
   test('deletes it: its chains stay', async () => {
     const id = await server.schedule()
     await makeDue(database.db, id)

@@ -1,49 +1,14 @@
-import { readdir, readFile, writeFile, appendFile } from 'node:fs/promises'
+import { readFile, writeFile, appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type pg from 'pg'
-import type { PromiseName } from './judge/promises.ts'
-import { now, readRecords, type Moment, type StormRecord } from './records.ts'
+import { now, type StormRecord } from './records.ts'
+import { type Canary, choose, linesOf, TOO_LONG_SECONDS } from './scene.ts'
 
 /**
  * Faults that are planted into what a storm has left, one after the other, each of them in evidence that the judge has
  * found in order: it must accuse of this promise. What one has spoilt, the next does not use.
  */
 
-export interface Canary {
-  name: string
-  promise: PromiseName
-  /** @returns whom the judge must accuse, as the beginning of the violation's subject */
-  plant(scene: Scene): Promise<string>
-}
-
-export interface Scene {
-  directory: string
-  /** As superuser, without triggers. */
-  client: pg.Client
-}
-
-interface Chosen {
-  id: string
-  chainId: string
-}
-
-/** Longer than any limit, fence and overtime of a storm together. */
-const TOO_LONG_SECONDS = 50_000
-
-const USED = new Set<string>()
-
-/** A session that no canary has used. @param where of `s`, its decision `d` and its kernel `k` */
-async function choose({ client }: Scene, where: string): Promise<Chosen> {
-  const { rows } = await client.query<Chosen>(
-    `SELECT s.id, s.chain_id AS "chainId" FROM sessions s JOIN retry_decisions d ON d.session_id = s.id
-     JOIN kernels k ON k.session_id = s.id AND k.role = 'main'
-     WHERE s.cluster_size = 1 AND s.chain_id <> ALL($1) AND ${where} ORDER BY s.created_at LIMIT 1`,
-    [[...USED]],
-  )
-  if (rows[0] === undefined) throw new Error(`the storm has left no session where ${where}`)
-  USED.add(rows[0].chainId)
-  return rows[0]
-}
+const KEPT = `EXISTS (SELECT FROM output_files f WHERE f.session_id = s.id AND f.path = 'last')`
 
 export const CANARIES: readonly Canary[] = [
   {
@@ -86,6 +51,16 @@ export const CANARIES: readonly Canary[] = [
       const [first, second] = [await linesOf(scene, id), await linesOf(scene, id, true)]
       await appendFile(first.path, second.lines.at(-1)!.replace(second.identity, first.identity))
       return chainId
+    },
+  },
+  {
+    name: 'work that runs again although it must not',
+    promise: 'once',
+    async plant(scene) {
+      const { id } = await choose(scene, `s.name = 'only-once' AND s.started_at IS NOT NULL`)
+      const { path, lines } = await linesOf(scene, id)
+      await writeFile(`${path}.again`, lines.slice(-1).join(''))
+      return id
     },
   },
   {
@@ -132,7 +107,7 @@ export const CANARIES: readonly Canary[] = [
     name: 'a program of a session that nobody knows',
     promise: 'lost',
     async plant(scene) {
-      const { id } = await choose(scene, `s.status = 'TERMINATED'`)
+      const { id } = await choose(scene, `s.result = 'SUCCESS'`)
       const { lines } = await linesOf(scene, id)
       const unknown = '00000000-0000-7000-8000-000000000000'
       await writeFile(
@@ -223,6 +198,32 @@ export const CANARIES: readonly Canary[] = [
     },
   },
   {
+    name: 'a file of the outputs that did not arrive',
+    promise: 'outputs',
+    async plant(scene) {
+      const { id } = await choose(scene, `s.result = 'SUCCESS' AND ${KEPT}`)
+      await scene.client.query(`DELETE FROM output_files WHERE session_id = $1 AND path = 'last'`, [id])
+      return id
+    },
+  },
+  {
+    name: 'a byte of the outputs that is another one',
+    promise: 'outputs',
+    async plant(scene) {
+      const { id } = await choose(scene, `s.result = 'SUCCESS' AND ${KEPT}`)
+      const { rows } = await scene.client.query<{ project: string; sha256: string }>(
+        `SELECT project_id AS project, sha256 FROM output_files WHERE session_id = $1 AND path = 'left/first'`,
+        [id],
+      )
+      const { project, sha256 } = rows[0]!
+      const path = join(scene.directory, 'server/checkpoints/blobs', project, sha256.slice(0, 2), sha256)
+      const bytes = await readFile(path)
+      bytes[0]! ^= 1
+      await writeFile(path, bytes)
+      return id
+    },
+  },
+  {
     name: 'a server that ended by itself',
     promise: 'process',
     async plant(scene) {
@@ -240,134 +241,3 @@ export const CANARIES: readonly Canary[] = [
     },
   },
 ]
-
-/** What only a storm can show that moves time: it has leases that ran out, and chains that were removed. */
-export const MOVED_CANARIES: readonly Canary[] = [
-  CANARIES.find(({ name }) => name === 'a program that lives on after its time limit')!,
-  {
-    name: 'a lease that does not run out',
-    promise: 'lease',
-    async plant(scene) {
-      const { settled, last } = await momentsOf(scene)
-      await noteFault(scene, { kind: 'fault', at: settled, until: last, fault: 'SIGSTOP agent', target: 'agent-1' })
-      return 'agent-1'
-    },
-  },
-  {
-    name: 'a program that runs on behind its fence',
-    promise: 'fence',
-    async plant(scene) {
-      const { rows } = await scene.client.query<{ id: string; sessionId: string; agent: string }>(
-        `SELECT k.id, k.session_id AS "sessionId", a.name AS agent FROM kernels k JOIN agents a ON a.id = k.agent_id
-         WHERE k.started_at IS NOT NULL ORDER BY k.started_at`,
-      )
-      const files = await readdir(join(scene.directory, 'lines'))
-      const { id, sessionId, agent } = rows.find((row) => files.some((file) => file.startsWith(row.id)))!
-      const path = join(
-        scene.directory,
-        'lines',
-        files.find((file) => file.startsWith(id))!,
-      )
-      const words = (await readFile(path, 'utf8')).trimEnd().split('\n').at(-1)!.split(' ')
-      await appendFile(path, `${words.with(1, String(Number(words[1]) + TOO_LONG_SECONDS)).join(' ')}\n`)
-      const at = { up: Number(words[0]), wall: 0 }
-      const { last } = await momentsOf(scene)
-      await noteFault(scene, { kind: 'fault', at, until: last, fault: 'agent line deaf', target: `${agent} line` })
-      return sessionId
-    },
-  },
-  {
-    name: 'a chain of which a part was removed',
-    promise: 'retention',
-    async plant({ client }) {
-      const { rows } = await client.query<{ id: string }>(
-        `INSERT INTO sessions SELECT (jsonb_populate_record(NULL::sessions, data || jsonb_build_object(
-           'id', gen_random_uuid(), 'attempt', 99, 'creation_id', data ->> 'creation_id' || ':second'))).*
-         FROM seeds.removed WHERE source = 'sessions' ORDER BY at DESC LIMIT 1 RETURNING chain_id AS id`,
-      )
-      return rows[0]!.id
-    },
-  },
-  {
-    name: 'a chain that was removed too early',
-    promise: 'retention',
-    async plant({ client }) {
-      const { rows } = await client.query<{ id: string }>(
-        `UPDATE seeds.removed SET at = (data ->> 'terminated_at')::timestamptz + interval '1 hour'
-         WHERE source = 'sessions' AND data ->> 'id' = (SELECT data ->> 'id' FROM seeds.removed
-           WHERE source = 'sessions' AND data ->> 'terminated_at' IS NOT NULL ORDER BY at DESC LIMIT 1)
-         RETURNING data ->> 'chain_id' AS id`,
-      )
-      return rows[0]!.id
-    },
-  },
-  {
-    name: 'an old chain that stays',
-    promise: 'retention',
-    async plant({ client }) {
-      const { rows } = await client.query<{ id: string; ids: string[] }>(
-        `SELECT data ->> 'chain_id' AS id, array_agg(data ->> 'id') AS ids FROM seeds.removed
-         WHERE source = 'sessions' GROUP BY 1 ORDER BY min(at) LIMIT 1`,
-      )
-      const { id, ids } = rows[0]!
-      for (const table of ['sessions', 'kernels', 'retry_decisions']) {
-        await client.query(
-          `WITH back AS (DELETE FROM seeds.removed WHERE source = '${table}'
-             AND coalesce(data ->> 'session_id', data ->> 'id') = ANY($1) RETURNING data)
-           INSERT INTO ${table} SELECT (jsonb_populate_record(NULL::${table}, data)).* FROM back`,
-          [ids],
-        )
-      }
-      await client.query(
-        `UPDATE sessions SET terminated_at = terminated_at - interval '10 hours' WHERE chain_id = $1`,
-        [id],
-      )
-      return id
-    },
-  },
-  {
-    name: 'a link that is good for longer than a minute',
-    promise: 'asked',
-    async plant(scene) {
-      const { settled, last } = await momentsOf(scene)
-      const records = [
-        { kind: 'asked', number: 1, at: settled, call: 'link' },
-        { kind: 'answered', number: 1, at: settled, outcome: 'done' },
-        { kind: 'asked', number: 2, at: last, call: 'follow', linkOf: 1 },
-        { kind: 'answered', number: 2, at: last, outcome: 'done', httpStatus: 200 },
-      ]
-      const text = records.map((each) => `${JSON.stringify(each)}\n`).join('')
-      await writeFile(join(scene.directory, 'records/client-8.ndjson'), text)
-      return 'client-8.ndjson call 2'
-    },
-  },
-]
-
-/** When all had ended, and when time was last moved: nothing but time passed between. */
-async function momentsOf({ directory }: Scene): Promise<{ settled: Moment; last: Moment }> {
-  const records = await readRecords<StormRecord>(join(directory, 'records/storm.ndjson'))
-  const [settled, last] = ['settled', 'clock'].map((kind) => records.findLast((each) => each.kind === kind)!.at)
-  return { settled: settled!, last: last! }
-}
-
-async function noteFault({ directory }: Scene, fault: StormRecord): Promise<void> {
-  await appendFile(join(directory, 'records/storm.ndjson'), `${JSON.stringify(fault)}\n`)
-}
-
-/** The lines that a kernel of the session wrote, or one of its child. */
-async function linesOf(
-  scene: Scene,
-  sessionId: string,
-  ofChild = false,
-): Promise<{ path: string; lines: string[]; identity: string }> {
-  const { rows } = await scene.client.query<{ id: string }>(
-    `SELECT k.id FROM kernels k JOIN sessions s ON s.id = k.session_id WHERE ${ofChild ? 's.parent_session_id' : 's.id'} = $1`,
-    [sessionId],
-  )
-  const directory = join(scene.directory, 'lines')
-  const name = (await readdir(directory)).find((file) => file.startsWith(rows[0]!.id))
-  if (name === undefined) throw new Error(`session ${sessionId} has written no lines`)
-  const path = join(directory, name)
-  const lines = (await readFile(path, 'utf8')).match(/.*\n/g) ?? []
-  return { path, lines, identity: lines[0]!.split(' ').slice(2, 7).join(' ') }
-}

@@ -199,7 +199,10 @@ async function work(number: number, random: Random): Promise<void> {
       const times = random.chance(0.3) ? 2 : 1
       const send = () =>
         call({ call: 'resubmit', sessionId, clientKey }, async (signal) => {
-          const { sessions } = await client.resubmitSessions({ sessionIds: [sessionId], clientKey }, { signal })
+          const { sessions } = await client.resubmitSessions(
+            { select: { sessionIds: [sessionId] }, clientKey },
+            { signal },
+          )
           return { sessionId, children: sessions.map((child) => child.sessionId) }
         })
       await Promise.all(Array.from({ length: times }, send))

@@ -21,7 +21,7 @@ const AGENTS = 3
 const SERVER = join(import.meta.dirname, '../support/programs/short-lease-program.ts')
 const CLOCK = join(import.meta.dirname, 'jumping-clock.mjs')
 /** Of an agent: for its kernels' directories, and small enough to be filled in a moment. */
-const DISK_BYTES = 32 * 2 ** 20
+const DISK_BYTES = 96 * 2 ** 20
 const UP_WITHIN_MS = 120_000
 
 export interface StormAgent extends Supervised {

@@ -7,6 +7,9 @@ import type { Terms } from './terms.ts'
  * the turns of its attempt are over, and then ends with the code of its attempt. How long a turn takes is one of the
  * storm's terms.
  *
+ * Each attempt leaves outputs: a file when it begins, and one with many bytes when it ends. It notes each once all of it
+ * is written. The bytes follow from the ids of chain and session, so that the judge knows them, too.
+ *
  * A line is `<uptime> <moved uptime> <boot id> <chain> <session> <kernel> <attempt> <what>`: by the machine's clock, and
  * by the one that its agent has. Both are read before the line is written, so that its process lived then; a process
  * lives from its first line to its last.
@@ -19,13 +22,25 @@ export interface Kind {
   maxRetries: number
   /** The time limit, in turns. */
   limit?: number
+  /** Must not run twice, whatever fails. */
+  once?: boolean
   /** Does not end at SIGTERM. */
   stubborn?: boolean
   clusterSize?: number
+  /** Of the file that is written at the end; some by default. */
+  bytes?: number
 }
+
+/** Repeats the id of the chain, so that later attempts write the same. */
+const BYTES = 50_000
+/** More than one part of a transfer. */
+const BYTES_OF_BULKY = 9_000_000
 
 /** Longer than all faults of a storm together. */
 const FOREVER = 6_000
+
+/** The kind that must not run twice. */
+export const ONCE = 'only-once'
 
 export const KINDS: readonly Kind[] = [
   { name: 'succeeds', attempts: [{ turns: 4, code: 0 }], maxRetries: 3 },
@@ -52,6 +67,16 @@ export const KINDS: readonly Kind[] = [
   { name: 'too-long', attempts: [{ turns: FOREVER, code: 0 }], maxRetries: 1, limit: 50 },
   { name: 'stubborn', attempts: [{ turns: FOREVER, code: 0 }], maxRetries: 1, limit: 50, stubborn: true },
   { name: 'just-in-time', attempts: [{ turns: 35, code: 0 }], maxRetries: 2, limit: 50 },
+  {
+    name: 'bulky',
+    attempts: [
+      { turns: 5, code: 7 },
+      { turns: 5, code: 0 },
+    ],
+    maxRetries: 4,
+    bytes: BYTES_OF_BULKY,
+  },
+  { name: ONCE, attempts: [{ turns: 25, code: 6 }], maxRetries: 0, once: true },
   { name: 'pair', attempts: [{ turns: 20, code: 0 }], maxRetries: 4, clusterSize: 2 },
 ]
 
@@ -69,15 +94,22 @@ set -- $STORM_ATTEMPTS
 n=$REPRISE_ATTEMPT; [ "$n" -le $# ] || n=$#
 turns=\${!n%:*} code=\${!n#*:}
 until=$((now + turns * STORM_TURN))
+mkdir -p left && echo "$REPRISE_SESSION_ID" >left/first && note first
 while [ "$now" -lt "$until" ]; do
   read -r -t 0.1 -u $still
   note alive
   hundredths
 done
 trap '' TERM
+yes "$REPRISE_CHAIN_ID" | head -c "$STORM_BYTES" >"$REPRISE_OUTPUT_DIR/last" && note last
 note "end $code"
 exit "$code"
 `
+
+/** The size of the file that a program writes at its end. */
+export function bytesOf(name: string): number {
+  return KINDS.find((kind) => kind.name === name)?.bytes ?? BYTES
+}
 
 export function sessionOf(
   kind: Kind,
@@ -86,6 +118,7 @@ export function sessionOf(
   const environ = [
     { name: 'STORM_LINES', value: lines },
     { name: 'STORM_UPTIME', value: uptime },
+    { name: 'STORM_BYTES', value: String(bytesOf(kind.name)) },
     { name: 'STORM_TURN', value: String(terms.turnSeconds * 100) },
     { name: 'STORM_ATTEMPTS', value: kind.attempts.map(({ turns, code }) => `${turns}:${code}`).join(' ') },
     ...(kind.stubborn ? [{ name: 'STORM_STUBBORN', value: 'yes' }] : []),
@@ -95,7 +128,9 @@ export function sessionOf(
     command: ['bash', '-c', PROGRAM],
     environ,
     resourceSlots: [{ slot: 'cpu', amount: '0.25' }],
+    outputs: { paths: ['left/**'] },
     ...(kind.limit !== undefined && { batchTimeout: kind.limit * terms.turnSeconds }),
+    ...(kind.once === true && { neverRunTwice: true }),
     ...(kind.clusterSize !== undefined && { clusterSize: kind.clusterSize, clusterMode: 'MULTI_NODE' }),
     retryPolicy: {
       maxRetries: kind.maxRetries,

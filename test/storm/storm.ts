@@ -151,6 +151,7 @@ const UNSETTLED = `SELECT
   (SELECT count(*) FROM sessions WHERE status IN ('TERMINATED', 'ERROR', 'CANCELLED') AND NOT retry_decided) AS undecided,
   (SELECT count(*) FROM retry_decisions WHERE phase IN ('SCHEDULED', 'HELD')) AS "retries that wait",
   (SELECT count(*) FROM kernels WHERE NOT confirmed_gone OR slots_held) AS "kernels that may live",
+  (SELECT count(*) FROM session_outputs WHERE state IN ('WAITING', 'COLLECTING')) AS "outputs that have not arrived",
   (SELECT count(*) FROM resubmissions WHERE state = 'RUNNING') AS resubmissions`
 
 /** Waits until nothing is under way for a while. */

@@ -42,10 +42,24 @@ export function whyNoPostgres(): string | null {
   return skipReason('postgresql', findPostgres() === null ? 'there is no server: apt-get install postgresql' : null)
 }
 
-/** The same for what Python's programs use over HTTP: a package of the distribution, too. */
-export function whyNoRequests(): string | null {
-  const there = spawnSync('python3', ['-c', 'import requests']).status === 0
-  return skipReason('python3-requests', there ? null : 'Python has no requests: apt-get install python3-requests')
+/** The distribution's Python, which finds the distribution's packages, else the first on the path; null without any. */
+export function findPython(): string | null {
+  return isExecutable('/usr/bin/python3') ? '/usr/bin/python3' : findProgram('python3')
+}
+
+/** The packages of Python that tests use, each with a module that it lacks where Debian's package is not installed. */
+const PYTHON_MODULES = {
+  cloudpickle: 'cloudpickle',
+  joblib: 'joblib',
+  mypy: 'mypy',
+  venv: 'ensurepip',
+}
+
+/** The same for a package of Python. */
+export function whyNoPythonModule(need: keyof typeof PYTHON_MODULES): string | null {
+  const python = findPython()
+  const isThere = python !== null && spawnSync(python, ['-c', `import ${PYTHON_MODULES[need]}`]).status === 0
+  return skipReason(`python3-${need}`, isThere ? null : `Python has no ${need}: apt-get install python3-${need}`)
 }
 
 /**

@@ -25,9 +25,12 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
   'test/contract/graphql/relay.test.ts': [{ language: 'graphql' }, { page: 'docs/errors.md', language: 'json' }],
   'test/e2e/remote/checkpoints.test.ts': [{ page: 'docs/checkpoints.md' }],
   'test/e2e/remote/upload.test.ts': [{ page: 'docs/uploads.md' }],
+  'test/e2e/command-line/groups.test.ts': [{ page: 'docs/groups.md' }],
+  'test/e2e/remote/outputs.test.ts': [{ page: 'docs/outputs.md' }],
+  'test/e2e/remote/gpus.test.ts': [{ page: 'docs/gpus.md' }],
   'test/e2e/installed.test.ts': [{ page: 'docs/client.md', language: 'js' }],
   'test/e2e/python.test.ts': [
-    { page: 'docs/python.md', language: 'python' },
+    { page: 'docs/python.md' },
     { page: 'docs/webhooks.md', language: 'python' },
     { page: 'docs/webhooks.md', language: 'js' },
   ],

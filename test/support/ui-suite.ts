@@ -120,10 +120,23 @@ export function testAppearance(ui: Opener, pages: Shown, widths: readonly number
   })
 }
 
-/** Axe finds no fault now, and nothing is wider than the window. */
+/** Axe finds no fault now, nothing is wider than the window, and each row of a table has a column for each cell. */
 export async function expectFit({ page, violations }: WatchedPage, width: number): Promise<void> {
   expect(await violations(), page.url()).toEqual([])
+  expect(await page.evaluate(brokenRows), page.url()).toEqual([])
   expect(await page.evaluate(() => document.documentElement.scrollWidth), page.url()).toBe(width)
+}
+
+/** The classes of rows with more cells than columns, where no areas place the cells. Runs in the page. */
+function brokenRows(): string[] {
+  return [...document.querySelectorAll<HTMLElement>('[role="row"]')]
+    .filter((row) => {
+      const { display, gridTemplateAreas, gridTemplateRows } = getComputedStyle(row)
+      // Narrow windows hide the titles of columns from view.
+      const isHidden = row.parentElement!.clientHeight <= 1
+      return !isHidden && display === 'grid' && gridTemplateAreas === 'none' && gridTemplateRows.split(' ').length > 1
+    })
+    .map(({ className }) => className)
 }
 
 /** Tests that an error takes the place of what cannot be read, and that "Try again" brings it back. */

@@ -22,7 +22,7 @@ describe('the outlook of a chain', () => {
   const EARLIER = new Date('2026-06-01T11:59:00Z')
 
   test.each<[string, Partial<NewestAttempt>, boolean, string, Date | null]>([
-    ['one retry is left', {}, true, 'attempt 3 is RUNNING; 1 of 3 retries are left if it fails', null],
+    ['one retry is left', {}, true, 'attempt 3 is RUNNING; 1 of 3 retries is left if it fails', null],
     ['all retries are used', { retryCount: 3 }, false, 'attempt 3 is RUNNING; all 3 retries are used', null],
     ['it has no retries', { retryCount: 0, maxRetries: 0 }, false, 'attempt 3 is RUNNING; maxRetries is 0', null],
     [
@@ -36,7 +36,7 @@ describe('the outlook of a chain', () => {
       'the attempt has ended, without a decision yet',
       { status: 'ERROR' },
       true,
-      'attempt 3 is over and not yet judged; 1 of 3 retries are left if it fails',
+      'attempt 3 is over and not yet judged; 1 of 3 retries is left if it fails',
       null,
     ],
     ['the retry waits', { phase: 'SCHEDULED', explanation: 'exit code 1', dueAt: LATER }, true, 'exit code 1', LATER],
@@ -117,6 +117,11 @@ describe('differences between attempts', () => {
       'one of a map',
       { resourceSlots: { cpu: '1', mem: '2048' } },
       [{ field: 'resourceSlots.mem', before: '1024', after: '2048' }],
+    ],
+    [
+      'what its GPUs must be like',
+      { gpuNeed: { model: null, memoryBytes: 1024 } },
+      [{ field: 'gpus.memory', before: null, after: '1024' }],
     ],
     [
       'variables that come, go, and were empty',

@@ -32,6 +32,8 @@ describe('options of the retry policy', () => {
       ['--uncounted-pre-start --max-uncounted-retries 3', { countPreStartFailures: false, maxUncountedRetries: 3 }],
       ['--ignore-verdicts', { trustVerdicts: false }],
       ['--follow-tag', { pinImage: false }],
+      ['--delays 20s,5m,1.5h,8', { delays: [20, 300, 5400, 8] }],
+      ['--delays none', { delays: null }],
       ['--ignore-oom', { oomIsFailure: false }],
       ['--checkpoint require --checkpoint-wait 2h', { checkpoint: 'REQUIRE', checkpointWait: 7200 }],
       ['--preset cms-exit-codes', { preset: 'CMS_EXIT_CODES' }],
@@ -191,7 +193,7 @@ describe('values of options', () => {
   describe('rules', () => {
     test('all words', () => {
       const text =
-        'retry cause=oom-killed,unknown exit=137,64-78 exit-not=1,100-120 reason=*CUDA* delay=5m scale=mem:2:64g scale=cpu:1.5 timeout=1.5:4h avoid=agent'
+        'retry cause=oom-killed,unknown exit=137,64-78 exit-not=1,100-120 reason=*CUDA* delay=5m scale=mem:2:64g scale=cpu:1.5 scale-peak=gpu:2:4 gpu-memory=2:80g timeout=1.5:4h avoid=agent'
       expect(parseRule(text)).toEqual({
         action: 'RETRY',
         match: {
@@ -204,7 +206,9 @@ describe('values of options', () => {
         scaleResources: [
           { slot: 'mem', factor: 2, max: '64g' },
           { slot: 'cpu', factor: 1.5, max: null },
+          { slot: 'gpu', from: 'PEAK', factor: 2, max: '4' },
         ],
+        scaleGpuMemory: { factor: 2, max: '80g' },
         scaleTimeout: { factor: 1.5, max: 14_400 },
         avoid: 'AGENT',
       })

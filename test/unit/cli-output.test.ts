@@ -84,13 +84,13 @@ describe('output', () => {
         { title: 'ID', value: () => 'abcdef' },
         { title: 'STATUS', value: () => 'SUCCEEDED', kept: true },
         { title: 'RETRY', value: () => 'DISPATCHED' },
-        { title: 'OUTCOME', value: () => 'exit code 1, KERNEL_NONZERO_EXIT', flexible: true, kept: true },
+        { title: 'OUTCOME', value: () => 'exit code 1, out of memory', flexible: true, kept: true },
         { title: 'RAN', value: () => '10 s' },
       ]
       const shown = async (width: number) => (await formatTable([null], columns, plain(width))).split('\n')
       expect(await shown(50)).toEqual([
         'ID      STATUS     OUTCOME',
-        expect.stringMatching(/^abcdef  SUCCEEDED  exit cod.*EXIT$/),
+        expect.stringMatching(/^abcdef  SUCCEEDED  exit co.*memory$/),
       ])
       expect((await shown(28))[0]).toBe('ID      STATUS     OUTCOME')
       expect((await shown(20))[0]).toBe('ID      STATUS')
@@ -148,7 +148,7 @@ describe('output', () => {
     [6, 0, 2, 'attempt 6 · up to 2 retries'],
     [7, 1, 2, 'attempt 7 · retry 1 of 2'],
   ])('attempt %i with %i of %i retries used: %s', (attempt, retryCount, maxRetries, words) => {
-    expect(attemptWords({ attempt, retryCount, maxRetries })).toBe(words)
+    expect(attemptWords({ attempt, retryCount, retryState: { maxAttempts: maxRetries + 1 } })).toBe(words)
   })
 
   describe('how long an attempt ran', () => {
@@ -250,7 +250,7 @@ describe('completion', () => {
     }
 
     test.each([
-      [['re'], ['retry', 'resubmit', 'resubmissions']],
+      [['re'], ['retry', 'resubmit', 'resource-groups']],
       [
         ['retry', ''],
         ['now', 'update', 'cancel', '-h', '--help'],
@@ -261,7 +261,7 @@ describe('completion', () => {
       [['switch', 'set', 'c'], ['cluster']],
       [['completion', 'z'], ['zsh']],
       [['run', '--', '/etc/hosts'], ['/etc/hosts']],
-      [['list', 'retry', '--sta'], ['--status']],
+      [['list', 'retry', '--stat'], ['--status']],
     ])('%j', (words, expected) => expect(complete(...words)).toEqual(expected))
   })
 

@@ -1,17 +1,25 @@
 import type { Readable, Writable } from 'node:stream'
 import type { ChannelSignal, ExecRequest } from '../../domain/agent/channel-protocol.ts'
 import type {
+  BlobAnswer,
+  BlobPartRequest,
+  BlobRequest,
+  BlobsRequest,
+  BlobState,
   ChainSize,
-  CheckpointAnswer,
-  CheckpointCopy,
   CheckpointRequest,
   CheckpointWish,
-  CodeAnswer,
   CodeRequest,
+  GpuTake,
+  InputsAnswer,
+  InputsRequest,
   KernelSpec,
   LogStreamName,
   ObservedKernel,
+  OutputsAnswer,
+  OutputsReport,
 } from '../../domain/agent/protocol.ts'
+import type { ObservedGpu } from '../../domain/gpu.ts'
 import type { FailureError } from '../../domain/session/failure.ts'
 
 /**
@@ -80,6 +88,10 @@ export interface Executor {
    * Called when the agent's disk is no longer full. If missing, the output of its kernels does not depend on that disk.
    */
   spaceIsBack?(): void
+  /** Puts GPUs back into service, which were taken out because of a fault. If missing, the executor assigns none. */
+  returnGpus?(uuids: readonly string[]): void
+  /** Takes GPUs out of service; kernels that have them run on. If missing, the executor assigns none. */
+  takeGpus?(takes: readonly GpuTake[]): void
   /** Stops watching but leaves the kernels running; the next instance recovers them. */
   close(): Promise<void>
 }
@@ -131,6 +143,19 @@ export interface StoredChain {
 export interface ExecutorOffer {
   slots: Record<string, string>
   slotsPerKernelMax: Record<string, string>
+  /** GPUs that something else than the agent assigns. If missing, there are none, or nothing is known about them. */
+  gpus?: ObservedGpu[]
+}
+
+/** The GPUs that an agent assigns. */
+export interface GpuReport {
+  gpus: ObservedGpu[]
+  /** Number of those in service, by slot. */
+  slots: Record<string, string>
+  /** Why they cannot be seen now, as text for people; null if they can. */
+  fault: string | null
+  /** How many kernels may share one of them; 1 if each has its own. */
+  sharing: number
 }
 
 export interface ExecutorHooks {
@@ -145,6 +170,10 @@ export interface ExecutorHooks {
   changed(): void
   /** Called when the executor offers other resources than before. If missing, changes are not reported. */
   offers?(offer: ExecutorOffer): void
+  /** Called when the agent has found other GPUs than before, or one has broken. If missing, that is not reported. */
+  gpus?(report: GpuReport): void
+  /** Called from time to time with what the GPUs do. If missing, that is not reported. */
+  gpuFigures?(gpus: ObservedGpu[]): void
   /** Called with labels that the agent adds to the configured ones. If missing, changes are not reported. */
   labelled?(labels: Record<string, string>): void
   /**
@@ -152,20 +181,46 @@ export interface ExecutorHooks {
    *
    * @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND; any other error may be temporary
    */
-  fetchCode?(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<CodeAnswer>
+  fetchCode?(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<BlobAnswer>
   /** If missing, there is no server, and checkpoints stay on this agent. */
   relay?: CheckpointRelay
+  /**
+   * Reports about the outputs of a kernel that is gone. If missing, there is no server, and outputs are not collected.
+   *
+   * @throws RepriseError KERNEL_NOT_FOUND; any other error may be temporary
+   */
+  reportOutputs?(report: OutputsOf, signal: AbortSignal): Promise<OutputsAnswer>
+  /**
+   * Lists files of other sessions for a kernel that is being prepared.
+   *
+   * @throws RepriseError KERNEL_NOT_FOUND, OUTPUTS_NOT_FOUND; any other error may be temporary
+   */
+  listInputs?(request: Omit<InputsRequest, 'agentId'>, signal: AbortSignal): Promise<InputsAnswer>
+  /** If missing, there is no server. */
+  blobs?: BlobExchange
 }
+
+/** Transfers blobs of a kernel's project; see Gateway, `sendBlob` and `fetchBlob`. */
+export interface BlobExchange {
+  have(request: Omit<BlobsRequest, 'agentId'>, signal: AbortSignal): Promise<{ blobs: BlobState[] }>
+  /** @param onSent called once the whole body has been handed over to the connection, if there is one */
+  send(
+    request: Omit<BlobPartRequest, 'agentId'>,
+    body: Uint8Array,
+    signal: AbortSignal,
+    onSent?: () => void,
+  ): Promise<{ blobs: BlobState[] }>
+  /** Continues a blob that breaks off until the signal aborts. */
+  fetch(request: Omit<BlobRequest, 'agentId' | 'offset'>, signal: AbortSignal): Promise<BlobAnswer>
+}
+
+/** A report without the agent, which is added to it. */
+type OutputsOf = OutputsReport extends infer Each ? (Each extends OutputsReport ? Omit<Each, 'agentId'> : never) : never
 
 /** Sends checkpoints to the servers and fetches them from there; see Gateway. */
 export interface CheckpointRelay {
   offer(request: Omit<CheckpointRequest, 'agentId'>, signal: AbortSignal): Promise<CheckpointWish>
-  send(
-    request: Omit<CheckpointRequest, 'agentId'> & { copy: CheckpointCopy },
-    chunks: AsyncIterable<Uint8Array>,
-    signal: AbortSignal,
-  ): Promise<{ recorded: boolean }>
-  fetch(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<CheckpointAnswer>
+  readonly blobs: BlobExchange
 }
 
 /** Exit codes of processes that a signal ended, as a shell reports them. */

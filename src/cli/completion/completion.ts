@@ -121,5 +121,5 @@ const LOOKS: Readonly<Record<Exclude<Kind, 'profile'>, Look>> = {
   user: look('{ users(first: 100) { edges { node { name } } } }'),
   token: look('{ tokens(first: 100) { edges { node { id: tokenId name } } } }'),
   webhook: look('{ webhooks(first: 100) { edges { node { id: webhookId } } } }'),
-  resubmission: look('{ resubmissions(first: 50) { edges { node { id: resubmissionId } } } }'),
+  action: look('{ bulkActions(first: 50) { edges { node { id: bulkActionId } } } }'),
 }

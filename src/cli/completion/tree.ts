@@ -76,7 +76,7 @@ export const KINDS = [
   'user',
   'token',
   'webhook',
-  'resubmission',
+  'action',
   'profile',
 ] as const
 

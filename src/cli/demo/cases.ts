@@ -98,12 +98,12 @@ export interface Attempt {
   result: string
   exitCode: number | null
   failureCause: string | null
-  retryState: { phase: string; reason: string | null; scheduledAt: string | null }
+  retryState: { phase: string; reason: string | null; dueAt: string | null }
   kernels: { oomKilled: boolean; logs: { edges: { node: { text: string } }[] } }[]
 }
 
 const CHAIN_QUERY = `query Chain($id: UUID!) { session(id: $id) { retryChain {
-  sessionId attempt status result exitCode failureCause retryState { phase reason scheduledAt }
+  sessionId attempt status result exitCode failureCause retryState { phase reason dueAt }
   kernels { oomKilled logs(first: 100) { edges { node { text } } } } } } }`
 
 /** Reads all attempts of the chain that this session belongs to, oldest first. */

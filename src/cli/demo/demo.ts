@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { stripVTControlCharacters, styleText } from 'node:util'
-import { type Client, createClient, hasEnded } from '../../client/node/index.ts'
+import { createClient, hasEnded, type NodeClient } from '../../client/node/index.ts'
 import { messageOf } from '../../observability/error-message.ts'
 import { listenForStop } from '../../observability/process-events.ts'
 import { loginAddress } from '../ui.ts'
@@ -26,7 +26,7 @@ const POLL_MS = 250
 const DEAD_MS = 1_000
 
 interface Running {
-  client: Client
+  client: NodeClient
   /** First session of each case, by the case's name. */
   sessions: Map<string, string>
 }
@@ -116,6 +116,7 @@ async function play(stage: Stage, { stay: stays, onLog, signal }: Direction): Pr
     await printing
     faults.push(...CASES.flatMap((demoCase) => checkCase(demoCase, chains.get(demoCase.name)!)))
     summarise(chains)
+    await bringBack(running, chains)
     if (stays && !signal.aborted) {
       stage.stayed = true
       await stay(access, dataDir, signal)
@@ -203,7 +204,7 @@ async function act(
   }
 }
 
-async function cancel(client: Client, sessionId: string): Promise<void> {
+async function cancel(client: NodeClient, sessionId: string): Promise<void> {
   await client.terminateSession(sessionId, { reason: 'somebody changed their mind' })
   print('a person cancelled the session `cancelled`')
 }
@@ -212,6 +213,18 @@ function summarise(chains: ReadonlyMap<string, Attempt[]>): void {
   print('how they ended:')
   for (const [name, chain] of chains) console.log(drawChain(name, chain))
 }
+
+/** Downloads the result of the chain that was retried into the user's directory. */
+async function bringBack({ client }: Running, chains: ReadonlyMap<string, Attempt[]>): Promise<void> {
+  const { sessionId, attempt } = chains.get('primes')!.at(-1)!
+  await client.waitForOutputs(sessionId)
+  await client.downloadOutputs(sessionId, { to: process.cwd(), force: true })
+  const text = (await readFile(RESULT, 'utf8')).trim()
+  print(`${styleText('bold', RESULT)} is here now, as attempt ${attempt} of primes wrote it: ${text}`)
+}
+
+/** The output of `primes`. */
+const RESULT = 'primes.txt'
 
 /** Removes the demo's data; returns processes and files that a clean end should not have left behind. */
 async function cleanUp({ server, dataDir }: Stage): Promise<string[]> {

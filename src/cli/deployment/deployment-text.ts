@@ -1,6 +1,6 @@
 import type { Deployment, DeploymentEvent, DeploymentSummary } from '../../client/node/index.ts'
 import { formatFields, formatTable } from '../output/table.ts'
-import { duration, instant, mountText, relative, shortId, slotList, timeOfDay } from '../output/format.ts'
+import { duration, gpuNeed, instant, mountText, relative, shortId, slotList, timeOfDay } from '../output/format.ts'
 import { statusStyle, type Terminal } from '../output/terminal.ts'
 
 /**
@@ -34,6 +34,7 @@ export async function describeDeployment(deployment: Deployment, terminal: Termi
       ['secrets', list(revision.secretEnviron)],
       ['port in', revision.portVariable],
       ['slots', slotList(revision.resourceSlots)],
+      ['gpus', revision.requiredGpus && gpuNeed(revision.requiredGpus)],
       ['labels', list(revision.labels.map(({ key, value }) => `${key}=${value}`))],
       ['volumes', list(revision.mounts.map(mountText))],
       ['group', revision.resourceGroup],

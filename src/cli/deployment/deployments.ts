@@ -10,7 +10,7 @@ import {
   serviceInput,
   type ServiceOptions,
 } from './deployment-options.ts'
-import { choices, wholeNumber } from '../options/values.ts'
+import { choices, past, wholeNumber } from '../options/values.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { deploymentEventLine, describeDeployment } from './deployment-text.ts'
 import { statusStyle } from '../output/terminal.ts'
@@ -25,7 +25,7 @@ const LIMIT = 50
 export function deploymentsCommand(): Command {
   const command = new Command('deployments').description('services with a fixed number of healthy replicas')
   command.addCommand(list(), { isDefault: true })
-  for (const subcommand of [create(), info(), scale(), update(), destroy(), watchDeployments()]) {
+  for (const subcommand of [create(), info(), scale(), update(), destroy(), pastEvents(), watchDeployments()]) {
     command.addCommand(subcommand)
   }
   return command
@@ -166,6 +166,31 @@ function destroy(): Command {
   return act<Waiting & { reason?: string }>(waitOption(command), async (context, options, [text]) => {
     const deploymentId = await findDeployment(context.client, text!)
     return settle(context, options, await context.client.destroyDeployment(deploymentId, options.reason))
+  })
+}
+
+interface EventsOptions {
+  project?: string
+  since?: string
+  limit?: number
+}
+
+const EVENTS = 50
+
+function pastEvents(): Command {
+  const command = describedCommand('events', 'list past events of deployments and their routes, newest last', [
+    'reprise deployments events web --since 1h',
+  ])
+    .argument('[deployment]', DEPLOYMENT_ARGUMENT)
+    .option('-p, --project <project>', 'only in this project')
+    .option('--since <time>', 'since this time, or a duration ago like 2h', past)
+    .option('--limit <n>', `number of newest events; 0 means all that are stored (default: ${EVENTS})`, wholeNumber)
+  return act<EventsOptions>(command, async ({ client, out, signal }, { project, since, limit = EVENTS }, [text]) => {
+    const deploymentId = text === undefined ? undefined : await findDeployment(client, text)
+    const options = { since, limit, signal }
+    const { events, more } = await client.pastDeploymentEvents({ project, deploymentId }, options)
+    if (more) out.note(`more than ${events.length}: --limit shows more`)
+    for (const event of events) out.item(event, () => deploymentEventLine(event, out.terminal))
   })
 }
 

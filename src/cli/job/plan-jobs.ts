@@ -22,13 +22,17 @@ export async function planJobs(
   const jobs = file === undefined ? [{ place: '--array', fields: {}, array: undefined }] : await readJobs(file)
   const given = sessionInput(options, command)
   const stated = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  return expandJobs(jobs, stated, array)
+  return expandJobs(jobs, stated, { array, isGroup: options.group !== undefined })
 }
 
 /** One session to create. */
 export interface PlannedSession {
   place: string
   input: CreateSessionInput
+  /** Its number in an array. */
+  number?: number
+  /** How many of its array run at a time; undefined for as many as find a place. */
+  atATime?: number | undefined
 }
 
 /**
@@ -40,26 +44,31 @@ export interface PlannedSession {
 function expandJobs(
   jobs: readonly Job[],
   options: Partial<CreateSessionInput>,
-  arrayOfOptions: JobArray | undefined,
+  { array: arrayOfOptions, isGroup }: { array: JobArray | undefined; isGroup: boolean },
 ): PlannedSession[] {
+  if (isGroup && jobs.length > 1 && jobs.some(({ array }) => array !== undefined))
+    throw new UsageError('--group: a file with arrays and several jobs is not one group.')
   const all = jobs.flatMap(({ place, fields, array = arrayOfOptions }, at) => {
     const template = { ...together(options, fields), creationId: fields.creationId }
     if (!array) return [{ place, input: template }]
     const creationId = fields.creationId ?? (options.creationId && `${options.creationId}-${at + 1}`)
-    const limit = array.limit === undefined ? {} : concurrencyOf(place, { ...template, creationId }, array.limit)
+    const limit =
+      array.limit === undefined || isGroup ? {} : concurrencyOf(place, { ...template, creationId }, array.limit)
     return array.numbers.map((number) => ({
       place: `${place}[${number}]`,
       input: { ...limit, ...numbered(template, number) },
+      number,
+      atATime: isGroup ? array.limit : undefined,
     }))
   })
-  return all.map(({ place, input }, at) => {
+  return all.map(({ place, input, ...rest }, at) => {
     const { command, creationId = options.creationId && `${options.creationId}-${at + 1}` } = input
     if (!command || command.length === 0)
       throw new UsageError(`${place}: it has no command; there is none after --, too`)
     const name = input.name ?? basename(command[0]!)
     // Uploaded files keep their relative paths.
     const program = input.codeSha256 == null ? ofCaller(command) : [...command]
-    return { place, input: { ...input, name, command: program, creationId } }
+    return { place, input: { ...input, name, command: program, creationId }, ...rest }
   })
 }
 

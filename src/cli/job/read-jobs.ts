@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { CreateSessionInput } from '../../client/node/index.ts'
 import { messageOf } from '../../observability/error-message.ts'
 import { SESSION_INPUT_FIELDS } from '../options/api-enums.generated.ts'
-import { mounts } from '../options/session-options.ts'
+import { gpus, mounts } from '../options/session-options.ts'
 import { future, type JobArray, jobArray, seconds } from '../options/values.ts'
 import { UsageError } from '../present-error.ts'
 
@@ -29,6 +29,8 @@ const FIELDS: Readonly<Partial<Record<Field, Parse>>> = {
   agentLabels: (value) => entries(value, 'key', 'value'),
   executorOptions: (value) => entries(value, 'key', 'value'),
   mounts: mountList,
+  outputs: (value) => (Array.isArray(value) ? { paths: list(value) } : value),
+  gpus: gpusOf,
   resourceSlots: (value) => entries(value, 'slot', 'amount'),
   startsAt: (value) => future(String(value instanceof Date ? value.toISOString() : value)),
   allowAgents: list,
@@ -49,6 +51,13 @@ function parserOf(name: string): Parse | undefined {
   if (!Object.hasOwn(SESSION_INPUT_FIELDS, name)) return undefined
   const field = name as Field
   return FIELDS[field] ?? TYPES[SESSION_INPUT_FIELDS[field]] ?? asItIs
+}
+
+/** Takes `2` and `a100:2` as `--gpus` does. */
+function gpusOf(value: unknown): unknown {
+  if (typeof value !== 'number' && typeof value !== 'string') return value
+  const { count, model } = gpus(String(value))
+  return { count: Number(count), model }
 }
 
 /** Reads the jobs of a file. @throws UsageError */

@@ -47,7 +47,7 @@ export async function runJobs(
 async function endAll(client: Client, sessions: readonly SessionSummary[]): Promise<void> {
   const chainIds = sessions.map(({ chainId }) => chainId)
   for (const ids of chunks(chainIds)) {
-    await client.terminateSessions({ chainFilter: { ids }, reason: INTERRUPT_REASON })
+    await client.terminateSessions({ select: { chainFilter: { ids } }, reason: INTERRUPT_REASON })
   }
 }
 
@@ -239,8 +239,9 @@ export async function reportKnown(
 type KnownChain = ReturnType<Client['chains']> extends AsyncIterable<infer Chain> ? Chain : never
 
 function outcomeWords({ state, attempts, cause, outlook }: KnownChain): string {
-  const words = state === 'LIVE' ? 'not yet ended' : state.toLowerCase().replaceAll('_', ' ')
+  const goesOn = state === 'QUEUED' || state === 'RUNNING'
+  const words = goesOn ? 'not yet ended' : state.toLowerCase().replaceAll('_', ' ')
   const after = ENDED.has(state) && attempts > 1 ? ` after ${attempts} attempts` : ''
-  const why = state === 'SUCCEEDED' || state === 'LIVE' ? null : (outlook.reason ?? cause)
+  const why = state === 'SUCCEEDED' || goesOn ? null : (outlook.reason ?? cause)
   return `${words}${after}${why === null ? '' : `: ${why}`}`
 }

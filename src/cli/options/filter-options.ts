@@ -7,6 +7,8 @@ export interface FilterOptions {
   status?: SessionFilter['status']
   result?: SessionFilter['result']
   cause?: SessionFilter['failureCause']
+  timedOut?: boolean
+  ofType?: SessionFilter['sessionType']
   exitCode?: number[]
   withReason?: string
   phase?: SessionFilter['retryPhase']
@@ -19,15 +21,24 @@ export interface FilterOptions {
   withKey?: string
   retryCount?: IntRange
   maxRetries?: IntRange
+  atAttempt?: IntRange
+  inEpoch?: IntRange
+  heldFor?: SessionFilter['holdReason']
   withName?: string
   withLabel?: [string, string][]
   label?: [string, string][]
+  hasLabel?: string[]
+  withoutLabel?: string[]
   inProject?: string
   ofUser?: string
   mine?: boolean
   filter?: SessionFilter
   since?: string
   before?: string
+  startedSince?: string
+  startedBefore?: string
+  endedSince?: string
+  endedBefore?: string
 }
 
 /**
@@ -43,7 +54,15 @@ export function addFilterOptions(
     .addOption(choices('--status <statuses>', 'with one of these statuses', API_ENUMS.SessionStatus))
     .addOption(choices('--result <results>', 'with one of these results', API_ENUMS.SessionResult))
     .addOption(choices('--cause <causes>', 'that failed for one of these causes', API_ENUMS.FailureCause))
+    .option('--timed-out', 'that were ended by their batch timeout')
     .option('--exit-code <codes>', 'that ended with one of these', wholeNumbers)
+    .addOption(
+      choices(
+        '--of-type <types>',
+        'of one of these types; `inference`: replicas of deployments',
+        API_ENUMS.SessionType,
+      ),
+    )
     .option('--with-reason <text>', 'with this text in the reason of their status')
     .addOption(choices('--phase <phases>', 'with a retry in one of these phases', API_ENUMS.RetryPhase))
     .addOption(choices('--origin <origins>', 'created in one of these ways', API_ENUMS.SessionOrigin))
@@ -55,26 +74,40 @@ export function addFilterOptions(
     .option('--with-key <key>', 'with this concurrency key')
     .option('--retry-count <range>', 'with a number of retries in this range, like 3, 1..3, 1.. or ..3', range)
     .option('--max-retries <range>', 'with a retry budget in this range', range)
+    .option('--at-attempt <range>', 'with a position in their chain in this range', range)
+    .option('--in-epoch <range>', 'in an epoch (a number of resubmissions) in this range', range)
+    .addOption(choices('--held-for <reasons>', 'with a retry held for one of these reasons', API_ENUMS.HoldReason))
     .option('--with-name <name>', 'with this name, which may end in *')
     .option('--with-label <key=value>', 'with this label; may be repeated', pairs)
     .option('-l, --label <key=value>', 'the same as --with-label', pairs)
+    .option('--has-label <keys>', 'with these labels, whatever their values', words)
+    .option('--without-label <keys>', 'without these labels', words)
     .option('--in-project <project>', 'in this project')
     .option('--of-user <user>', 'of this user')
     .option('--mine', 'of the user of the token in use')
     .option('--filter <json>', 'that match this `SessionFilter` of the GraphQL API, too', filterOf)
     .option(times.since, 'created since this time, or a duration ago like 2h', past)
     .option(times.before, 'created before this time', past)
+    .option('--started-since <time>', 'started since this time', past)
+    .option('--started-before <time>', 'started before this time', past)
+    .option('--ended-since <time>', 'ended since this time', past)
+    .option('--ended-before <time>', 'ended before this time', past)
 }
 
 /** Reads the filter from the options; undefined if none was given. */
 export function readFilter(options: FilterOptions): SessionFilter | undefined {
   const { withName, withReason, since, before } = options
-  const labels = [...(options.withLabel ?? []), ...(options.label ?? [])].map(([key, value]) => ({ key, value }))
-  const createdAt = { ...(since !== undefined && { gte: since }), ...(before !== undefined && { lt: before }) }
+  const labels = [
+    ...[...(options.withLabel ?? []), ...(options.label ?? [])].map(([key, equals]) => ({ key, equals })),
+    ...(options.hasLabel ?? []).map((key) => ({ key, exists: true })),
+    ...(options.withoutLabel ?? []).map((key) => ({ key, exists: false })),
+  ]
   const filter: SessionFilter = {
     status: options.status,
     result: options.result,
     failureCause: options.cause,
+    timedOut: options.timedOut,
+    sessionType: options.ofType,
     exitCode: options.exitCode,
     statusReason: withReason === undefined ? undefined : { contains: withReason },
     retryPhase: options.phase,
@@ -87,19 +120,25 @@ export function readFilter(options: FilterOptions): SessionFilter | undefined {
     concurrencyKey: options.withKey,
     retryCount: options.retryCount,
     maxRetries: options.maxRetries,
+    attempt: options.atAttempt,
+    epoch: options.inEpoch,
+    holdReason: options.heldFor,
     project: options.inProject,
     user: options.ofUser,
     name: withName?.endsWith('*') ? { startsWith: withName.slice(0, -1) } : withName && { equals: withName },
-    label: labels[0],
-    createdAt: Object.keys(createdAt).length > 0 ? createdAt : undefined,
+    labels: labels.length > 0 ? labels : undefined,
+    createdAt: between(since, before),
+    startedAt: between(options.startedSince, options.startedBefore),
+    terminatedAt: between(options.endedSince, options.endedBefore),
   } as SessionFilter
-  const more = [
-    ...labels.slice(1).map((label) => ({ label })),
-    ...(options.filter === undefined ? [] : [options.filter]),
-  ]
-  if (more.length > 0) filter.AND = more
+  if (options.filter !== undefined) filter.AND = [options.filter]
   const given = Object.entries(filter).filter(([, value]) => value !== undefined)
   return given.length === 0 ? undefined : Object.fromEntries(given)
+}
+
+function between(since: string | undefined, before: string | undefined): object | undefined {
+  if (since === undefined && before === undefined) return undefined
+  return { ...(since !== undefined && { gte: since }), ...(before !== undefined && { lt: before }) }
 }
 
 function filterOf(text: string): SessionFilter {

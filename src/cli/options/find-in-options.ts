@@ -1,6 +1,6 @@
 import type { Client, CreateSessionInput, SessionFilter } from '../../client/node/index.ts'
 import { type FilterOptions, readFilter } from './filter-options.ts'
-import type { AgentOptions } from './session-options.ts'
+import type { AgentOptions, InputOption } from './session-options.ts'
 import { findAgent, findAgents, findChain, findSession, findSessions } from '../find.ts'
 import { UsageError } from '../present-error.ts'
 
@@ -29,7 +29,7 @@ export async function findUser(
 }
 
 /** Replaces names of agents and sessions in options by ids. @throws NotFoundError, UsageError */
-export async function findNamed<Options extends AgentOptions & { dependsOn?: string[] }>(
+export async function findNamed<Options extends AgentOptions & { dependsOn?: string[]; input?: InputOption[] }>(
   client: Client,
   options: Options,
 ): Promise<Options> {
@@ -39,6 +39,9 @@ export async function findNamed<Options extends AgentOptions & { dependsOn?: str
     avoidAgent: await findAgents(client, options.avoidAgent),
     excludeAgent: await findAgents(client, options.excludeAgent),
     dependsOn: options.dependsOn && (await findSessions(client, options.dependsOn)),
+    input:
+      options.input &&
+      (await Promise.all(options.input.map(async (each) => ({ ...each, from: await findSession(client, each.from) })))),
   }
 }
 
@@ -64,8 +67,10 @@ export async function findNamedInput(
       }),
     )
   }
+  const sources = await of(sessions, findSession)(input.inputs?.map(({ from }) => from))
   return {
     ...input,
+    ...(sources && { inputs: input.inputs!.map((each, at) => ({ ...each, from: sources[at]! })) }),
     allowAgents: await of(agents, findAgent)(input.allowAgents),
     avoidAgents: await of(agents, findAgent)(input.avoidAgents),
     excludeAgents: await of(agents, findAgent)(input.excludeAgents),

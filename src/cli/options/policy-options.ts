@@ -20,6 +20,11 @@ export interface PolicyOptions {
 function optionsByField(): Readonly<Record<Exclude<keyof RetryPolicyInput, 'emitRetryEvents'>, Option>> {
   return {
     maxRetries: valued('--retries <n>', 'number of retries: one less than the number of attempts', wholeNumber),
+    delays: valued(
+      '--delays <durations>',
+      'delay of each retry, separated by commas; the last one repeats; `none`: by the options below',
+      orNone(durations),
+    ),
     retryDelay: valued('--retry-delay <duration>', 'delay before the first retry', seconds),
     backoff: choice('--backoff <kind>', 'how delays grow', API_ENUMS.RetryBackoff),
     backoffMultiplier: valued('--backoff-multiplier <factor>', 'factor from each delay to the next', decimal),
@@ -48,6 +53,11 @@ function optionsByField(): Readonly<Record<Exclude<keyof RetryPolicyInput, 'emit
     oomIsFailure: switchOff(
       '--ignore-oom',
       'work that exits with 0 has succeeded, even if the lack of memory killed a part of it',
+    ),
+    progressTimeout: valued(
+      '--progress-timeout <duration>',
+      'an attempt without output or progress for this long has hung; `none`: no limit',
+      orNone(seconds),
     ),
     preset: choice('--preset <name>', 'predefined policy to start from', API_ENUMS.RetryPolicyPreset),
     rules: valued('--rule <rule>', 'a rule, see below; may be repeated', (text, earlier?: RetryRuleInput[]) => [
@@ -99,7 +109,7 @@ export function readJson<Value extends object>(path: string, option: string): Va
 
 const RULE_SYNTAX = `A rule is one argument: an action (retry, retry-uncounted, fail), then words in any order:
   cause=oom-killed,…  exit=137,64-78  exit-not=1,2  reason='*CUDA*'  the failures; all conditions must match
-  delay=5m  scale=mem:2:64g  timeout=1.5:4h  avoid=agent  exclude=agent   changes for the retry
+  delay=5m  scale=mem:2:64g  scale-peak=mem:1.5  gpu-memory=2:80g  timeout=1.5:4h  avoid=agent  exclude=agent   changes for the retry
   A rule may also be JSON, as in \`--policy\`. Rules are tried in their order; the first that matches decides.`
 
 /** Parses a rule in its short form or as JSON. @throws InvalidArgumentError */
@@ -124,14 +134,27 @@ const WORDS: Readonly<Record<string, (rule: RetryRuleInput, value: string) => vo
   delay: (rule, value) => (rule.delay = seconds(value)),
   avoid: (rule, value) => (rule.avoid = oneOf(value, API_ENUMS.RetryAvoidance)),
   exclude: (rule, value) => (rule.exclude = oneOf(value, API_ENUMS.RetryExclusion)),
+  'gpu-memory'(rule, value) {
+    const [factor = '', max = null] = value.split(':')
+    rule.scaleGpuMemory = { factor: decimal(factor), max }
+  },
   timeout(rule, value) {
     const [factor = '', max] = value.split(':')
     rule.scaleTimeout = { factor: decimal(factor), max: max === undefined ? null : seconds(max) }
   },
-  scale(rule, value) {
-    const [slot = '', factor = '', max = null] = value.split(':')
-    rule.scaleResources = [...(rule.scaleResources ?? []), { slot, factor: decimal(factor), max }]
-  },
+  scale: (rule, value) => scale(rule, value),
+  'scale-peak': (rule, value) => scale(rule, value, 'PEAK'),
+}
+
+function scale(rule: RetryRuleInput, value: string, from?: 'PEAK'): void {
+  const [slot = '', factor = '', max = null] = value.split(':')
+  const growth = { slot, ...(from && { from }), factor: decimal(factor), max }
+  rule.scaleResources = [...(rule.scaleResources ?? []), growth]
+}
+
+/** Parses durations separated by commas. */
+function durations(text: string): number[] {
+  return text.split(',').map((each) => seconds(each.trim()))
 }
 
 /** Parses `137`, or a range with both ends included: `64-78`. */

@@ -2,10 +2,24 @@ import { existsSync, readFileSync } from 'node:fs'
 import process from 'node:process'
 import { basename, isAbsolute, resolve } from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
-import type { ClusterMode, CreateSessionInput, MountInput, SessionType } from '../../client/node/index.ts'
+import type { ClusterMode, CreateSessionInput, MountInput, OutputsWhen, SessionType } from '../../client/node/index.ts'
 import { collect } from '../client-command.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from './policy-options.ts'
-import { choice, decimal, future, type JobArray, jobArray, pair, pairs, seconds, wholeNumber } from './values.ts'
+import {
+  choice,
+  decimal,
+  future,
+  type JobArray,
+  jobArray,
+  nullForNone,
+  orNone,
+  pair,
+  pairs,
+  seconds,
+  wholeNumber,
+  failedLimit,
+  type FailedLimit,
+} from './values.ts'
 import { API_ENUMS } from './api-enums.generated.ts'
 
 export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions {
@@ -16,9 +30,22 @@ export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions
   clusterMode?: ClusterMode
   type?: SessionType
   label?: [string, string][]
+  gpuIdleTimeout?: number
+  onHang?: string
+  neverRunTwice?: true
   agentLabel?: [string, string][]
   executorOption?: [string, string][]
   mount?: MountInput[]
+  output?: string[]
+  outputWhen?: OutputsWhen
+  outputKeepDays?: number
+  outputInPlace?: true
+  group?: string
+  afterGroup?: string[]
+  maxFailed?: FailedLimit
+  minSucceeded?: number
+  onFailure?: 'LET_RUN' | 'STOP'
+  input?: InputOption[]
   maxPending?: number
   startsAt?: string
   stopGrace?: number
@@ -43,6 +70,15 @@ export interface SlotOptions {
   slot?: [string, string][]
   cpu?: string
   mem?: string
+  gpus?: GpusOption
+  /** `none` removes the condition. */
+  gpuMemory?: string
+}
+
+/** GPUs as `--gpus` takes them: their number, and a part of their model's name. */
+interface GpusOption {
+  count: string
+  model: string | null
 }
 
 /** Options that a resubmission may override, too. */
@@ -97,6 +133,8 @@ export function addSlotOptions(command: Command): Command {
     .option('--slot <slot=amount>', 'resource slot, like cuda.device=1', pairs)
     .option('--cpu <amount>', 'the same as --slot cpu=…', amount)
     .option('--mem <amount>', 'the same as --slot mem=…; like 512m or 1.5 GiB', amount)
+    .option('--gpus <[model:]n>', 'GPUs, like 2 or a100:2; for those of AMD use --slot rocm.device=…', gpus)
+    .option('--gpu-memory <amount>', 'memory that each GPU must have at least, like 40g; none: any', orNone(amount))
 }
 
 /** Description of `--image`. The executor of the agents decides what an image is. */
@@ -119,6 +157,13 @@ export function addTemplateOptions(command: Command): Command {
     .option('-n, --name <name>', 'name of the session (default: the name of the program)')
     .option('-p, --project <project>', 'project (default: the only one of the token, or default)')
   return addMountOption(addUploadOption(addAgentOptions(addSpecOptions(command))))
+    .option('--output <pattern>', 'files to collect at the end, like results/**; ! excludes; may be repeated', collect)
+    .addOption(choice('--output-when <when>', 'attempts to collect them from (default: always)', API_ENUMS.OutputsWhen))
+    .option('--output-keep-days <days>', 'days to keep them', decimal)
+    .option('--output-in-place', "leave them on the agent's disk, and only list them")
+    .option('--gpu-idle-timeout <duration>', 'how long its GPUs may be idle before it has failed, like 30m', seconds)
+    .option('--on-hang <command>', 'what runs in it before it is stopped without progress, like "pkill -QUIT java"')
+    .option('--never-run-twice', 'once its start was ordered, nothing starts it again, whatever fails')
     .option('--agent-label <key=value>', 'label that an agent must have; may be repeated', pairs)
     .option('--executor-option <key=value>', 'executor option, like partition=gpu; may be repeated', pairs)
     .option('--image <image>', IMAGE_OPTION)
@@ -140,6 +185,11 @@ export function addSessionOptions(command: Command): Command {
       'id or name of a session whose chain must succeed first; may be repeated',
       collect,
     )
+    .option(
+      '--input <session[:directory]>',
+      'outputs of another session to find in the working directory, or in a directory of it; may be repeated',
+      inputFrom,
+    )
     .option('--creation-id <id>', 'idempotency key: repeating it returns the same session')
     .option(
       '--file <path>',
@@ -150,6 +200,15 @@ export function addSessionOptions(command: Command): Command {
       'one session for each number, like 1-100, 1,5,9 or 0-90:10; {i} is replaced by it; %4: at most 4 run at a time',
       jobArray,
     )
+    .option('--group <key>', 'make them a group, which succeeds or fails as one; repeating it returns the same group')
+    .option(
+      '--after-group <group>',
+      'the group waits for the success of this one; with `:ended` for its end, with `:same-index` each member for its like; may be repeated',
+      collect,
+    )
+    .option('--max-failed <n or n%>', 'the group fails with this many failed members, like 5 or 5%', failedLimit)
+    .option('--min-succeeded <n>', 'the group succeeds with this many members, and cancels the rest', wholeNumber)
+    .addOption(choice('--on-failure <what>', 'running members of a group that has failed', API_ENUMS.SessionGroupRest))
     .option(
       '--env-from <names>',
       'variables to copy from here if they are set, like PATH,OMP_*; may be repeated; none: not even those of a venv',
@@ -176,7 +235,11 @@ export function sessionInput(options: SessionOptions, command: readonly string[]
     secretEnviron: secretsOf(options),
     labels: label?.map(([key, value]) => ({ key, value })),
     resourceSlots: slotsOf(options),
+    gpus: gpusOf(options),
     batchTimeout: timeout,
+    gpuIdleTimeout: options.gpuIdleTimeout,
+    onHang: options.onHang === undefined ? undefined : ['sh', '-c', options.onHang],
+    neverRunTwice: options.neverRunTwice,
     stopGrace: options.stopGrace,
     maxPending: options.maxPending,
     priority: options.priority,
@@ -185,6 +248,8 @@ export function sessionInput(options: SessionOptions, command: readonly string[]
     agentLabels: agentLabel?.map(([key, value]) => ({ key, value })),
     executorOptions: options.executorOption?.map(([key, value]) => ({ key, value })),
     mounts: options.mount,
+    outputs: outputsOf(options),
+    inputs: options.input?.map(({ from, to }) => ({ from, to })),
     clusterSize: options.clusterSize,
     clusterMode: options.clusterMode,
     sessionType: options.type,
@@ -195,6 +260,30 @@ export function sessionInput(options: SessionOptions, command: readonly string[]
     creationId,
     retryPolicy: readPolicy(options),
   }
+}
+
+/** What the GPUs must be like; their number is a slot. */
+export function gpusOf({ gpus: wanted, gpuMemory }: SlotOptions) {
+  const model = wanted?.model ?? undefined
+  const memory = nullForNone(gpuMemory)
+  return model === undefined && memory === undefined ? undefined : { model, memory }
+}
+
+function outputsOf({ output: paths, outputWhen: when, outputKeepDays: keepDays, outputInPlace }: SessionOptions) {
+  return paths === undefined ? undefined : { paths, when, keepDays, inPlace: outputInPlace }
+}
+
+/** A session, by id or name, whose outputs a session receives, and the directory for them. */
+export interface InputOption {
+  from: string
+  to?: string | undefined
+}
+
+function inputFrom(text: string, earlier: InputOption[] = []): InputOption[] {
+  const [from, to, ...more] = text.split(':')
+  if (!from || to === '' || more.length > 0)
+    throw new InvalidArgumentError('It is not like SESSION or SESSION:DIRECTORY.')
+  return [...earlier, { from, to }]
 }
 
 /**
@@ -224,9 +313,10 @@ export function secretsOf({ secret: here = [], secretFile: files = [] }: SpecOpt
   return all.length === 0 ? undefined : named(all)
 }
 
-export function slotsOf({ slot = [], cpu, mem }: SlotOptions) {
-  const all = [...slot, ...(cpu === undefined ? [] : [['cpu', cpu]]), ...(mem === undefined ? [] : [['mem', mem]])]
-  return all.length === 0 ? undefined : all.map(([name, value]) => ({ slot: name!, amount: value! }))
+export function slotsOf({ slot = [], cpu, mem, gpus: wanted }: SlotOptions) {
+  const short = Object.entries({ cpu, mem, 'cuda.device': wanted?.count })
+  const all = [...slot, ...short.filter(([, value]) => value !== undefined)]
+  return all.length === 0 ? undefined : all.map(([name, value]) => ({ slot: name, amount: String(value) }))
 }
 
 export function mounts(text: string, earlier: MountInput[] = []): MountInput[] {
@@ -240,6 +330,13 @@ export function mounts(text: string, earlier: MountInput[] = []): MountInput[] {
 /** Parses volumes; `none` lets an update remove all of them. */
 function mountsOrNone(text: string, earlier?: MountInput[]): MountInput[] {
   return text === 'none' ? [] : mounts(text, earlier)
+}
+
+/** Parses `2` and `a100:2`. @throws InvalidArgumentError */
+export function gpus(text: string): GpusOption {
+  const [, model = null, count] = /^(?:([^:]+):)?(\d+(?:\.\d+)?)$/.exec(text) ?? []
+  if (count === undefined) throw new InvalidArgumentError('It is not a number of GPUs, like 2 or a100:2.')
+  return { count, model }
 }
 
 function amount(text: string): string {

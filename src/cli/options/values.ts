@@ -19,17 +19,33 @@ export function decimal(text: string): number {
 }
 
 /** Parses `3`, `1..3`, `1..` or `..3`; ends included. */
-export function range(text: string): { min: number | null; max: number | null } {
+export function range(text: string): { gte: number | null; lte: number | null } {
   const [, low = '', dots, high = ''] = /^(\d*)(\.\.)?(\d*)$/.exec(text) ?? []
   if (low === '' && high === '') throw new InvalidArgumentError('It is not a range, like 3, 1..3, 1.. or ..3.')
-  const ends = { min: low === '' ? null : Number(low), max: high === '' ? null : Number(high) }
-  return dots === undefined ? { min: ends.min, max: ends.min } : ends
+  const ends = { gte: low === '' ? null : Number(low), lte: high === '' ? null : Number(high) }
+  return dots === undefined ? { gte: ends.gte, lte: ends.gte } : ends
 }
 
 const ARRAY_MAX = 100_000
 const ARRAY_PART = /^(\d{1,15})(?:(?:-|\.\.)(\d{1,15})(?::(\d{1,15}))?)?$/
 
 /** The numbers of an array, and how many of its sessions run at a time. */
+/** How many members of a group may fail before it does. */
+export interface FailedLimit {
+  count?: number
+  percent?: number
+}
+
+/** Parses `5` or `5%`. @throws InvalidArgumentError */
+export function failedLimit(given: string): FailedLimit {
+  const [, number, percent] = /^\s*(\d{1,7}(?:\.\d+)?)\s*(%?)\s*$/.exec(given) ?? []
+  if (number === undefined || (percent === '' && number.includes('.')))
+    throw new InvalidArgumentError('It is not a number like 5, or a share like 5%.')
+  if (percent === '') return { count: Number(number) }
+  if (Number(number) > 100) throw new InvalidArgumentError('A share is at most 100%.')
+  return { percent: Number(number) }
+}
+
 export interface JobArray {
   numbers: readonly number[]
   /** Undefined: as many as find a place. */

@@ -77,6 +77,12 @@ export function binaryBytes(bytes: number): string {
 /**
  * Formats the use of a slot: `cpu 3/8`, `mem 1.5/16 GiB`, `mem 512 MiB/16 GiB`; one unit for both if it is the same.
  */
+/** `model a100, at least 40 GiB each`. */
+export function gpuNeed({ model, memoryBytes }: { model: string | null; memoryBytes: number | null }): string {
+  const memory = memoryBytes === null ? null : `at least ${binaryBytes(memoryBytes)} each`
+  return [model && `model ${model}`, memory].filter(Boolean).join(', ')
+}
+
 export function slotUse({ slot, capacity, used }: { slot: string; capacity: string; used: string }): string {
   const all = slotAmount(slot, capacity)
   const now = slotAmount(slot, used)
@@ -130,4 +136,9 @@ export function tokenScope(token: {
   if (role !== 'AGENT') return 'the whole cluster'
   if (resourceGroups.length === 0) return 'all resource groups'
   return `the resource ${resourceGroups.length === 1 ? 'group' : 'groups'} ${resourceGroups.join(', ')}`
+}
+
+/** Formats a number with its noun: `1 retry`, `3 retries`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
 }

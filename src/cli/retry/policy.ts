@@ -2,12 +2,13 @@ import { Command } from 'commander'
 import type { AirflowSettingsInput, FailureCause } from '../../client/node/index.ts'
 import { act, type ClientContext, describedCommand } from '../client-command.ts'
 import { addPolicyOptions, type PolicyOptions, readPolicy } from '../options/policy-options.ts'
-import { choice, oneOf, wholeNumber } from '../options/values.ts'
+import { addFilterOptions, type FilterOptions, readFilter } from '../options/filter-options.ts'
+import { choice, oneOf, past, wholeNumber } from '../options/values.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { type Column, formatTable } from '../output/table.ts'
 import type { Terminal } from '../output/terminal.ts'
-import { duration } from '../output/format.ts'
-import { findSession } from '../find.ts'
+import { binaryBytes, counted, duration, relative, slotList } from '../output/format.ts'
+import { findSession, findSessions, SESSION_ARGUMENT } from '../find.ts'
 import { readFileSync } from 'node:fs'
 import { UsageError } from '../present-error.ts'
 
@@ -24,7 +25,7 @@ interface PreviewOptions extends PolicyOptions {
 }
 
 export function policyCommand(): Command {
-  return new Command('policy').description('show what a retry policy does').addCommand(preview())
+  return new Command('policy').description('show what a retry policy does').addCommand(preview()).addCommand(trial())
 }
 
 function preview(): Command {
@@ -54,6 +55,78 @@ function preview(): Command {
   })
 }
 
+interface TrialOptions extends PolicyOptions, FilterOptions {
+  file?: string
+  limit?: number
+}
+
+type Trial = Awaited<ReturnType<ClientContext['client']['tryRetryPolicy']>>
+type Tried = Trial['decisions'][number]
+
+function trial(): Command {
+  const command = describedCommand('try', 'show what a policy would have decided about sessions that failed', [
+    'reprise policy try --file policy.json --label study=7 --since 7d',
+    'reprise policy try --retries 3 --delays 20s,5m,2h --since 24h',
+    'reprise policy try --file policy.json nightly --json',
+  ])
+    .argument('[sessions...]', `finished sessions: ${SESSION_ARGUMENT} (default: all that failed)`)
+    .option('--file <file>', 'the same as --policy')
+    .option('--since <time>', 'that ended since this time, or a duration ago like 2h (default: 7d)', past)
+    .option('--before <time>', 'that ended before this time', past)
+    .option('--limit <n>', 'number of sessions to list, at most 100 (default: 20)', wholeNumber)
+  addFilterOptions(addPolicyOptions(command), CREATED)
+  return act<TrialOptions>(command, async ({ client, out }, given, texts) => {
+    const { file, since, before, limit: first, ...options } = given
+    const policy = readPolicy({ ...options, policy: options.policy ?? file }) ?? {}
+    const filter = readFilter(options)
+    const sessionIds = texts.length === 0 ? undefined : await findSessions(client, texts)
+    if (sessionIds && (filter ?? since ?? before) !== undefined)
+      throw new UsageError('Give either sessions, or conditions that select them.')
+    const window = sessionIds ? undefined : { from: since, to: before }
+    const found = await client.tryRetryPolicy({ policy, sessionIds, filter, window, first })
+    if (out.json) return out.show(found, () => '')
+    out.print(trialWords(found))
+    if (found.decisions.length === 0) return
+    out.print('')
+    await out.table(found.decisions, TRIED, '')
+    const rest = found.tried - found.decisions.length
+    if (rest > 0) out.print(`and ${rest} more`)
+  })
+}
+
+/** `--since` and `--before` mean the end. */
+const CREATED = { since: '--created-since <time>', before: '--created-before <time>' }
+
+const TRIED: readonly Column<Tried>[] = [
+  { title: 'NAME', value: ({ name }) => name, flexible: true },
+  { title: 'ATTEMPT', value: ({ attempt }) => attempt, align: 'right' },
+  { title: 'ENDED', value: ({ endedAt }) => relative(endedAt) },
+  { title: 'DECISION', value: decisionWord, kept: true },
+  {
+    title: 'DELAY',
+    value: ({ delaySeconds }) => (delaySeconds === null ? null : duration(delaySeconds)),
+    align: 'right',
+  },
+  { title: 'REASON', value: ({ reason }) => reason, flexible: true, kept: true },
+]
+
+/** Returns lines such as `12 failed sessions: 9 retried by rules[0], 3 not retried`. */
+function trialWords({ matched, tried, counts }: Trial): string {
+  const words = counts.map((each) => {
+    const rule = each.matchedRule === null ? '' : ` by rules[${each.matchedRule}]`
+    return `${each.count} ${decisionWord(each)}${rule}`
+  })
+  const cut = matched > tried ? ` (the newest of ${matched})` : ''
+  const sessions = `${counted(tried, 'session')}${cut}`
+  return words.length === 0 ? 'no sessions failed' : `${sessions}: ${words.join(', ')}`
+}
+
+function decisionWord({ phase, counted: usesUp }: Pick<Tried, 'phase' | 'counted'>): string {
+  if (phase === 'SCHEDULED') return usesUp ? 'retried' : 'retried uncounted'
+  if (phase === 'EXHAUSTED') return 'exhausted'
+  return phase === 'SUCCEEDED' ? 'succeeded' : 'not retried'
+}
+
 const SCOPES = ['PROJECT', 'DOMAIN', 'CLUSTER'] as const
 
 /** Names the fields that come from defaults that somebody has set: `defaults of the project: maxRetries, backoff`. */
@@ -67,7 +140,9 @@ function defaultsWords(sources: readonly { field: string; source: string }[]): s
 async function showAirflow({ client, out }: ClientContext, settings: AirflowSettingsInput): Promise<void> {
   const found = await client.previewAirflowPolicy(settings)
   const { sources, ...policy } = found.policy
-  const decided = new Set(sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field))
+  const decided: ReadonlySet<string> = new Set(
+    sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field),
+  )
   await out.showSoon(found, async () => {
     const fields = Object.entries(policy).filter(([field]) => decided.has(field))
     return [
@@ -90,6 +165,7 @@ type Row = Planned & {
   bar: string
   resourceSlots?: readonly { slot: string; amount: string }[]
   batchTimeout?: number | null
+  gpuMemoryBytes?: number | null
 }
 
 async function schedule(planned: readonly Planned[], terminal: Terminal): Promise<string> {
@@ -103,6 +179,7 @@ async function schedule(planned: readonly Planned[], terminal: Terminal): Promis
     { title: 'SPREAD', value: spreadOf, align: 'right' },
     { title: 'IN ALL', value: ({ elapsedSeconds }) => duration(elapsedSeconds), align: 'right' },
     ...(rows.some(({ batchTimeout }) => batchTimeout) ? [TIMEOUT] : []),
+    ...(rows.some(({ gpuMemoryBytes }) => gpuMemoryBytes) ? [GPU_MEMORY] : []),
     ...(grows ? [{ title: 'SLOTS', value: slotsOf } satisfies Column<Row>] : []),
   ]
   const lines = (await formatTable(rows, columns, { ...terminal, columns: undefined })).split('\n')
@@ -115,12 +192,18 @@ const TIMEOUT: Column<Row> = {
   align: 'right',
 }
 
+const GPU_MEMORY: Column<Row> = {
+  title: 'GPU MEMORY',
+  value: ({ gpuMemoryBytes }) => (gpuMemoryBytes ? binaryBytes(gpuMemoryBytes) : ''),
+  align: 'right',
+}
+
 function spreadOf({ earliestSeconds, latestSeconds }: Row): string {
   return earliestSeconds === latestSeconds ? '' : `${duration(earliestSeconds)} … ${duration(latestSeconds)}`
 }
 
 function slotsOf({ resourceSlots = [] }: Row): string {
-  return resourceSlots.map(({ slot, amount }) => `${slot}=${amount}`).join(' ')
+  return slotList(resourceSlots)
 }
 
 interface Planned {

@@ -10,7 +10,7 @@ import {
   printDryRun,
   readSelection,
 } from '../many-sessions.ts'
-import { addSlotOptions, type SlotOptions, slotsOf } from '../options/session-options.ts'
+import { addSlotOptions, gpusOf, slotsOf, type SlotOptions } from '../options/session-options.ts'
 import { UsageError } from '../present-error.ts'
 import { findNewestAttempt, SESSION_ARGUMENT } from '../find.ts'
 
@@ -41,6 +41,7 @@ function update(): Command {
     [
       'reprise retry update nightly --retries 8 --retry-delay 5m',
       'reprise retry update nightly --mem 16g',
+      'reprise retry update nightly --gpu-memory 80g',
       'reprise retry update nightly --policy policy.json',
     ],
   ).argument('<session>', SESSION_ARGUMENT)
@@ -49,9 +50,10 @@ function update(): Command {
     async (context, options, [text]) => {
       const { client, out } = context
       const policy = readPolicy(options)
-      const resourceSlots = slotsOf(options)
-      if (!policy && !resourceSlots) throw new UsageError('Give something to change, like --retries 8 or --mem 16g.')
-      const session = await client.updateRetry(await findNewestAttempt(client, text!), policy, { resourceSlots })
+      const [resourceSlots, gpus] = [slotsOf(options), gpusOf(options)]
+      if (!policy && !resourceSlots && !gpus)
+        throw new UsageError('Give something to change, like --retries 8 or --mem 16g.')
+      const session = await client.updateRetry(await findNewestAttempt(client, text!), policy, { resourceSlots, gpus })
       out.show(session, () => `${session.name} ${session.sessionId}: ${session.retryState.reason}`)
     },
   )

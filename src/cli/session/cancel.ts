@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import process from 'node:process'
-import type { Client, SessionSummary } from '../../client/node/index.ts'
+import type { Client, SessionGroup, SessionSummary } from '../../client/node/index.ts'
 import { act, type ClientContext, describedCommand, takeAll } from '../client-command.ts'
 import { exitStatus } from '../exit-codes.ts'
 import { findSession, SESSION_ARGUMENT } from '../find.ts'
@@ -9,6 +9,7 @@ import { seconds } from '../options/values.ts'
 import type { Output } from '../output/output.ts'
 import { UsageError } from '../present-error.ts'
 import { isOver, statusWord } from './session-text.ts'
+import { awaitGroup, groupNamed } from './groups.ts'
 import { waitForEnds } from './wait.ts'
 
 interface CancelOptions extends ManyOptions {
@@ -30,6 +31,7 @@ export function cancelCommand(): Command {
     [
       'reprise cancel nightly --reason "wrong input"',
       'reprise cancel nightly --force',
+      'reprise cancel sweep    # a group, by its key, name or id',
       'reprise cancel nightly --wait --timeout 5m    # until its processes are gone',
       'reprise cancel --with-label study=7 --status pending,running --dry-run',
       'reprise cancel --filter \'{"name": {"startsWith": "study-"}}\' --status running',
@@ -47,10 +49,30 @@ export function cancelCommand(): Command {
     async (context, options, names) => {
       if (options.timeout !== undefined && !options.wait) throw new UsageError('--timeout needs --wait.')
       if (options.wait && options.detach) throw new UsageError('--wait and --detach exclude each other.')
+      const group = names.length === 1 ? await groupNamed(context.client, names[0]!) : undefined
+      if (group) return cancelGroup(context, options, group)
       return isMany(options, names) ? cancelMany(context, options, names) : cancelOne(context, options, names[0]!)
     },
     { follow: ({ wait }) => wait === true, endsItself: true },
   )
+}
+
+async function cancelGroup(context: ClientContext, options: CancelOptions, group: SessionGroup): Promise<number> {
+  const { client, out } = context
+  const { reason, wait, timeout } = options
+  if (options.dryRun === true || options.force === true)
+    throw new UsageError('A group is cancelled as a whole, without --dry-run and --force.')
+  const cancelled = await client.cancelGroup(group.groupId, { reason })
+  if (wait) {
+    await awaitGroup(context, group.groupId, { timeout })
+    return 0
+  }
+  const { queued, running, waiting } = cancelled.counts
+  out.show(
+    { group: cancelled },
+    () => `${group.name} ${group.groupId}: ${queued + running + waiting} members are being ended`,
+  )
+  return 0
 }
 
 async function cancelOne(context: ClientContext, options: CancelOptions, name: string): Promise<number> {
@@ -85,7 +107,7 @@ async function cancelMany(context: ClientContext, options: CancelOptions, names:
   const status = await followMany(context, WORDS, made, options)
   if (!wait || signal.aborted) return status
   const chainIds = async () => {
-    const items = await takeAll(client.resubmissionItems(made.resubmission.resubmissionId, { status: 'DONE' }))
+    const items = await takeAll(client.bulkActionItems(made.bulkAction.bulkActionId, { status: 'DONE' }))
     // A session that was removed meanwhile had ended.
     return items.flatMap(({ session }) => session?.chainId ?? [])
   }

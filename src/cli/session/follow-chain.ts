@@ -171,12 +171,12 @@ export function attemptNotes(out: Output, label?: string): ChainFollower {
 }
 
 function endOf(attempt: Attempt, named: string): string {
-  const { phase, scheduledAt } = attempt.retryState
+  const { phase, dueAt } = attempt.retryState
   const head = `── ${named}attempt ${attempt.attempt} ${attempt.result === 'SUCCESS' ? 'succeeded' : `ended: ${outcomeOf(attempt)}`}`
   const why = whyRetried(attempt)
   if (attempt.result === 'SUCCESS' || why === null) return head
-  if (phase === 'SCHEDULED' && scheduledAt) {
-    return `${head}\n   ${why}\n   next attempt ${relative(scheduledAt)}, at ${instant(scheduledAt)}`
+  if (phase === 'SCHEDULED' && dueAt) {
+    return `${head}\n   ${why}\n   next attempt ${relative(dueAt)}, at ${instant(dueAt)}`
   }
   return `${head}\n   ${why}`
 }

@@ -17,6 +17,7 @@ import type { Output } from '../output/output.ts'
 import { oneLine } from '../output/table.ts'
 import { safeText } from '../output/terminal.ts'
 import { UsageError } from '../present-error.ts'
+import { groupNamed, newestAttempts } from './groups.ts'
 import { attemptNotes, followChain, logWriter } from './follow-chain.ts'
 import { outcomeOf, statusWord, workStatus, worksStatus } from './session-text.ts'
 
@@ -24,6 +25,7 @@ interface LogsOptions extends FilterOptions {
   attempt?: number
   allAttempts?: true
   failedFirst?: true
+  failed?: true
   limit?: number
   follow?: true
   kernel?: string
@@ -39,6 +41,7 @@ export function logsCommand(): Command {
     'reprise logs nightly --tail 20 --follow    # exits with the exit status of the work',
     'reprise logs nightly --since 10m',
     'reprise logs --label study=7 --failed-first --tail 20',
+    'reprise logs sweep --failed --tail 20    # of the members of a group',
     'reprise logs --cause oom-killed --all-attempts',
   ])
     .argument('[sessions...]', SESSION_ARGUMENT)
@@ -51,6 +54,7 @@ export function logsCommand(): Command {
     .option('--tail <n>', 'only the last n lines of each kernel, of the output so far', wholeNumber)
     .option('--since <time>', 'only output that arrived since this time, or a duration ago like 10m', past)
     .option('--kernel <name>', 'only this kernel: main1, sub1, …, or its id or the beginning of its id')
+    .option('--failed', 'of a group, only the members that have failed')
     .option('--failed-first', 'of several sessions, those that failed first')
     .option('--limit <n>', 'of several sessions, only the first n; 0 means all (the default)', wholeNumber)
   addFilterOptions(command, { since: '--created-since <time>', before: '--created-before <time>' })
@@ -67,8 +71,12 @@ export function logsCommand(): Command {
       if (attempt !== undefined && allAttempts) throw new UsageError('--attempt and --all-attempts exclude each other.')
       if (follow && (allAttempts || failedFirst))
         throw new UsageError('--follow excludes --all-attempts and --failed-first.')
-      if (names.length === 1 && !allAttempts) return printOne(context, options, names[0]!)
-      const selected = await select(context, options, names)
+      const group = names.length === 1 ? await groupNamed(context.client, names[0]!) : undefined
+      if (options.failed && !group) throw new UsageError('--failed is for the members of a group.')
+      const wanted = group ? await newestAttempts(context, group, options.failed ? ['FAILED'] : undefined) : names
+      if (group && wanted.length === 0) throw new NotFoundError('SESSION_NOT_FOUND', 'No member of the group matches.')
+      if (wanted.length === 1 && !allAttempts) return printOne(context, options, wanted[0]!)
+      const selected = await select(context, options, wanted)
       return follow ? followMany(context, options, selected) : printMany(context, options, selected)
     },
     { follow: true },

@@ -1,34 +1,71 @@
-import type { Attempt, SessionSummary } from '../../client/node/index.ts'
+import type { Attempt, Session, SessionSummary } from '../../client/node/index.ts'
 import { exitStatus } from '../exit-codes.ts'
-import { binaryBytes, duration } from '../output/format.ts'
+import { binaryBytes, counted, duration } from '../output/format.ts'
 
 type Ended = Pick<
   SessionSummary,
-  'status' | 'exitCode' | 'failureCause' | 'failureReason' | 'statusReason' | 'pendingReason' | 'result'
+  | 'status'
+  | 'exitCode'
+  | 'failureCause'
+  | 'failureReason'
+  | 'statusReason'
+  | 'pendingReason'
+  | 'progress'
+  | 'result'
+  | 'timedOut'
+  | 'batchTimeout'
 >
 
-/** Words for failures whose cause is too general to help. */
+/** Words for failures whose name does not explain them. */
 const REASONS: Readonly<Record<string, string>> = {
-  'task-timeout': 'batch timeout',
-  'dependency-failed': 'dependency failed',
-  'command-not-found': 'command not found',
+  'kernel-exited': 'failed program',
+  'oom-killed': 'out of memory',
+  'user-cancelled': 'cancelled',
 }
 
-/** Returns `exit code 1, KERNEL_NONZERO_EXIT`, or the reason why it is waiting; empty if there is nothing to report. */
+/** Words for causes; a failure of an unknown name has only its cause. */
+const CAUSES: Readonly<Record<NonNullable<SessionSummary['failureCause']>, string>> = {
+  AGENT_TRANSIENT: 'agent lost',
+  SCHEDULER_TIMEOUT: 'scheduler timeout',
+  IMAGE_PULL_FAILURE: 'image not pulled',
+  KERNEL_NONZERO_EXIT: 'failed program',
+  OOM_KILLED: 'out of memory',
+  UNKNOWN: 'unknown cause',
+  HUNG: 'hung',
+  USER_CANCELLED: 'cancelled',
+  VALIDATION_ERROR: 'invalid',
+  QUOTA_EXCEEDED: 'over quota',
+}
+
+/** Returns `exit code 1`, `out of memory`, or the reason why it is waiting; empty if there is nothing to report. */
 export function outcomeOf(ended: Ended): string {
   const { status, exitCode, failureCause, failureReason, statusReason, pendingReason, result } = ended
   if (result === 'SUCCESS') return 'succeeded'
-  const reason = REASONS[failureReason ?? '']
-  if (reason !== undefined) return reason
+  if (ended.timedOut) return timeoutWords(ended)
   if (failureCause !== null) {
-    return [exitCode === null ? null : `exit code ${exitCode}`, failureCause].filter((part) => part !== null).join(', ')
+    if (exitCode !== null && failureReason === 'kernel-exited') return `exit code ${exitCode}`
+    if (failureReason === null || failureReason === '') return CAUSES[failureCause]
+    return REASONS[failureReason] ?? failureReason.replaceAll('-', ' ')
   }
-  if (status === 'PENDING') return pendingReason ?? ''
-  return statusReason ?? ''
+  if (status === 'PENDING') return pendingReason?.replace(/^impossible: /, '') ?? ''
+  return (status === 'RUNNING' ? ended.progress : null) ?? statusReason ?? ''
 }
 
-/** Returns the status for people: a session that ended by itself without failing has succeeded. */
-export function statusWord({ status, result }: Pick<SessionSummary, 'status' | 'result'>): string {
+/** `timed out after 2 s` */
+function timeoutWords({ batchTimeout }: Pick<Ended, 'batchTimeout'>): string {
+  return batchTimeout === null ? 'timed out' : `timed out after ${duration(batchTimeout)}`
+}
+
+/**
+ * Returns the status for people: a session that ended by itself without failing has succeeded, and one that waits in
+ * vain is impossible.
+ */
+export function statusWord({
+  status,
+  result,
+  impossible,
+}: Pick<SessionSummary, 'status' | 'result' | 'impossible'>): string {
+  if (impossible) return 'IMPOSSIBLE'
   return status === 'TERMINATED' && result === 'SUCCESS' ? 'SUCCEEDED' : status
 }
 
@@ -44,11 +81,12 @@ export function phaseWord({ retryState: { phase } }: Pick<SessionSummary, 'retry
 export function attemptWords({
   attempt,
   retryCount,
-  maxRetries,
-}: Pick<SessionSummary, 'attempt' | 'retryCount' | 'maxRetries'>): string {
+  retryState: { maxAttempts },
+}: Pick<SessionSummary, 'attempt' | 'retryCount'> & { retryState: { maxAttempts: number } }): string {
+  const maxRetries = maxAttempts - 1
   if (retryCount > 0) return `attempt ${attempt} · retry ${retryCount} of ${maxRetries}`
   if (maxRetries === 0) return `attempt ${attempt}`
-  return `attempt ${attempt} · up to ${maxRetries} ${maxRetries === 1 ? 'retry' : 'retries'}`
+  return `attempt ${attempt} · up to ${counted(maxRetries, 'retry', 'retries')}`
 }
 
 type Ran = Pick<SessionSummary, 'startedAt' | 'terminatedAt'> & { usage: { wallSeconds: number | null } | null }
@@ -104,4 +142,19 @@ export function formatUsage({ cpuSeconds, peakMemoryBytes, source }: Used): stri
   ].filter((each) => each !== null)
   if (words.length === 0) return null
   return `${source === 'PROCESSES' ? 'about ' : ''}${words.join(', ')}`
+}
+
+/** Formats the usage of GPUs: `2.1 GPU h, at most 31 GiB, 74 % busy (peak 100 %), 1.2 MJ`. */
+export function formatGpuUsage(used: NonNullable<Session['gpuUsage']>): string {
+  const { peakMemoryBytes, meanUtilization, peakUtilization, energyJoules, gpuSeconds } = used
+  const percent = (share: number) => `${Math.round(share * 100)} %`
+  const peak = peakUtilization === null ? '' : ` (peak ${percent(peakUtilization)})`
+  return [
+    `${duration(gpuSeconds)} of GPU time`,
+    peakMemoryBytes === null ? null : `at most ${binaryBytes(peakMemoryBytes)}`,
+    meanUtilization === null ? null : `${percent(meanUtilization)} busy${peak}`,
+    energyJoules === null ? null : `${Math.round(energyJoules / 1000)} kJ`,
+  ]
+    .filter((each) => each !== null)
+    .join(', ')
 }

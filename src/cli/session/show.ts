@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import type { Session, SessionSummary } from '../../client/node/index.ts'
+import type { Session, SessionFilter, SessionSummary } from '../../client/node/index.ts'
 import { act, describedCommand, showFirst, takeAll } from '../client-command.ts'
 import { findFilter } from '../options/find-in-options.ts'
 import { addFilterOptions, type FilterOptions } from '../options/filter-options.ts'
 import { wholeNumber } from '../options/values.ts'
 import { statusStyle, type Terminal } from '../output/terminal.ts'
 import { type Column, formatFields } from '../output/table.ts'
-import { binaryBytes, duration, instant, mountText, relative, slotList } from '../output/format.ts'
+import { binaryBytes, counted, duration, gpuNeed, instant, mountText, relative, slotList } from '../output/format.ts'
 import {
   attemptWords,
   isOver,
@@ -14,9 +14,11 @@ import {
   phaseWord,
   ranFor,
   statusWord,
+  formatGpuUsage,
   formatUsage,
   whyRetried,
 } from './session-text.ts'
+import { outputsWords } from './outputs.ts'
 import { drawChain } from '../chain.ts'
 import { findSession, SESSION_ARGUMENT } from '../find.ts'
 
@@ -46,6 +48,7 @@ const SESSION_COLUMNS: readonly Column<ListedSession>[] = [
 export function listCommand(): Command {
   const command = describedCommand('list', 'list sessions, newest first', [
     'reprise list --status running,pending',
+    'reprise list --timed-out --since 1d',
     'reprise list --mine --cause oom-killed --since 2h',
     'reprise list --exit-code 1,137 --reason "No space left"',
     "reprise list --with-name 'nightly*' --limit 500 --json > nightly.json",
@@ -56,11 +59,18 @@ export function listCommand(): Command {
   return act<FilterOptions & { limit?: number; reason?: string }>(
     addFilterOptions(command).option('--reason <text>', 'the same as --with-reason'),
     async ({ client, out, signal }, { withReason, reason = withReason, ...options }) => {
-      const filter = await findFilter(client, { ...options, withReason: reason })
+      const filter = withoutReplicas(await findFilter(client, { ...options, withReason: reason }))
       const sessions = client.sessions({ filter }, { signal })
       await showFirst(out, { limit: options.limit ?? LIMIT, of: sessions }, SESSION_COLUMNS, 'no sessions')
     },
   )
+}
+
+/** Leaves out the replicas of deployments. Does not if the filter names them, or a chain or session that may be one. */
+function withoutReplicas(filter: SessionFilter | undefined): SessionFilter {
+  const text = JSON.stringify(filter ?? {})
+  if (/"(sessionType|chainId|parentSessionId|agent|idPrefix)":/.test(text)) return filter!
+  return { ...filter, sessionType: ['BATCH', 'INTERACTIVE'] }
 }
 
 export function infoCommand(): Command {
@@ -88,7 +98,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['attempt', `${attemptWords(session).replace('attempt ', '')}${epochOf(session)}`],
       ['status', `${style ? terminal.style(style, status) : status}  ${outcomeOf(session)}`.trimEnd()],
       ['signal', session.exitSignal && `${session.exitSignal.name} (${session.exitSignal.number})`],
-      ['reason', isOver(session) ? session.statusReason : session.pendingReason],
+      ['reason', reasonOf(session)],
       ['retry', retryOf(session)],
       ['why', whyRetried(session)],
       ['parent', session.parentSession?.sessionId],
@@ -101,6 +111,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['variables', list(environ.map(({ name, value }) => `${name}=${value}`))],
       ['secrets', list(secretEnviron)],
       ['slots', slotList(resourceSlots)],
+      ['gpus', gpusOf(session)],
       ['labels', list(labels.map(({ key, value }) => `${key}=${value}`))],
       ['group', session.resourceGroup.name],
       ['executor', list(session.executorOptions.map(({ key, value }) => `${key}=${value}`))],
@@ -112,7 +123,9 @@ function describe(session: Session, terminal: Terminal): string {
       ['created', `${instant(session.createdAt)} (${relative(session.createdAt)})`],
       ['ran', session.startedAt ? ranFor(session) : null],
       ['checkpoint', checkpointOf(session)],
+      ['outputs', outputsOf(session)],
       ['used', session.usage && formatUsage(session.usage)],
+      ['gpus used', session.gpuUsage && formatGpuUsage(session.gpuUsage)],
       ['policy', policyOf(session)],
     ],
     terminal,
@@ -128,7 +141,18 @@ function checkpointOf({ checkpoint: { state, fromAttempt, bytes, publishedAt, no
   return note ?? `${state} of attempt ${fromAttempt ?? '?'}${size}${when}`
 }
 
+function outputsOf({ outputs, sessionId }: Session): string | null {
+  if (outputs === null) return null
+  const how = outputs.fileCount > 0 ? `: reprise download ${sessionId}` : ''
+  return `${[outputsWords(outputs), ...outputs.reasons].join('\n')}${how}`
+}
+
 /** Returns the digest of the image that ran or has to run, with a note if the attempt before ran another one. */
+function gpusOf({ gpus, requiredGpus }: Session): string | null {
+  if (gpus.length > 0) return gpus.map(({ index, name, uuid }) => `${index}: ${name} (${uuid})`).join('\n')
+  return requiredGpus && gpuNeed(requiredGpus)
+}
+
 function digestOf({ imageDigest, requiredImageDigest, parentSession }: Session): string | null {
   if (imageDigest === null) return requiredImageDigest && `${requiredImageDigest}, as before`
   const before = parentSession?.imageDigest ?? null
@@ -140,15 +164,19 @@ function keyOf({ concurrencyKey: key, concurrencyLimit: limit }: Session): strin
   return key === null ? null : `${key}, ${limit} at a time`
 }
 
+/** The status has the reason of a timeout already. */
+function reasonOf(session: Session): string | null {
+  if (session.timedOut) return null
+  return isOver(session) ? session.statusReason : session.pendingReason
+}
+
 function epochOf({ epoch }: Session): string {
   return epoch === 0 ? '' : `, resubmitted ${epoch === 1 ? 'once' : `${epoch} times`}`
 }
 
 function retryOf(session: Session): string | null {
-  const { phase, scheduledAt } = session.retryState
-  return phase === 'SCHEDULED' && scheduledAt
-    ? `SCHEDULED ${relative(scheduledAt)}, ${instant(scheduledAt)}`
-    : phaseWord(session)
+  const { phase, dueAt } = session.retryState
+  return phase === 'SCHEDULED' && dueAt ? `SCHEDULED ${relative(dueAt)}, ${instant(dueAt)}` : phaseWord(session)
 }
 
 function kernelOf({ role, index, status, agent, host, slurmJobId }: Session['kernels'][number]): string {
@@ -156,11 +184,19 @@ function kernelOf({ role, index, status, agent, host, slurmJobId }: Session['ker
   return `${role}${index} ${status}${where.length > 0 ? ` on ${where.join(', ')}` : ''}`
 }
 
-function policyOf({ retryPolicy: policy }: Session): string {
+function policyOf({ retryPolicy: policy, sessionType }: Session): string {
+  if (sessionType !== 'BATCH') return `no retries: ${sessionType} sessions are never retried`
   if (policy.maxRetries === 0) return 'no retries'
+  if (policy.delays) {
+    const table = policy.delays.map((delay) => duration(delay)).join(', ')
+    return `${counted(policy.maxRetries, 'retry', 'retries')} after ${table}${rulesOf(policy)}`
+  }
   const growth = policy.backoff === 'FIXED' ? '' : ` × ${policy.backoffMultiplier} each time`
-  const rules = policy.rules.length === 0 ? '' : `, ${policy.rules.length} rules`
-  return `${policy.maxRetries} retries after ${policy.retryDelay} s${growth}${rules}`
+  return `${counted(policy.maxRetries, 'retry', 'retries')} after ${policy.retryDelay} s${growth}${rulesOf(policy)}`
+}
+
+function rulesOf({ rules }: Pick<Session['retryPolicy'], 'rules'>): string {
+  return rules.length === 0 ? '' : `, ${counted(rules.length, 'rule')}`
 }
 
 function quoted(word: string): string {
@@ -179,7 +215,7 @@ export function historyCommand(): Command {
       [
         { title: 'LAST AT', value: ({ lastAt }) => instant(lastAt) },
         { title: 'TIMES', value: ({ attempts }) => attempts, align: 'right' },
-        { title: 'PHASE', value: ({ phase }) => phase, flexible: true },
+        { title: 'HANDLER', value: ({ handler }) => handler.toLowerCase().replaceAll('_', '-'), flexible: true },
         { title: 'RESULT', value: ({ result }) => result },
         {
           title: 'TO',

@@ -1,11 +1,14 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type {
   FailureCause,
+  FailureGroup,
   FailureGrouping,
-  FailureGroupsQuery,
+  FailureCountsQuery,
+  SessionFilter,
   SessionStatisticsQuery,
+  SessionType,
 } from '../../client/node/index.ts'
-import { act, type ClientContext, describedCommand } from '../client-command.ts'
+import { act, type ClientContext, describedCommand, showFirst } from '../client-command.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { choices, pair, past, seconds, wholeNumber } from '../options/values.ts'
 import { type Column, formatFields } from '../output/table.ts'
@@ -19,6 +22,7 @@ interface CountedOptions {
   before?: string
   inProject?: string
   inGroup?: string
+  ofType?: SessionType[]
   ofUser?: string
   withName?: string
   withLabel?: [string, string]
@@ -58,6 +62,13 @@ function addCountedOptions(command: Command): Command {
     .option('--before <time>', 'that ended before', past)
     .option('--in-project <project>', 'in this project')
     .option('--in-group <group>', 'in this resource group')
+    .addOption(
+      choices(
+        '--of-type <types>',
+        'of one of these types (default: batch, interactive); `inference`: replicas of deployments',
+        API_ENUMS.SessionType,
+      ),
+    )
     .option('--of-user <user>', 'of this user')
     .option('--with-name <name>', 'with this name')
     .option('--with-label <key=value>', 'with this label', onlyOne)
@@ -70,7 +81,8 @@ function onlyOne(text: string, earlier?: [string, string]): [string, string] {
   return pair(text)
 }
 
-function countedBy({ since, before, inProject, inGroup, ofUser, withName, withLabel, label }: CountedOptions) {
+function countedBy(options: CountedOptions) {
+  const { since, before, inProject, inGroup, ofUser, withName, withLabel, label } = options
   if (withLabel && label) throw new UsageError('Only one label can be given.')
   const given = withLabel ?? label
   return {
@@ -78,6 +90,7 @@ function countedBy({ since, before, inProject, inGroup, ofUser, withName, withLa
     to: before,
     project: inProject,
     resourceGroup: inGroup,
+    sessionType: options.ofType ?? (['BATCH', 'INTERACTIVE'] satisfies SessionType[]),
     user: ofUser,
     name: withName,
     label: given && { key: given[0], value: given[1] },
@@ -96,6 +109,7 @@ const BUCKETS: readonly Column<Bucket>[] = [
 const CAUSES: readonly Column<Statistics['byCause'][number]>[] = [
   { title: 'CAUSE', value: ({ cause }) => cause },
   { title: 'FAILED', value: ({ failed }) => failed, align: 'right' },
+  { title: 'TIMED OUT', value: ({ timedOut }) => timedOut || null, align: 'right', optional: true },
   { title: 'RETRIED', value: ({ retries }) => retries, align: 'right' },
   { title: 'RETRIES SUCCEEDED', value: ({ retriesSucceeded }) => retriesSucceeded, align: 'right' },
 ]
@@ -136,7 +150,9 @@ function retriesOf({ retries, retriesSucceeded, retrySuccessRate: rate }: Figure
 interface FailuresOptions extends CountedOptions {
   by?: FailureGrouping[]
   cause?: FailureCause[]
+  timedOut?: boolean
   limit?: number
+  messages?: true
 }
 
 const GROUPS_SHOWN = 20
@@ -149,6 +165,7 @@ export function failuresCommand(): Command {
     'count failed attempts, including those that were retried, by what they have in common',
     [
       'reprise failures --since 7d',
+      'reprise failures --messages    # grouped by what their logs say',
       'reprise failures --by exit-code,agent --cause kernel-nonzero-exit',
       'reprise failures --label study=7 --json',
     ],
@@ -160,21 +177,26 @@ export function failuresCommand(): Command {
         API_ENUMS.FailureGrouping,
       ),
     )
+    .option('--messages', 'group them by what their logs say (default span: 30 days)')
     .addOption(choices('--cause <causes>', 'that failed for one of these causes', API_ENUMS.FailureCause))
+    .option('--timed-out', 'that were ended by their batch timeout')
     .option('--limit <n>', `number of largest groups of each kind, at most 100 (default: ${GROUPS_SHOWN})`, wholeNumber)
   return act<FailuresOptions>(addCountedOptions(command), showFailures)
 }
 
-async function showFailures({ client, out, signal }: ClientContext, options: FailuresOptions): Promise<void> {
-  const { by = ['CAUSE', 'EXIT_CODE', 'LABEL'], cause, limit = GROUPS_SHOWN } = options
+async function showFailures(context: ClientContext, options: FailuresOptions): Promise<void> {
+  if (options.messages) return showMessages(context, options)
+  const { client, out, signal } = context
+  const { by = ['CAUSE', 'EXIT_CODE', 'LABEL'], cause, timedOut, limit = GROUPS_SHOWN } = options
   const counted = countedBy(options)
   const statistics = await client.sessionStatistics({ ...counted, bucketSeconds: SPAN_MAX_SECONDS }, { signal })
   const { from, to, byCause, total } = statistics
   // All counts are of the same span.
-  const query = { ...counted, from, to, cause, first: limit }
+  const query = { ...counted, from, to, cause, timedOut, first: limit }
   const kinds = [...new Set(by)]
-  const groups = await Promise.all(kinds.map((each) => client.failureGroups({ ...query, by: each }, { signal })))
-  const failed = byCause.reduce((sum, each) => sum + (cause?.includes(each.cause) === false ? 0 : each.failed), 0)
+  const groups = await Promise.all(kinds.map((each) => client.failureCounts({ ...query, by: each }, { signal })))
+  const wanted = byCause.filter((each) => cause?.includes(each.cause) !== false)
+  const failed = wanted.reduce((sum, each) => sum + (timedOut ? each.timedOut : each.failed), 0)
   if (out.json) {
     const named = kinds.map((kind, at): [string, unknown] => {
       const rows = groups[at]!.map((group) => ({ ...group, ...retriedOf(statistics, group) }))
@@ -183,7 +205,8 @@ async function showFailures({ client, out, signal }: ClientContext, options: Fai
     return out.show({ from, to, ended: total.ended, failed, groups: Object.fromEntries<unknown>(named) }, () => '')
   }
   const share = total.ended === 0 ? '' : `, ${Math.round((failed / total.ended) * 100)} %`
-  out.print(`${failed} of ${total.ended} attempts that ended since ${instant(from)} failed${share}`)
+  const how = timedOut ? 'timed out' : 'failed'
+  out.print(`${failed} of ${total.ended} attempts that ended since ${instant(from)} ${how}${share}`)
   for (const [at, kind] of kinds.entries()) {
     const rows = groups[at]!
     if (rows.length === 0) continue
@@ -193,7 +216,48 @@ async function showFailures({ client, out, signal }: ClientContext, options: Fai
   }
 }
 
-type FailureGroup = FailureGroupsQuery['failureGroups'][number]
+async function showMessages({ client, out, signal }: ClientContext, options: FailuresOptions): Promise<void> {
+  const { cause, timedOut, limit = GROUPS_SHOWN } = options
+  if (options.by) throw new UsageError('--messages and --by cannot be used together.')
+  const { from, to, project, resourceGroup, sessionType, user, name, label } = countedBy(options)
+  const filter: SessionFilter = {
+    project,
+    resourceGroup,
+    sessionType,
+    user,
+    failureCause: cause,
+    timedOut,
+    name: name === undefined ? undefined : { equals: name },
+    label,
+  }
+  const groups = client.failureGroups({ filter, window: { from, to } }, { signal })
+  await showFirst(out, { limit, of: groups }, MESSAGES, 'no failures')
+}
+
+const MESSAGES: readonly Column<FailureGroup>[] = [
+  { title: 'FAILED', value: ({ attempts }) => attempts, align: 'right', kept: true },
+  { title: 'CHAINS', value: ({ chains }) => chains, align: 'right' },
+  {
+    title: 'SAVED',
+    value: ({ succeededLater: share }) => (share === null ? null : `${Math.round(share * 100)} %`),
+    align: 'right',
+  },
+  { title: 'LAST', value: ({ lastSeenAt }) => (lastSeenAt === null ? null : relative(lastSeenAt)), align: 'right' },
+  {
+    title: '',
+    value: ({ state, isNew, regressedAt }) =>
+      regressedAt !== null && state === 'OPEN'
+        ? 'regressed'
+        : state !== 'OPEN'
+          ? state.toLowerCase()
+          : isNew
+            ? 'new'
+            : '',
+  },
+  { title: 'SAYS', value: ({ title }) => title, flexible: true, kept: true },
+]
+
+type FailureCount = FailureCountsQuery['failureCounts'][number]
 
 /** Titles of the properties, and their names in JSON. */
 const GROUPINGS: Record<FailureGrouping, { title: string; field: string }> = {
@@ -204,12 +268,13 @@ const GROUPINGS: Record<FailureGrouping, { title: string; field: string }> = {
   AGENT: { title: 'AGENT', field: 'agent' },
 }
 
-function columnsOf(kind: FailureGrouping, statistics: Statistics): readonly Column<FailureGroup>[] {
-  const retried: Column<FailureGroup> = {
+function columnsOf(kind: FailureGrouping, statistics: Statistics): readonly Column<FailureCount>[] {
+  const retried: Column<FailureCount> = {
     title: 'RETRIES SUCCEEDED',
     value: (group) => {
       const { retries, retriesSucceeded } = retriedOf(statistics, group)
-      return retries === 0 ? '–' : `${retriesSucceeded} of ${retries}`
+      const isMixed = statistics.byCause.some(({ cause, timedOut }) => cause === group.cause && timedOut > 0)
+      return retries === 0 ? '–' : `${retriesSucceeded} of ${retries}${isMixed ? ' with timeouts' : ''}`
     },
     align: 'right',
   }
@@ -223,11 +288,22 @@ function columnsOf(kind: FailureGrouping, statistics: Statistics): readonly Colu
   ]
 }
 
-function commonOf({ cause, exitCode, name, label, agentName, agentId }: FailureGroup): string | number | null {
+function commonOf({
+  cause,
+  timedOut,
+  exitCode,
+  name,
+  label,
+  agentName,
+  agentId,
+}: FailureCount): string | number | null {
+  if (timedOut) return 'timed out'
   return cause ?? exitCode ?? name ?? (label ? `${label.key}=${label.value}` : null) ?? agentName ?? agentId
 }
 
-function retriedOf({ byCause }: Statistics, { cause }: FailureGroup) {
+/** The retries of timeouts are counted with those of the other failures of their cause. */
+function retriedOf({ byCause }: Statistics, { cause, timedOut }: FailureCount) {
+  if (timedOut) return { retries: 0, retriesSucceeded: 0 }
   const { retries, retriesSucceeded } = byCause.find((each) => each.cause === cause) ?? {
     retries: 0,
     retriesSucceeded: 0,

@@ -10,10 +10,13 @@ import { duration } from '../output/format.ts'
 import { type Output, progressBar } from '../output/output.ts'
 import { statusStyle } from '../output/terminal.ts'
 import { UsageError } from '../present-error.ts'
+import { awaitGroup, groupNamed } from './groups.ts'
+import { awaitOutputs } from './outputs.ts'
 import { outcomeOf, worksStatus } from './session-text.ts'
 
 interface WaitOptions extends FilterOptions {
   any?: true
+  outputs?: true
   timeout?: number
 }
 
@@ -24,6 +27,7 @@ export function waitCommand(): Command {
     [
       'reprise wait nightly',
       'reprise wait nightly report --timeout 12h    # 0 if both succeed, 1 if not, 124 after 12 hours',
+      'reprise wait sweep    # a group, by its key, name or id',
       'reprise wait --label study=7',
       "reprise wait --any --with-name 'sim-*'    # until the first of them ends, with its status",
       'id=$(reprise create -- ~/work.sh) && reprise wait $id',
@@ -32,11 +36,14 @@ export function waitCommand(): Command {
   addFilterOptions(command)
     .optionsGroup('Execution:')
     .option('--any', 'wait only until the first one ends')
+    .option('--outputs', 'wait for their outputs, too; 1 if some are missing')
     .option('--timeout <duration>', 'stop waiting after this time, with exit status 124; 0 looks only once', seconds)
   return act<WaitOptions>(
     command,
     async (context, options, names) => {
-      const { any, timeout } = options
+      const { any, timeout, outputs } = options
+      const group = names.length === 1 ? await groupNamed(context.client, names[0]!) : undefined
+      if (group) return awaitGroup(context, group.groupId, { timeout })
       const ended = await waitForEnds(context, {
         chainIds: () => selectedChains(context, options, names),
         timeout,
@@ -45,7 +52,10 @@ export function waitCommand(): Command {
         onOpen: (open, total) => context.out.note(total === 1 ? 'waiting' : `waiting for ${open} of ${total} chains`),
         onEnd: (chain) => printEnded(context.out, chain),
       })
-      return ended === null ? exitStatus('TIMED_OUT') : worksStatus(ended.map(({ last }) => last))
+      if (ended === null) return exitStatus('TIMED_OUT')
+      const status = worksStatus(ended.map(({ last }) => last))
+      if (outputs !== true || status !== 0) return status
+      return Math.max(...(await Promise.all(ended.map(({ last }) => awaitOutputs(context, last.sessionId)))))
     },
     { follow: true },
   )
@@ -159,7 +169,7 @@ function printEnded(out: Output, ended: EndedChain): void {
   out.item({ type: 'ended', sessionId, exitCode, ...ended }, () => endedLine(out, ended))
 }
 
-/** Formats `nightly ID: FAILED after 3 attempts: exit code 1, KERNEL_NONZERO_EXIT; ran 4 s`. */
+/** Formats `nightly ID: FAILED after 3 attempts: exit code 1; ran 4 s`. */
 function endedLine({ terminal }: Output, { name, state, attempts, runningSeconds, last }: EndedChain): string {
   const style = statusStyle(state)
   const word = style ? terminal.style(style, state) : state

@@ -3,13 +3,13 @@ import type { DocumentNode } from 'graphql'
 import { print } from 'graphql/language/printer.js'
 import { credentialsOf, type Transport } from '../transport/transport.ts'
 import { describeDocument, describeSubscription } from './describe-document.ts'
-import { ClientClosedError, ClientConfigurationError } from '../errors.ts'
+import { ClientClosedError, ClientConfigurationError, HttpStatusError } from '../errors.ts'
 import type { OnProgress, RetryConfig, Timeouts } from '../settings.ts'
 import { closeable } from '../streams/closeable.ts'
 import { createEventSocket, type WebSocketClass } from '../streams/event-socket.ts'
 import { follow } from '../streams/follow.ts'
 import { createEndpoints } from '../transport/endpoints.ts'
-import { graphqlOperation, restOperation, type RestRequest } from '../transport/requests.ts'
+import { fileOperation, graphqlOperation, restOperation, type RestRequest } from '../transport/requests.ts'
 import { sendOperation } from '../transport/send-operation.ts'
 
 /** A typed document of any generator, as a node or as text, or the text of an operation. */
@@ -61,6 +61,18 @@ export interface Connection {
    * @throws ApiError, HttpStatusError; ConnectionError; the signal's reason
    */
   rest<Result = unknown>(request: RestRequest, options?: CallOptions): Promise<Result>
+  /**
+   * Reads a file of the REST API, and hands its bytes to `write` in their order. If the connection breaks, it continues
+   * where it ended, as long as the file is still the same by its `etag`.
+   *
+   * @param from offset of the first byte to read
+   * @throws ApiError, HttpStatusError; ConnectionError; errors of `write`; the signal's reason
+   */
+  download(
+    file: { name: string; path: string; from?: number; etag?: string },
+    write: (chunk: Uint8Array) => Promise<void>,
+    options?: CallOptions,
+  ): Promise<void>
   /**
    * Opens any subscription, and yields each event once and in order, across connections and servers. It must select
    * `cursor`, and its field's argument `after` must be a variable. The variable begins as the `eventCursor` that was
@@ -129,6 +141,29 @@ export function createConnectionOn(settings: ConnectionSettings): Connection {
         { transport, endpoints, retry, credentials },
         restOperation({ ...request, ...told }),
       )) as Result
+    },
+    async download({ name, path, from = 0, etag }, write, { signal, onProgress } = {}) {
+      let received = from
+      /** The first byte that the current try asks for. */
+      let begin = from
+      const headers = (): Record<string, string> => {
+        begin = received
+        return begin === 0 ? {} : { range: `bytes=${begin}-`, ...(etag !== undefined && { 'if-range': etag }) }
+      }
+      const sink = async (chunk: Uint8Array, status: number) => {
+        if (begin > 0 && status === 200)
+          throw new HttpStatusError(
+            status,
+            `The server does not continue ${path}: it has changed, or a proxy prevents it`,
+          )
+        await write(chunk)
+        received += chunk.length
+      }
+      const told = { signal: untilClosed(signal), onProgress: progressTo(onProgress) }
+      await sendOperation(
+        { transport, endpoints, retry, credentials },
+        fileOperation({ name, path, headers, sink, ...told }),
+      )
     },
     stream<Result, Variables extends object>(
       document: Document<Result, Variables>,

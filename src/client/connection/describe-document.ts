@@ -95,6 +95,7 @@ export interface Subscription {
 /** The subscriptions that end by themselves. `cursor` is true if the subscription can be resumed from a cursor. */
 export const FINITE: Readonly<Record<string, { cursor: boolean }>> = {
   kernelLogs: { cursor: true },
+  bulkActionProgress: { cursor: false },
   resubmissionProgress: { cursor: false },
 }
 

@@ -6,10 +6,12 @@ import type { WebSocketClass } from '../streams/event-socket.ts'
 import { createFetchTransport } from '../transport/fetch-transport.ts'
 import { createNodeTransport } from '../transport/node-transport.ts'
 import { readEnvironment } from './environment.ts'
+import type { Downloaded, DownloadOptions } from './download-outputs.ts'
 import { findServer } from './find-server.ts'
 import { profilesPath, readProfiles } from './profiles.ts'
 
 export * from '../exports.ts'
+export type { Downloaded, DownloadOptions, DownloadProgress } from './download-outputs.ts'
 export { CLIENT_VARIABLES, readEnvironment } from './environment.ts'
 export { findServer, type FoundServer } from './find-server.ts'
 export { profilesPath, readProfiles, writeProfiles, type Profile, type Profiles } from './profiles.ts'
@@ -21,12 +23,20 @@ export interface NodeClientOptions extends ClientOptions {
   environment?: Readonly<Record<string, string | undefined>>
 }
 
+export interface NodeClient extends Client {
+  /**
+   * Downloads the outputs of an attempt into a directory. Continues an interrupted download, and verifies each file.
+   * @throws RepriseClientError with the code FAILED for what cannot be written; NotFoundError
+   */
+  downloadOutputs(sessionId: string, options: DownloadOptions): Promise<Downloaded>
+}
+
 /**
  * Creates a client. Without a `url` and a `token` it looks for a server: REPRISE_URL and REPRISE_TOKEN, then the
  * profile, then a server of this machine with the token in its data directory.
  * @throws ClientConfigurationError
  */
-export function createClient(options: NodeClientOptions = {}): Client {
+export function createClient(options: NodeClientOptions = {}): NodeClient {
   const variables = options.environment ?? process.env
   const environment = readEnvironment(variables, (text) => process.emitWarning(text))
   const stated = { ...options, urls: options.urls ?? (options.url === undefined ? undefined : [options.url]) }
@@ -41,7 +51,12 @@ export function createClient(options: NodeClientOptions = {}): Client {
     webSocket: () => options.webSocket ?? loadWebSocket(),
     onProgress: options.onProgress,
   })
-  return createClientOn(connection)
+  const client = createClientOn(connection)
+  return Object.assign(client, {
+    // Loaded when it is needed: most programs download nothing.
+    downloadOutputs: async (sessionId: string, wanted: DownloadOptions) =>
+      (await import('./download-outputs.ts')).downloadOutputs(client, sessionId, wanted),
+  })
 }
 
 /**

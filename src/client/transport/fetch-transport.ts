@@ -11,9 +11,17 @@ export function createFetchTransport(options: { fetch: typeof fetch; timeouts: T
   const { connectSeconds, readSeconds } = options.timeouts
   const firstByteSeconds = readSeconds === null ? null : (connectSeconds ?? 0) + readSeconds
 
-  async function send({ url, method, headers, body, signal }: HttpRequest): Promise<HttpAnswer> {
+  async function send({ url, method, headers, body, sink, signal }: HttpRequest): Promise<HttpAnswer> {
     const watch = createWatch(signal)
     let began = false
+    /** An error of the sink, which is no fault of the connection. */
+    const broken: { by: Error | null } = { by: null }
+    const noting = async (chunk: Uint8Array, status: number) => {
+      await sink!(chunk, status).catch((error: unknown) => {
+        broken.by = error as Error
+        throw error
+      })
+    }
     try {
       watch.expectWithin(firstByteSeconds, `${url.origin} was silent`)
       const response = await options.fetch.call(globalThis, url, {
@@ -24,7 +32,9 @@ export function createFetchTransport(options: { fetch: typeof fetch; timeouts: T
         signal: watch.signal,
       })
       began = true
-      const text = await readText(response, () => watch.expectWithin(readSeconds, `${url.origin} fell silent`))
+      const onBytes = () => watch.expectWithin(readSeconds, `${url.origin} fell silent`)
+      const isFile = sink !== undefined && (response.status === 200 || response.status === 206)
+      const text = isFile ? await pour(response, noting, onBytes) : await readText(response, onBytes)
       return {
         status: response.status,
         contentType: response.headers.get('content-type') ?? '',
@@ -36,6 +46,7 @@ export function createFetchTransport(options: { fetch: typeof fetch; timeouts: T
       }
     } catch (error) {
       signal?.throwIfAborted()
+      if (broken.by !== null) throw broken.by
       if (watch.timedOut) throw watch.timedOut
       if (error instanceof RetryableError) throw error
       const what = began ? `${url.origin} broke off its response` : `no response from ${url.origin}`
@@ -53,6 +64,16 @@ async function blobOf(chunks: AsyncIterable<Uint8Array>): Promise<Blob> {
   const parts: Uint8Array<ArrayBuffer>[] = []
   for await (const chunk of chunks) parts.push(new Uint8Array(chunk))
   return new Blob(parts)
+}
+
+async function pour(response: Response, sink: NonNullable<HttpRequest['sink']>, onBytes: () => void): Promise<''> {
+  const reader = response.body?.getReader()
+  for (;;) {
+    onBytes()
+    const { done, value } = (await reader?.read()) ?? { done: true, value: undefined }
+    if (done) return ''
+    await sink(value, response.status)
+  }
 }
 
 async function readText(response: Response, onBytes: () => void): Promise<string> {

@@ -51,7 +51,7 @@ export function createNodeTransport({ connectSeconds, readSeconds }: Timeouts): 
     try {
       const response = await answerOf(exchange, wanted.body)
       began = true
-      return await read(response)
+      return await read(response, wanted.sink && noting(exchange, wanted.sink))
     } catch (error) {
       wanted.signal?.throwIfAborted()
       throw (
@@ -75,8 +75,20 @@ interface Exchange {
   request: ClientRequest
   /** Whether the connection was made; before that, nothing has been sent. */
   isConnected: boolean
-  /** The timeout, or the fault of the body's source, that ended the request. */
+  /** The timeout, or the fault of the body's source or of the response's sink, that ended the request. */
   fault: Error | null
+}
+
+/** Keeps an error of the sink apart from those of the connection. */
+function noting(exchange: Exchange, sink: NonNullable<HttpRequest['sink']>): NonNullable<HttpRequest['sink']> {
+  return async (chunk, status) => {
+    try {
+      await sink(chunk, status)
+    } catch (error) {
+      exchange.fault = error as Error
+      throw error
+    }
+  }
 }
 
 /** Sends the body while it waits for the response, which may come before all of the body is sent. */
@@ -108,12 +120,14 @@ async function sendChunks(request: ClientRequest, chunks: AsyncIterable<Uint8Arr
   request.end()
 }
 
-async function read(response: IncomingMessage): Promise<HttpAnswer> {
-  const { headers } = response
+async function read(response: IncomingMessage, sink: HttpRequest['sink']): Promise<HttpAnswer> {
+  const { headers, statusCode = 0 } = response
   let text = ''
-  for await (const part of response.setEncoding('utf8')) text += part as string
+  if (sink !== undefined && (statusCode === 200 || statusCode === 206)) {
+    for await (const chunk of response) await sink(chunk as Buffer, statusCode)
+  } else for await (const part of response.setEncoding('utf8')) text += part as string
   return {
-    status: response.statusCode ?? 0,
+    status: statusCode,
     contentType: headers['content-type'] ?? '',
     retryAfter: headers['retry-after'] ?? null,
     requestId: [headers['x-request-id']].flat()[0] ?? null,

@@ -39,7 +39,7 @@ function readGraphqlAnswer(answer: HttpAnswer): Outcome {
   return { error: unexpectedAnswer(answer) }
 }
 
-export type RestRequest = Pick<Operation, 'name' | 'path' | 'method' | 'headers' | 'body'>
+export type RestRequest = Pick<Operation, 'name' | 'path' | 'method' | 'body'> & { headers: Record<string, string> }
 
 /** Creates an operation from a REST request that may safely reach the server twice. */
 export function restOperation(operation: RestRequest & Pick<Operation, 'signal' | 'onProgress'>): Operation {
@@ -49,6 +49,15 @@ export function restOperation(operation: RestRequest & Pick<Operation, 'signal' 
     repeatable: true,
     read: readRestAnswer,
   }
+}
+
+/** Creates an operation that reads a file. Its bytes go to the sink; a further try continues after them. */
+export function fileOperation(
+  file: Pick<Operation, 'name' | 'path' | 'headers' | 'sink' | 'signal' | 'onProgress'>,
+): Operation {
+  const read = (answer: HttpAnswer) =>
+    answer.status === 200 || answer.status === 206 ? { data: null } : readRestAnswer(answer)
+  return { ...file, method: 'GET', body: null, repeatable: true, read }
 }
 
 /** A problem document of the REST API. */

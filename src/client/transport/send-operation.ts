@@ -11,7 +11,9 @@ import { judgeAnswer, nextAttemptDelay, parseRetryAfter, pause } from './retry-s
 import type { Credentials, HttpAnswer, HttpRequest, Transport } from './transport.ts'
 import type { Endpoint, Endpoints } from './endpoints.ts'
 
-export interface Operation extends Pick<HttpRequest, 'method' | 'headers' | 'body'> {
+export interface Operation extends Pick<HttpRequest, 'method' | 'body' | 'sink'> {
+  /** A function is called for each try. */
+  headers: HttpRequest['headers'] | (() => HttpRequest['headers'])
   /** Name of the operation, for messages. */
   name: string
   /** Path below the server's address. */
@@ -123,12 +125,13 @@ function sendTo(
   { url }: Endpoint,
   operation: Operation,
 ): Promise<HttpAnswer> {
-  const { path, method, headers, body, signal } = operation
+  const { path, method, headers, body, sink, signal } = operation
   const request = {
     url: new URL(path, url),
     method,
-    headers: { ...headers, ...credentials.headers() },
+    headers: { ...(typeof headers === 'function' ? headers() : headers), ...credentials.headers() },
     body,
+    sink,
     signal,
   }
   return sendFollowing(transport, request, endpoints.knows)

@@ -6,6 +6,8 @@ export interface HttpRequest {
    * The body. A body that is not text has its length in the headers, and is read again when the request is sent again.
    */
   body: string | (() => AsyncIterable<Uint8Array>) | null
+  /** Receives the body of a response with status 200 or 206, in place of `text`. */
+  sink?: ((chunk: Uint8Array, status: number) => Promise<void>) | undefined
   signal: AbortSignal | undefined
 }
 

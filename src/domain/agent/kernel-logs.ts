@@ -1,5 +1,6 @@
 import { LOG_BYTES_PER_KERNEL_MAX, LOG_CHUNK_BYTES_MAX, LOG_HEAD_BYTES_PER_STREAM_MAX } from '../limits.ts'
 import type { LogStreamName } from './protocol.ts'
+import { describeBytes } from '../amounts.ts'
 
 /** The part of an ended kernel's stream that is kept, in bytes: its first `head` and its last `tail`. */
 export interface StreamCut {
@@ -41,7 +42,7 @@ export function tailShift({ leftOut }: StreamCut): number {
 }
 
 export function cutNote({ leftOut }: StreamCut): string {
-  return `\n[reprise: ${leftOut} bytes of output are left out here]\n`
+  return `\n[reprise: ${describeBytes(leftOut)} of output are left out here]\n`
 }
 
 /** A piece of a stream as it arrived, or several adjacent pieces joined. */

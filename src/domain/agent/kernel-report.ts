@@ -1,4 +1,6 @@
-import { CPU_SECONDS_MAX, PEAK_MEMORY_BYTES_MAX, WALL_SECONDS_MAX } from '../limits.ts'
+import { AGENT_GPUS_MAX, CPU_SECONDS_MAX, NAME_LENGTH_MAX, PEAK_MEMORY_BYTES_MAX, WALL_SECONDS_MAX } from '../limits.ts'
+import { toPlainLine } from '../storable-text.ts'
+import { type Gpu, GPU_SLOTS, type GpuUsage } from '../gpu.ts'
 
 /**
  * The origin of an agent's usage figures. CGROUP: the operating system accounts memory and CPU time for the whole
@@ -27,8 +29,8 @@ export function readKernelUsage(value: unknown): KernelUsage | null {
   const { peakMemoryBytes, cpuSeconds, wallSeconds, source } = value as Record<string, unknown>
   const usage = {
     peakMemoryBytes: figure(peakMemoryBytes, PEAK_MEMORY_BYTES_MAX),
-    cpuSeconds: figure(cpuSeconds, CPU_SECONDS_MAX),
-    wallSeconds: figure(wallSeconds, WALL_SECONDS_MAX),
+    cpuSeconds: rounded(figure(cpuSeconds, CPU_SECONDS_MAX), 1_000_000),
+    wallSeconds: rounded(figure(wallSeconds, WALL_SECONDS_MAX), 1_000),
   }
   if (Object.values(usage).every((each) => each === null)) return null
   return {
@@ -38,9 +40,53 @@ export function readKernelUsage(value: unknown): KernelUsage | null {
   }
 }
 
+/** Reads the GPUs that an agent reports for a kernel; null if there are none, or if a part is not understood. */
+export function readGpus(value: unknown): Gpu[] | null {
+  if (!Array.isArray(value) || value.length === 0 || value.length > AGENT_GPUS_MAX) return null
+  const gpus = value.flatMap((each: unknown): Gpu[] => {
+    if (typeof each !== 'object' || each === null) return []
+    const { slot, uuid, index, name, memoryBytes } = each as Record<string, unknown>
+    const kind = GPU_SLOTS.find((known) => known === slot)
+    if (kind === undefined || typeof uuid !== 'string' || !/^[A-Za-z0-9-]{1,80}$/.test(uuid)) return []
+    return [
+      {
+        slot: kind,
+        uuid,
+        index: figure(index, AGENT_GPUS_MAX) ?? 0,
+        name: toPlainLine(name, NAME_LENGTH_MAX) ?? 'GPU',
+        memoryBytes: figure(memoryBytes, PEAK_MEMORY_BYTES_MAX),
+      },
+    ]
+  })
+  return gpus.length === value.length ? gpus : null
+}
+
+/** Reads an agent's report about the use of GPUs. It never throws, like `readKernelUsage`. */
+export function readGpuUsage(value: unknown): GpuUsage | null {
+  if (typeof value !== 'object' || value === null) return null
+  const { peakMemoryBytes, meanUtilization, peakUtilization, energyJoules, gpuSeconds } = value as Record<
+    string,
+    unknown
+  >
+  const seconds = rounded(figure(gpuSeconds, WALL_SECONDS_MAX * AGENT_GPUS_MAX), 1_000)
+  if (seconds === null) return null
+  return {
+    peakMemoryBytes: figure(peakMemoryBytes, PEAK_MEMORY_BYTES_MAX),
+    meanUtilization: rounded(figure(meanUtilization, 1), 10_000),
+    peakUtilization: figure(peakUtilization, 1),
+    energyJoules: rounded(figure(energyJoules, Number.MAX_SAFE_INTEGER), 10),
+    gpuSeconds: seconds,
+  }
+}
+
 /** Whether the value identifies an image by its content, independently of its name. */
 export function isImageDigest(value: unknown): value is string {
   return typeof value === 'string' && /^sha256:[0-9a-f]{64}$/.test(value)
+}
+
+/** Rounds to a fraction of a second: a difference of two clock readings has digits that mean nothing. */
+function rounded(seconds: number | null, fractions: number): number | null {
+  return seconds === null ? null : Math.round(seconds * fractions) / fractions
 }
 
 /** Returns null for values out of range, including NaN. */

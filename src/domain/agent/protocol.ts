@@ -1,8 +1,10 @@
+import type { Gpu, GpuNeed, GpuUsage, ObservedGpu } from '../gpu.ts'
 import type { CheckpointOffer, FoundCheckpoint, LeftCheckpoint } from './checkpoint.ts'
 import type { ChannelPort } from './channel-protocol.ts'
 import type { KernelUsage } from './kernel-report.ts'
 import type { FailureError } from '../session/failure.ts'
 import type { Mount } from '../session/mounts.ts'
+import type { OutputFile, OutputsPlace, OutputsState } from '../session/outputs.ts'
 import type { AgentWarning } from '../warning.ts'
 import type { ProgramVerdict } from '../session/program-verdict.ts'
 import type { ValidationIssue } from '../errors.ts'
@@ -35,6 +37,8 @@ export interface KernelSpec {
   environ: { name: string; value: string }[]
   /** Exact decimals as text; `mem` in bytes. */
   resourceSlots: Record<string, string>
+  /** What its GPUs must be like; null or missing if any will do. */
+  gpuNeed?: GpuNeed | null
   /** The variable that gives the program the port that the agent chose; null if the program serves on no port. */
   portVariable: string | null
   /** Null if the chain has no checkpoint on record. Missing from older servers. */
@@ -47,6 +51,14 @@ export interface KernelSpec {
   /** All kernels of this session that are assigned to this agent, if there is more than one. */
   gang?: KernelGang | null
   batchTimeoutMs?: number | null
+  /** The agent ends it once all of its GPUs were idle for this long; null or missing for no limit. */
+  gpuIdleTimeoutMs?: number | null
+  /** The agent stops it if it makes no progress for this long; null or missing for no limit. */
+  progressTimeoutMs?: number | null
+  /** A command that runs in the kernel before that stop; empty or missing for none. */
+  onHang?: string[]
+  /** Nothing may start it again once its start was ordered. */
+  neverRunTwice?: boolean
   /** Time between asking its processes to stop and killing them, unless the stop is forced. */
   stopGraceMs?: number
   /** Options for the executor, such as a Slurm partition: the resource group's, overridden by the session's. */
@@ -60,6 +72,12 @@ export interface KernelSpec {
   imageDigest?: string | null
   /** Volumes of the agent to mount in the kernel. */
   mounts?: Mount[]
+  /** Patterns of the files to collect at the end, in the syntax of `.gitignore`. */
+  outputPaths?: string[] | null
+  /** The outputs stay on the agent's disk, and are only listed. */
+  outputsInPlace?: boolean | null
+  /** Whether files of other sessions belong into the working directory; see InputsRequest. */
+  hasInputs?: boolean
 }
 
 export interface KernelGang {
@@ -147,6 +165,12 @@ export interface ObservedKernel {
   slurmJobId?: string | null
   /** The digest of the kernel's image, `sha256:…`. */
   imageDigest?: string | null
+  /** The GPUs that it has. Missing if it has none, or nobody knows which. */
+  gpus?: Gpu[] | null
+  /** The last line of the program's progress file. Missing if it has written none. */
+  progressLine?: string | null
+  /** What it has used of them so far. Updated from time to time while it runs, and exact with EXITED. */
+  gpuUsage?: GpuUsage | null
 }
 
 export type LogStreamName = 'STDOUT' | 'STDERR'
@@ -202,6 +226,12 @@ export interface RegisterRequest {
   warnings?: AgentWarning[]
   /** Why the agent takes no new kernels now, for people. Missing if it takes them. */
   refuses?: string
+  /** The GPUs that it assigns to kernels, or of its cluster, which does. Missing if there are none. */
+  gpus?: ObservedGpu[]
+  /** Why it cannot see its GPUs now, for people. Missing if it can. */
+  gpuFault?: string
+  /** How many kernels may share one of its GPUs. Missing if each has its own. */
+  gpuSharing?: number
   /** The agent reports `inTime`: while it is alive, the server does not decide how a program ended. */
   judgesTime?: boolean
 }
@@ -269,6 +299,8 @@ export interface SyncRequest {
   chains?: ChainReport | undefined
   /** Sent from time to time. */
   chainSizes?: ChainSize[] | undefined
+  /** New figures of the GPUs in the registration. Sent from time to time. */
+  gpus?: ObservedGpu[] | undefined
 }
 
 export interface SyncAnswer {
@@ -284,6 +316,17 @@ export interface SyncAnswer {
   dropGenerations?: { chainId: string; before: number }[]
   /** Channels that the agent has to open; repeated until it has opened them. Older agents ignore them. */
   channels?: ChannelOrder[]
+  /** UUIDs of GPUs to put back into service. Repeated until the agent has registered with them in service. */
+  returnGpus?: string[]
+  /** GPUs to take out of service. Repeated until the agent has registered with them out of service. */
+  takeGpus?: GpuTake[]
+}
+
+/** A GPU that a person takes out of service. */
+export interface GpuTake {
+  uuid: string
+  /** As text for people. */
+  reason: string
 }
 
 /**
@@ -308,6 +351,61 @@ export interface CodeRequest {
 export interface CodeAnswer {
   bytes: number
   chunks: AsyncIterable<Uint8Array>
+}
+
+/** What a transfer between an agent and the server is for. */
+export const BLOB_PURPOSES = ['CODE', 'CHECKPOINT', 'OUTPUT'] as const
+export type BlobPurpose = (typeof BLOB_PURPOSES)[number]
+
+/** Asks which of these blobs the kernel's project has. */
+export interface BlobsRequest extends CodeRequest {
+  purpose: BlobPurpose
+  /** At most BLOBS_ASKED_MAX. */
+  sha256s: string[]
+}
+
+export interface BlobState {
+  sha256: string
+  /**
+   * The next part begins here. Of several blobs in a request that asks, 0 is reported for all that are not complete.
+   */
+  received: number
+  complete: boolean
+  /** Set if the bytes had another hash: everything received was discarded. */
+  refused?: string
+}
+
+/** A part of a blob, or a whole one. */
+export interface BlobSlice {
+  sha256: string
+  /** Bytes of the whole blob. */
+  bytes: number
+  offset: number
+  /** BLOB_PART_BYTES, or less for the end of the blob. 0 at the end of a blob only asks to check it. */
+  length: number
+}
+
+/** Sends parts. Several small blobs can travel together; with their bytes, in this order, as one body. */
+export interface BlobPartRequest extends CodeRequest {
+  purpose: BlobPurpose
+  /** At most BLOB_SLICES_MAX, of at most BLOB_PART_BYTES in all. */
+  slices: BlobSlice[]
+}
+
+/** Asks for a blob from an offset on. */
+export interface BlobRequest extends CodeRequest {
+  purpose: BlobPurpose
+  /** Null for the code of the kernel, or the newest checkpoint of its chain. */
+  sha256: string | null
+  offset: number
+}
+
+/** The rest of a blob. `bytes` is its length, `total` that of the whole blob. */
+export interface BlobAnswer extends CodeAnswer {
+  sha256: string
+  total: number
+  /** The attempt that left it; set for a checkpoint. */
+  attempt?: number
 }
 
 /** Describes the checkpoint of a kernel's chain, which the kernel's agent offers to the servers. */
@@ -357,13 +455,71 @@ export interface CheckpointAnswer extends CodeAnswer {
   archiveBytes: number
 }
 
+/**
+ * Reports about the outputs of a kernel that has ended, in this order: BEGIN, again from time to time while the agent
+ * has them; then FILES, the sorted list in pages; then END. The contents are sent as blobs in between. Each may be
+ * repeated, and after a failure the agent starts again with BEGIN.
+ */
+export type OutputsReport = CodeRequest &
+  (
+    | { step: 'BEGIN' }
+    /** `first` replaces an earlier list. */
+    | { step: 'FILES'; first: boolean; files: OutputFile[] }
+    | {
+        step: 'END'
+        state: Extract<OutputsState, 'COMPLETE' | 'PARTIAL' | 'NONE'>
+        /** The id of the list of files; null for none. */
+        manifest: string | null
+        reasons: string[]
+        /** Where the files stay, as an absolute path; missing if their contents were sent. */
+        directory?: string
+      }
+  )
+
+export interface OutputsAnswer {
+  /** False once the outputs are settled, or are not wanted: the agent then deletes the files. */
+  wanted: boolean
+  /** The session has not ended yet: BEGIN again later. */
+  later?: boolean
+  /** The most bytes that the files may have together. */
+  bytesMax: number
+  /** They are settled, and stay in place: the agent keeps the files, and asks again from time to time. */
+  kept?: boolean
+  /** Answers END: blobs that have not arrived. Missing if there are none, and then the outputs are settled. */
+  missing?: string[]
+}
+
+/** Asks for the files of other sessions that belong into the working directory of a kernel. */
+export interface InputsRequest extends CodeRequest {
+  /** `next` of the answer before; null for the first page. */
+  after: string | null
+}
+
+/** `path` of a file is its place in the working directory. */
+export interface InputFile extends OutputFile {
+  /** Where the content is, below a directory that stays in place; missing if it is a blob of the kernel's project. */
+  source?: OutputsPlace & { path: string }
+}
+
+export interface InputsAnswer {
+  files: InputFile[]
+  /** Null at the end. */
+  next: string | null
+  /** Outputs that have not arrived yet, for people. The agent then asks again later. */
+  waiting?: string
+}
+
 /** The server side as an agent sees it: in process the gateway itself, otherwise a client of its HTTP endpoints. */
 export interface Gateway {
   /** @throws RepriseError FORBIDDEN, RESOURCE_GROUP_NOT_FOUND, VALIDATION_FAILED */
   register(request: RegisterRequest, signal: AbortSignal): Promise<RegisterAnswer>
   /** @throws RepriseError AGENT_UNKNOWN (register again), AGENT_SUPERSEDED (another process has this id: exit) */
   sync(request: SyncRequest, signal: AbortSignal): Promise<SyncAnswer>
-  /** @throws RepriseError KERNEL_NOT_FOUND (it is no longer assigned to this agent), CODE_NOT_FOUND */
+  /**
+   * For agents of the previous version, like the following ones that carry a whole archive.
+   *
+   * @throws RepriseError KERNEL_NOT_FOUND (it is no longer assigned to this agent), CODE_NOT_FOUND
+   */
   fetchCode(request: CodeRequest, signal: AbortSignal): Promise<CodeAnswer>
   /** @throws RepriseError KERNEL_NOT_FOUND */
   offerCheckpoint(request: CheckpointRequest, signal: AbortSignal): Promise<CheckpointWish>
@@ -377,8 +533,28 @@ export interface Gateway {
     chunks: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
   ): Promise<{ recorded: boolean }>
+  /** @throws RepriseError KERNEL_NOT_FOUND (it is no longer assigned to this agent, or the session is gone) */
+  reportOutputs(request: OutputsReport, signal: AbortSignal): Promise<OutputsAnswer>
+  /** @throws RepriseError KERNEL_NOT_FOUND, OUTPUTS_NOT_FOUND (they will never come) */
+  listInputs(request: InputsRequest, signal: AbortSignal): Promise<InputsAnswer>
   /** @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND (the servers have no copy of the newest checkpoint) */
   fetchCheckpoint(request: CodeRequest, signal: AbortSignal): Promise<CheckpointAnswer>
+  /** @throws RepriseError KERNEL_NOT_FOUND */
+  haveBlobs(request: BlobsRequest, signal: AbortSignal): Promise<{ blobs: BlobState[] }>
+  /**
+   * Idempotent: a part that the server has already is answered with the offset at which it continues.
+   *
+   * @param body the bytes of all slices
+   * @throws RepriseError KERNEL_NOT_FOUND, REQUEST_TOO_LARGE, SERVER_DISK_FULL, STORAGE_UNAVAILABLE
+   */
+  sendParts(
+    request: BlobPartRequest,
+    body: Uint8Array,
+    signal: AbortSignal,
+    onSent?: () => void,
+  ): Promise<{ blobs: BlobState[] }>
+  /** @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND, STORAGE_UNAVAILABLE */
+  fetchBlob(request: BlobRequest, signal: AbortSignal): Promise<BlobAnswer>
 }
 
 /**
@@ -391,6 +567,9 @@ export type DialChannel = (order: ChannelOrder, signal: AbortSignal) => Promise<
 /** The agent protocol over HTTP: POST, JSON both ways, `Authorization: Bearer …`; 200, or an error as below. */
 export const AGENT_REGISTER_PATH = '/agent/v1/register'
 export const AGENT_SYNC_PATH = '/agent/v1/sync'
+/** Reports about a kernel's outputs; see OutputsReport. */
+export const AGENT_OUTPUTS_PATH = '/agent/v1/outputs'
+export const AGENT_INPUTS_PATH = '/agent/v1/inputs'
 /** The response body is the archive; `content-length` is its length. */
 export const AGENT_CODE_PATH = '/agent/v1/code'
 /** Asks whether a copy of a checkpoint is wanted. */
@@ -400,6 +579,13 @@ export const AGENT_CHECKPOINT_SEND_PATH = '/agent/v1/checkpoint-upload'
 /** The response body is the copy; `content-length` is its length, and the header below describes it. */
 export const AGENT_CHECKPOINT_FETCH_PATH = '/agent/v1/checkpoint'
 export const AGENT_CHECKPOINT_HEADER = 'reprise-checkpoint'
+/** Asks which blobs the project has. */
+export const AGENT_BLOB_HAVE_PATH = '/agent/v1/blob-have'
+/** The request body has the bytes of the slices, which the header below describes in JSON. */
+export const AGENT_BLOB_PART_PATH = '/agent/v1/blob-part'
+/** The response body is the rest of the blob; the header below describes it. */
+export const AGENT_BLOB_PATH = '/agent/v1/blob'
+export const AGENT_BLOB_HEADER = 'reprise-blob'
 /**
  * Opens a WebSocket. The channel's id follows in the path, and its secret is the bearer token. 404 if the channel is at
  * another server.

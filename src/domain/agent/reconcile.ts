@@ -2,6 +2,7 @@ import type { FailureError } from '../session/failure.ts'
 import { isTerminal, type KernelStatus } from '../session/lifecycle.ts'
 import type { ProgramVerdict } from '../session/program-verdict.ts'
 import type { FoundCheckpoint, LeftCheckpoint } from './checkpoint.ts'
+import type { Gpu, GpuUsage } from '../gpu.ts'
 import type { KernelUsage } from './kernel-report.ts'
 import type { ObservedKernel } from './protocol.ts'
 
@@ -19,11 +20,18 @@ export interface RecordedKernel {
   inTime: boolean | null
   /** False if its session's policy ignores the lack of memory once the program exits with 0. Missing means true. */
   oomIsFailure?: boolean
+  /** Whether nothing may start it again once its start was ordered. Missing means false. */
+  neverRunTwice?: boolean
   /** The agent's last note; see KernelProgress. */
   note: string | null
   waits: boolean
   host: string | null
   slurmJobId: string | null
+  /** Null until its agent reports them. Missing means null. */
+  gpus?: readonly { uuid: string }[] | null
+  gpuUsage?: GpuUsage | null
+  /** Missing means null. */
+  progress?: string | null
 }
 
 /** A kernel's progress before it runs, and where it runs. */
@@ -56,6 +64,11 @@ export interface KernelChange extends KernelProgress {
   port: number | null
   /** Set when it ends. */
   usage: KernelUsage | null
+  /** Null keeps the recorded value. */
+  gpus: Gpu[] | null
+  gpuUsage: GpuUsage | null
+  /** The last line of its program's progress file; null keeps the recorded one. */
+  progress: string | null
   /** Set when it starts. */
   foundCheckpoint: FoundCheckpoint | null
   /** Set when all processes of the kernel are gone. */
@@ -100,7 +113,7 @@ export function reconcile(
       late(kernel, report, answer)
       continue
     }
-    const change = withProgress(kernel, report, changeFor(kernel, report))
+    const change = withFigures(kernel, report, withProgress(kernel, report, changeFor(kernel, report)))
     if (change) answer.changes.push(change)
     order(change ? { ...kernel, status: change.to } : kernel, report, answer)
   }
@@ -181,6 +194,27 @@ function withProgress(
   const progress = progressOf(kernel, report)
   const isSame = (['note', 'waits', 'host', 'slurmJobId'] as const).every((name) => progress[name] === kernel[name])
   return change === undefined && isSame ? undefined : { ...(change ?? unchanged(kernel)), ...progress }
+}
+
+/** Adds the kernel's GPUs, what it has used of them, and the progress that its program tells. */
+function withFigures(
+  kernel: RecordedKernel,
+  report: ObservedKernel,
+  change: KernelChange | undefined,
+): KernelChange | undefined {
+  const uuids = (gpus: RecordedKernel['gpus']) => (gpus ?? []).map(({ uuid }) => uuid).join()
+  const gpus = report.gpus != null && uuids(report.gpus) !== uuids(kernel.gpus) ? report.gpus : null
+  const gpuUsage = report.gpuUsage != null && !isSameUsage(report.gpuUsage, kernel.gpuUsage) ? report.gpuUsage : null
+  const told = report.progressLine ?? null
+  const progress = told === (kernel.progress ?? null) ? null : told
+  if (gpus === null && gpuUsage === null && progress === null) return change
+  // The notes of a change that does not exist are those on record.
+  return { ...(change ?? { ...unchanged(kernel), ...progressOf(kernel, report) }), gpus, gpuUsage, progress }
+}
+
+function isSameUsage(one: GpuUsage, other: GpuUsage | null = null): boolean {
+  if (other === null) return false
+  return (Object.keys(one) as (keyof GpuUsage)[]).every((name) => one[name] === other[name])
 }
 
 /** A kernel whose start is ordered but delayed is reported as PREPARED. */
@@ -308,6 +342,8 @@ function missing(kernel: RecordedKernel, answer: Reconciliation): void {
   else if (status === 'RUNNING' || status === 'TERMINATING')
     answer.changes.push({ ...gone, to: 'ERROR', error: vanished })
   else if (kernel.failed) return
+  else if (status === 'CREATING' && kernel.neverRunTwice)
+    answer.changes.push({ ...confirmGone(kernel), error: vanished })
   else if (status === 'CREATING') answer.orders.push({ kernelId, assignment, want: 'START' })
   else if (status !== 'PENDING' && status !== 'SCHEDULED') answer.orders.push({ kernelId, assignment, want: 'PREPARE' })
 }
@@ -332,6 +368,9 @@ function unchanged(kernel: RecordedKernel): KernelChange {
     error: null,
     port: null,
     usage: null,
+    gpus: null,
+    gpuUsage: null,
+    progress: null,
     foundCheckpoint: null,
     leftCheckpoint: null,
     note: null,

@@ -1,12 +1,44 @@
 import type { HoldReason, RetryPhase } from '../session/failure.ts'
+import { counted } from '../amounts.ts'
 import { heldExplanation } from '../retry/retry-state.ts'
 import { isTerminal, type SessionStatus, type SessionType } from '../session/lifecycle.ts'
 
 /**
- * The state of a chain. SQL functions in the migrations derive it from the newest attempt and the decision about it.
+ * The stored state of a chain. SQL functions in the migrations derive it from the newest attempt and the decision about
+ * it.
  */
-export const CHAIN_STATES = ['LIVE', 'WAITING_RETRY', 'HELD', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
+export const STORED_CHAIN_STATES = ['LIVE', 'WAITING_RETRY', 'HELD', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
+export type StoredChainState = (typeof STORED_CHAIN_STATES)[number]
+
+/** The states that LIVE stands for. The newest attempt tells them apart when a chain is read. */
+export const LIVE_STATES = ['QUEUED', 'IMPOSSIBLE', 'RUNNING'] as const
+export type LiveState = (typeof LIVE_STATES)[number]
+
+/** The states that people see. */
+export const CHAIN_STATES = [...LIVE_STATES, 'WAITING_RETRY', 'HELD', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
 export type ChainState = (typeof CHAIN_STATES)[number]
+
+/** What filters accept: LIVE means all of LIVE_STATES. */
+export const FILTERED_CHAIN_STATES = [...CHAIN_STATES, 'LIVE'] as const
+export type FilteredChainState = (typeof FILTERED_CHAIN_STATES)[number]
+
+/** @param impossible whether no agent and no quota could ever take its pending attempt */
+export function chainState(state: StoredChainState, newest: SessionStatus, impossible: boolean): ChainState {
+  if (state !== 'LIVE') return state
+  if (newest !== 'PENDING') return 'RUNNING'
+  return impossible ? 'IMPOSSIBLE' : 'QUEUED'
+}
+
+/** Returns the stored states of chains in these states, and which chains in LIVE are wanted. */
+export function storedStates(states: readonly FilteredChainState[]): {
+  stored: StoredChainState[]
+  live: ReadonlySet<LiveState>
+} {
+  const isLive = (state: FilteredChainState): state is LiveState => (LIVE_STATES as readonly string[]).includes(state)
+  const live = new Set(states.flatMap((state) => (state === 'LIVE' ? LIVE_STATES : isLive(state) ? [state] : [])))
+  const others = states.filter((state) => !isLive(state) && state !== 'LIVE') as StoredChainState[]
+  return { stored: [...new Set([...(live.size > 0 ? (['LIVE'] as const) : []), ...others])], live }
+}
 
 /** The newest attempt of a chain, and the decision about it. */
 export interface NewestAttempt {
@@ -53,6 +85,10 @@ function underWay({ status, sessionType, attempt, retryCount, maxRetries }: Newe
   const where = over ? `attempt ${attempt} is over and not yet judged` : `attempt ${attempt} is ${status}`
   const left = maxRetries - retryCount
   if (maxRetries === 0) return { willRetry: false, reason: `${where}; maxRetries is 0` }
-  if (left <= 0) return { willRetry: false, reason: `${where}; all ${maxRetries} retries are used` }
-  return { willRetry: true, reason: `${where}; ${left} of ${maxRetries} retries are left if it fails` }
+  if (left <= 0) {
+    const used = maxRetries === 1 ? 'its only retry is used' : `all ${maxRetries} retries are used`
+    return { willRetry: false, reason: `${where}; ${used}` }
+  }
+  const rest = `${left} of ${counted(maxRetries, 'retry', 'retries')} ${left === 1 ? 'is' : 'are'} left`
+  return { willRetry: true, reason: `${where}; ${rest} if it fails` }
 }

@@ -1,4 +1,5 @@
 import type { SealedVariable } from '../session/kernel-environment.ts'
+import type { GpuNeed } from '../gpu.ts'
 
 /** An attempt's spec as plain JSON, by field; amounts are decimals as text. */
 export type AttemptSpec = Readonly<Record<string, unknown>>
@@ -56,6 +57,14 @@ function entriesOf(field: string, value: unknown): [string, unknown][] {
   if (field === 'secretEnviron' && Array.isArray(value)) {
     const variables = value as SealedVariable[]
     return variables.map(({ name, digest }) => [`secretEnviron.${name}`, digest])
+  }
+  if (field === 'gpuNeed') {
+    const { model, memoryBytes } = (value ?? {}) as Partial<GpuNeed>
+    const entries: [string, unknown][] = [
+      ['gpus.model', model],
+      ['gpus.memory', memoryBytes],
+    ]
+    return entries.filter(([, each]) => each !== undefined)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[field, value]]
   return Object.entries(value).map(([name, each]) => [`${field}.${name}`, each])

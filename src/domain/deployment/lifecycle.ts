@@ -106,6 +106,9 @@ export type RouteHandlerName =
   | 'terminating-route'
   | 'service-discovery-sync'
 
+/** The parts of the server that write scheduling history of deployments and routes. */
+export type DeploymentPhase = DeploymentHandlerName | RouteHandlerName | 'destroy-deployment'
+
 export type RouteDeclaration = StatusDeclaration<RouteHandlerName, RouteStatus, RouteResult>
 
 /** All route handlers by name. Handlers that never return STALE declare it as null. */

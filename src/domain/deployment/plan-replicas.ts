@@ -78,6 +78,7 @@ export function rolloutBounds({ replicas, minHealthy, maxSurge }: RolloutSetting
 }
 
 const BACKOFF: DelayPolicy = {
+  delays: null,
   retryDelay: ROUTE_BACKOFF_MIN_MS / 1000,
   backoff: 'EXPONENTIAL',
   backoffMultiplier: 2,

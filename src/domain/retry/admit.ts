@@ -42,7 +42,7 @@ export function judgeBudget(
   const [used, max] = counted
     ? [session.retryCount, session.maxRetries]
     : [session.uncountedRetries, policy.maxUncountedRetries]
-  const noun = counted ? 'retries' : 'uncounted retries'
+  const noun = `${counted ? '' : 'uncounted '}${max === 1 ? 'retry' : 'retries'}`
   if (used >= max) return { left: false, counted, reason: `${used} of ${max} ${noun} used` }
   if (isTooLate(policy.maxElapsed, session.epochStartedAt, dueAt)) {
     const reason = `the next would start later than ${policy.maxElapsed} s after the first attempt`

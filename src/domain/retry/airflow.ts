@@ -142,7 +142,7 @@ export function parseAirflowSettings(input: object): ParsedAirflowSettings {
 }
 
 /** A `PlannedRetry` with Airflow's delays. */
-export type AirflowRetry = Omit<PlannedRetry, 'resourceSlots' | 'batchTimeout'>
+export type AirflowRetry = Omit<PlannedRetry, 'resourceSlots' | 'batchTimeout' | 'gpuMemoryBytes'>
 
 /**
  * Plans as many retries as a policy can have, with Airflow's delays. Without a task the jitter is unknown, and the

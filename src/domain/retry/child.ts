@@ -2,6 +2,8 @@ import { AGENTS_NAMED_MAX } from '../limits.ts'
 import { retryCreationId } from '../session/session-spec.ts'
 import type { FailureCause } from '../session/failure.ts'
 import type { RetryVerdict } from './verdict.ts'
+import type { GpuNeed, ObservedGpu } from '../gpu.ts'
+import { gpuSupply } from '../scheduling/gpu-supply.ts'
 import { explainShortage } from '../scheduling/explain-pending.ts'
 import {
   type OfferedVolume,
@@ -27,6 +29,7 @@ export interface RetriedParent {
   epochStartedAt: Date
   resourceSlots: Record<string, string>
   batchTimeout: number | null
+  gpuNeed: GpuNeed | null
   resourceGroup: string
   avoidAgents: string[]
   excludeAgents: string[]
@@ -47,6 +50,7 @@ export interface DerivedChild {
   retryCause: FailureCause | null
   resourceSlots: Record<string, string>
   batchTimeout: number | null
+  gpuNeed: GpuNeed | null
   avoidAgents: string[]
   excludeAgents: string[]
   avoidGroups: string[]
@@ -71,6 +75,7 @@ export function deriveChild(parent: RetriedParent, changes: ChildChanges): Deriv
     retryCause: changes.cause,
     resourceSlots: { ...(changes.growth?.resourceSlots ?? parent.resourceSlots) },
     batchTimeout: changes.growth ? changes.growth.batchTimeout : parent.batchTimeout,
+    gpuNeed: changes.growth?.gpuNeed === undefined ? parent.gpuNeed : changes.growth.gpuNeed,
     avoidAgents: withLast(parent.avoidAgents, changes.avoid.agents),
     excludeAgents: withLast(parent.excludeAgents, changes.exclude?.agents ?? []),
     avoidGroups: withLast(parent.avoidGroups, [...changes.avoid.groups, ...failedAgain]),
@@ -95,6 +100,8 @@ export interface GroupSeeker {
   agentLabels: Readonly<Record<string, string>>
   /** The agent must have all of these volumes; null for none. */
   volumeNeed: VolumeNeed | null
+  /** What its GPUs must be like; null if any will do. */
+  gpuNeed: GpuNeed | null
   resourceSlots: Readonly<Record<string, string>>
   clusterMode: ClusterMode
   clusterSize: number
@@ -110,6 +117,10 @@ export interface GroupAgent {
   perKernel: Readonly<Record<string, string>> | null
   /** Null if the agent has none. */
   volumes: readonly OfferedVolume[] | null
+  /** Null if it assigns none itself. */
+  gpus: readonly ObservedGpu[] | null
+  /** Null if each kernel has its own. */
+  gpuSharing: number | null
 }
 
 /**
@@ -140,7 +151,7 @@ export function chooseGroup(seeker: GroupSeeker, agents: readonly GroupAgent[]):
   return first?.name ?? seeker.resourceGroup
 }
 
-function idleAgent({ id, labels, capacity: amounts, perKernel, volumes }: GroupAgent): AgentCapacity {
+function idleAgent({ id, labels, capacity: amounts, perKernel, volumes, gpus, gpuSharing }: GroupAgent): AgentCapacity {
   const capacity = parseQuantities(amounts)
   return agentCapacity({
     id,
@@ -148,6 +159,7 @@ function idleAgent({ id, labels, capacity: amounts, perKernel, volumes }: GroupA
     volumes: volumes ?? [],
     capacity,
     perKernel: perKernel && parseQuantities(perKernel),
+    gpus: gpus === null ? null : gpuSupply(gpus, gpuSharing, undefined, perKernel && capacity),
     free: new Map(capacity),
   })
 }
@@ -165,6 +177,11 @@ interface RetriedSession {
   maxRetries: number
   parentSessionId: string | null
   retryCause: FailureCause | null
+  /** Its number in its group, and the number of members; null without a group. */
+  groupIndex: number | null
+  groupSize: number | null
+  /** The last line in the progress file of the attempt before; null if it wrote none. */
+  lastProgress: string | null
 }
 
 /**
@@ -183,5 +200,8 @@ export function retryEnvironment(session: RetriedSession): { name: KernelVariabl
     { name: 'REPRISE_RETRY_OF_BUDGET', value: `${session.retryCount} of ${maxRetries}` },
     { name: 'REPRISE_PARENT_SESSION_ID', value: session.parentSessionId ?? '' },
     { name: 'REPRISE_RETRY_CAUSE', value: session.retryCause ?? '' },
+    { name: 'REPRISE_INDEX', value: String(session.groupIndex ?? '') },
+    { name: 'REPRISE_GROUP_SIZE', value: String(session.groupSize ?? '') },
+    { name: 'REPRISE_LAST_PROGRESS', value: session.lastProgress ?? '' },
   ]
 }

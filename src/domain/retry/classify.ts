@@ -6,7 +6,7 @@ import {
   NEVER_RETRIED_CAUSES,
 } from '../session/failure.ts'
 import { readProgramVerdict, type VerdictRetry } from '../session/program-verdict.ts'
-import { describeRule } from './explain.ts'
+import { describeCause, describeRule } from './explain.ts'
 import type { RetryPolicy } from './policy/policy.ts'
 import type { MatchedRule } from './policy/rules.ts'
 
@@ -75,7 +75,7 @@ export function judgeEligibility(
   wish: Pick<ProgramWish, 'retry'> = NO_WISH,
 ): Eligibility {
   if (cause !== null && isNeverRetried(cause)) {
-    return { eligible: false, byRule: false, reason: `${cause} is never retried` }
+    return { eligible: false, byRule: false, reason: `${describeCause(cause)} is never retried` }
   }
   if (wish.retry === 'no') return { eligible: false, byRule: false, reason: 'its program asks for no retry' }
   if (matched) {
@@ -86,7 +86,7 @@ export function judgeEligibility(
   const { eligibleCauses } = policy
   const eligible = cause === null ? eligibleCauses.length > 0 : eligibleCauses.includes(cause as EligibleCause)
   if (eligible) return { eligible: true }
-  const reason = cause === null ? 'no cause is eligible' : `${cause} is not among the eligible causes`
+  const reason = cause === null ? 'no cause is eligible' : `${describeCause(cause)} is not among the eligible causes`
   return { eligible: false, byRule: false, reason }
 }
 

@@ -8,17 +8,25 @@ import {
   judgeEligibility,
   programWish,
 } from './classify.ts'
-import { computeDelay, type Delay } from './delay.ts'
-import { describeDelay, describeFailure, describeGrowth, describePlaces, describeRule } from './explain.ts'
-import { applyGrowth, firstMatch, type Growable, type MatchedRule } from './policy/rules.ts'
+import { computeDelay, type Delay, tableIndex } from './delay.ts'
+import {
+  describeDelay,
+  describeFailure,
+  describeGrowth,
+  describePeaks,
+  describePlaces,
+  describeRule,
+  describeUnknownGpuMemory,
+} from './explain.ts'
+import { applyGrowth, firstMatch, type Growable, isPreempted, type MatchedRule } from './policy/rules.ts'
 import type { RetryPolicy, RetryRule } from './policy/policy.ts'
 import { readStoredPolicy } from './policy/stored-policy.ts'
-import { type RetryVerdict, verdict } from './verdict.ts'
+import { type ChildSize, type RetryVerdict, verdict } from './verdict.ts'
 
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 
 /** The facts about a finished session that the decision needs. */
-export interface DecidedSession extends FinishedSession, FailedSession {
+export interface DecidedSession extends FinishedSession, FailedSession, Growable {
   id: string
   result: SessionResult
   sessionType: SessionType
@@ -30,6 +38,8 @@ export interface DecidedSession extends FinishedSession, FailedSession {
   exitCode: number | null
   statusReason: string | null
   statusData: unknown
+  /** Missing means false. */
+  neverRunTwice?: boolean
   /** Null if its user code never started. */
   startedAt: Date | null
   terminatedAt: Date
@@ -37,7 +47,6 @@ export interface DecidedSession extends FinishedSession, FailedSession {
   /** The delay before this session. Null if the session is not a retry, or if its policy does not use the delay. */
   delayBeforeMs: number | null
   resourceSlots: Record<string, string>
-  batchTimeout: number | null
 }
 
 export interface DecisionInput {
@@ -61,6 +70,7 @@ export function decideRetry({ session, policy: stored, now, random }: DecisionIn
   const notRetried = (phase: 'NONE' | 'NOT_ELIGIBLE', why: string, matchedRule: number | null = null) =>
     verdict(phase, { cause, matchedRule, explanation: `not retried: ${failure}; ${why}` })
   if (session.sessionType !== 'BATCH') return notRetried('NONE', `${session.sessionType} sessions never are`)
+  if (session.neverRunTwice) return notRetried('NONE', 'it must never run twice (neverRunTwice)')
   if (session.maxRetries === 0) return notRetried('NONE', 'maxRetries is 0')
   if (classified.kind === 'malformed') return notRetried('NOT_ELIGIBLE', 'a failure that cannot be classified never is')
   if (typeof policy === 'string') return notRetried('NOT_ELIGIBLE', policy)
@@ -79,12 +89,13 @@ export function decideRetry({ session, policy: stored, now, random }: DecisionIn
   }
 
   const { id: sessionId, retryCount } = session
+  const baseSeconds = wish.delaySeconds ?? matched?.rule.delay
   const delay = computeDelay({
     policy,
     sessionId,
     retryCount,
     random,
-    baseSeconds: wish.delaySeconds ?? matched?.rule.delay,
+    baseSeconds,
     delayBeforeMs: session.delayBeforeMs,
   })
   const dueAt = new Date(now.getTime() + delay.delayMs)
@@ -96,33 +107,40 @@ export function decideRetry({ session, policy: stored, now, random }: DecisionIn
   }
   const { error } = classified
   const { ordinal } = budget
-  return scheduled(session, policy, { common, matched, delay, dueAt, failure, error, ordinal, note: wish.note })
+  const entry = baseSeconds === undefined && policy.delays !== null ? tableIndex(policy.delays, retryCount) : null
+  const planned = { common, matched, delay, entry, dueAt, failure, error, exitCode: facts.exitCode, ordinal }
+  return scheduled(session, policy, { ...planned, note: wish.note })
 }
 
 interface Planned {
   common: Pick<RetryVerdict, 'cause' | 'matchedRule' | 'counted'>
   matched: MatchedRule | null
   delay: Delay
+  /** Position in the table of delays, from 0; null if the delay is not from there. */
+  entry: number | null
   dueAt: Date
   failure: string
   error: FailureError | null
+  exitCode: number | null
   ordinal: string
   /** Describes the retry that the session's program asked for in its verdict file; empty if it asked for none. */
   note: string
 }
 
 function scheduled(session: DecidedSession, policy: RetryPolicy, planned: Planned): RetryVerdict {
-  const { common, matched, delay, dueAt } = planned
-  const before: Growable = { resourceSlots: session.resourceSlots, batchTimeout: session.batchTimeout }
-  const after = matched ? applyGrowth(before, matched.rule) : before
-  const grew = describeGrowth(before, after)
+  const { common, matched, delay, entry, dueAt } = planned
+  const failed = { name: planned.error?.name ?? null, exitCode: planned.exitCode }
+  const after: Growable = matched ? applyGrowth(session, matched.rule, failed) : session
+  const grew = describeGrowth(session, after)
   const places = failedPlaces(session, matched?.rule, planned.error)
   const parts = [
     withRule(planned.failure, matched),
     planned.note,
     grew,
+    describePeaks(session, matched?.rule, failed),
+    describeUnknownGpuMemory(session, isPreempted(failed) ? undefined : matched?.rule),
     describePlaces(places, matched?.rule, session.agentNames ?? {}),
-    `waits ${describeDelay(delay)}`,
+    `waits ${describeDelay(delay, entry)}`,
   ]
   return verdict('SCHEDULED', {
     ...common,
@@ -131,10 +149,15 @@ function scheduled(session: DecidedSession, policy: RetryPolicy, planned: Planne
     delayMs: delay.delayMs,
     dueAt,
     explanation: `${planned.ordinal}: ${parts.filter((part) => part !== '').join('; ')}`,
-    growth: grew === '' ? null : { resourceSlots: { ...after.resourceSlots }, batchTimeout: after.batchTimeout },
+    growth: grew === '' ? null : childSize(after),
     ...places,
     emit: policy.emitRetryEvents ? 'session.retry_scheduled' : null,
   })
+}
+
+/** The part of grown values that a decision stores. */
+export function childSize({ resourceSlots, batchTimeout, gpuNeed }: Growable): ChildSize {
+  return { resourceSlots: { ...resourceSlots }, batchTimeout, gpuNeed }
 }
 
 function succeeded(session: DecidedSession, mayEmit: boolean): RetryVerdict {
@@ -148,6 +171,9 @@ function succeeded(session: DecidedSession, mayEmit: boolean): RetryVerdict {
 function describe(session: DecidedSession, classified: Classification): string {
   if (classified.kind === 'malformed') return classified.message
   if (session.terminatedBy !== null) return `ended by ${session.terminatedBy}`
+  if (classified.error?.name === 'task-timeout' && session.batchTimeout !== null) {
+    return `timed out after ${session.batchTimeout} s`
+  }
   const exitCode = session.exitCode ?? classified.error?.exitCode ?? null
   return describeFailure(classified.cause, classified.error, exitCode)
 }

@@ -4,7 +4,7 @@ import { delayCeilingMs, type RetryPolicy } from './policy/policy.ts'
 
 export type DelayPolicy = Pick<
   RetryPolicy,
-  'retryDelay' | 'backoff' | 'backoffMultiplier' | 'maxRetryDelay' | 'jitter' | 'jitterRatio'
+  'delays' | 'retryDelay' | 'backoff' | 'backoffMultiplier' | 'maxRetryDelay' | 'jitter' | 'jitterRatio'
 >
 
 export interface DelayInput {
@@ -40,9 +40,9 @@ interface Range {
 
 export function computeDelay(input: DelayInput): Delay {
   const { policy, retryCount } = input
-  const ceilingMs = delayCeilingMs(policy)
+  const ceilingMs = ceilingOf(policy, input.baseSeconds)
   const baseMs = baseDelayMs(policy, retryCount, input.baseSeconds)
-  const drawn = drawnRange(policy, baseMs, input.delayBeforeMs ?? null)
+  const drawn = drawnRange(policy, { baseMs, ceilingMs, delayBeforeMs: input.delayBeforeMs ?? null })
   if (drawn) {
     const delayMs = drawn.fromMs + Math.floor(input.random * (drawn.toMs - drawn.fromMs + 1))
     const cutBaseMs = Math.min(baseMs, ceilingMs)
@@ -58,9 +58,9 @@ export function delayBounds(
   retryCount: number,
   { baseSeconds, delayBeforeMs = null }: Pick<DelayInput, 'baseSeconds' | 'delayBeforeMs'> = {},
 ): { earliestMs: number; latestMs: number } {
-  const ceilingMs = delayCeilingMs(policy)
+  const ceilingMs = ceilingOf(policy, baseSeconds)
   const baseMs = baseDelayMs(policy, retryCount, baseSeconds)
-  const drawn = drawnRange(policy, baseMs, delayBeforeMs)
+  const drawn = drawnRange(policy, { baseMs, ceilingMs, delayBeforeMs })
   if (drawn) return { earliestMs: drawn.fromMs, latestMs: drawn.toMs }
   const spanMs = policy.jitter === 'NONE' ? 0 : jitterSpanMs(policy, baseMs)
   return { earliestMs: Math.min(baseMs, ceilingMs), latestMs: Math.min(baseMs + spanMs, ceilingMs) }
@@ -70,12 +70,24 @@ export function delayBounds(
  * Computes the range from which a delay is drawn. The ceiling cuts the range, not the drawn delay, so that retries at
  * the ceiling are spread as well. Decorrelated delays grow by themselves, with every backoff.
  */
-function drawnRange(policy: DelayPolicy, baseMs: number, delayBeforeMs: number | null): Range | null {
-  const ceilingMs = delayCeilingMs(policy)
+function drawnRange(
+  policy: DelayPolicy,
+  { baseMs, ceilingMs, delayBeforeMs }: { baseMs: number; ceilingMs: number; delayBeforeMs: number | null },
+): Range | null {
   const fromMs = Math.min(baseMs, ceilingMs)
   if (policy.jitter === 'FULL') return { fromMs: 0, toMs: fromMs }
   if (policy.jitter !== 'DECORRELATED') return null
   return { fromMs, toMs: Math.min(Math.max(fromMs, 3 * (delayBeforeMs ?? fromMs)), ceilingMs) }
+}
+
+/** The position in a table of delays, from 0. */
+export function tableIndex(delays: readonly number[], retryCount: number): number {
+  return Math.min(retryCount, delays.length - 1)
+}
+
+/** `maxRetryDelay` limits the formula and the delay of a rule; a table is limited by the hard ceiling only. */
+function ceilingOf(policy: DelayPolicy, baseSeconds: number | undefined): number {
+  return policy.delays !== null && baseSeconds === undefined ? RETRY_DELAY_CEILING_MS : delayCeilingMs(policy)
 }
 
 /**
@@ -84,6 +96,8 @@ function drawnRange(policy: DelayPolicy, baseMs: number, delayBeforeMs: number |
  */
 function baseDelayMs(policy: DelayPolicy, retryCount: number, baseSeconds?: number): number {
   if (baseSeconds !== undefined) return wholeMs(baseSeconds, RETRY_DELAY_CEILING_MS)
+  if (policy.delays !== null)
+    return wholeMs(policy.delays[tableIndex(policy.delays, retryCount)]!, RETRY_DELAY_CEILING_MS)
   if (policy.backoff === 'FIXED' || policy.jitter === 'DECORRELATED') {
     return wholeMs(policy.retryDelay, RETRY_DELAY_CEILING_MS)
   }

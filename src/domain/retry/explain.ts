@@ -1,8 +1,16 @@
-import { describeAmount } from '../amounts.ts'
-import type { FailureCause, FailureError } from '../session/failure.ts'
+import { describeAmount, describeBytes, formatDecimal } from '../amounts.ts'
+import { FAILURE_NAMES, type FailureCause, type FailureError } from '../session/failure.ts'
 import type { Delay } from './delay.ts'
 import type { RetryRule } from './policy/policy.ts'
-import type { Growable, MatchedRule } from './policy/rules.ts'
+import {
+  asksForGpus,
+  gpuMemoryOf,
+  type Growable,
+  type GrowthCause,
+  isPreempted,
+  type MatchedRule,
+  startOf,
+} from './policy/rules.ts'
 import type { RetryVerdict } from './verdict.ts'
 import type { RetryEventData } from '../events.ts'
 
@@ -14,25 +22,69 @@ const MESSAGE_CHARACTERS_MAX = 200
 /** Failures of a program whose message says more than its exit code. */
 const EXPLAINED: readonly string[] = ['command-not-found', 'path-read-only']
 
-/** Returns text such as `exit code 137` or `OOM_KILLED (oom-killed: used 2.1 GiB of 2 GiB)`. */
+/** Failures of a program that was ended: its exit code says nothing. */
+const TIME_LIMITS: readonly string[] = ['task-timeout', 'gpu-idle', 'no-progress']
+
+/** The words for failures whose name does not explain them. */
+const FAILURE_WORDS: Readonly<Record<string, string>> = {
+  'kernel-exited': 'failed program',
+  'task-timeout': 'timed out',
+  'gpu-idle': 'idle GPUs',
+  'no-progress': 'hung',
+  'oom-killed': 'out of memory',
+  'user-cancelled': 'cancelled',
+}
+
+/** The words for causes: at the beginning of a sentence, and within one. */
+const CAUSE_WORDS: Readonly<Record<FailureCause, readonly [failure: string, noun: string]>> = {
+  AGENT_TRANSIENT: ['agent lost', 'the loss of an agent'],
+  SCHEDULER_TIMEOUT: ['scheduler timeout', 'a scheduler timeout'],
+  IMAGE_PULL_FAILURE: ['image not pulled', 'an image that is not pulled'],
+  KERNEL_NONZERO_EXIT: ['failed program', 'a failed program'],
+  OOM_KILLED: ['out of memory', 'a lack of memory'],
+  UNKNOWN: ['unknown cause', 'an unknown cause'],
+  HUNG: ['hung', 'a program that hangs'],
+  USER_CANCELLED: ['cancelled', 'a cancelled session'],
+  VALIDATION_ERROR: ['invalid', 'an invalid session'],
+  QUOTA_EXCEEDED: ['over quota', 'a session over its quota'],
+}
+
+/** Returns text such as `a lack of memory`. */
+export function describeCause(cause: FailureCause): string {
+  return CAUSE_WORDS[cause][1]
+}
+
+/** Returns text such as `exit code 137` or `out of memory (used 2.1 GiB of memory, more than its 2 GiB)`. */
 export function describeFailure(cause: FailureCause, error: FailureError | null, exitCode: number | null): string {
-  if (cause === 'KERNEL_NONZERO_EXIT' && exitCode !== null && error?.name !== 'task-timeout') {
+  const isOwnEnd = error === null || !TIME_LIMITS.includes(error.name)
+  if (cause === 'KERNEL_NONZERO_EXIT' && exitCode !== null && isOwnEnd) {
     const reason = error?.verdict?.reason ?? (error !== null && EXPLAINED.includes(error.name) ? error.message : null)
     return reason === null
       ? `exit code ${exitCode}`
       : `exit code ${exitCode} (${reason.slice(0, MESSAGE_CHARACTERS_MAX)})`
   }
-  if (error === null) return cause
+  const [words] = CAUSE_WORDS[cause]
+  if (error === null) return words
+  const { name } = error
   const message = error.message.slice(0, MESSAGE_CHARACTERS_MAX)
-  return message === '' ? `${cause} (${error.name})` : `${cause} (${error.name}: ${message})`
+  if (!FAILURE_NAMES.includes(name)) return `${words} (${message === '' ? name : `${name}: ${message}`})`
+  const failure = FAILURE_WORDS[name] ?? name.replaceAll('-', ' ')
+  return message === '' ? failure : `${failure} (${message})`
 }
 
 export function describeRule(matched: MatchedRule): string {
   return `rules[${matched.index}] (${matched.rule.action})`
 }
 
-/** Returns text such as `75.3 s = 60 s + 15.3 s jitter` or `12.3 s, drawn from 0 s to 60 s`. */
-export function describeDelay({ baseMs, jitterMs, delayMs, ceilingMs, drawn }: Delay): string {
+/**
+ * Returns text such as `75.3 s = 60 s + 15.3 s jitter`, `12.3 s, drawn from 0 s to 60 s` or `5 min (delays[1])`. `entry`:
+ * the position in the table of delays; null if the delay is not from there.
+ */
+export function describeDelay(delay: Delay, entry: number | null): string {
+  return `${describeSum(delay)}${entry === null ? '' : ` (delays[${entry}])`}`
+}
+
+function describeSum({ baseMs, jitterMs, delayMs, ceilingMs, drawn }: Delay): string {
   if (drawn && drawn.fromMs < drawn.toMs) {
     return `${seconds(delayMs)}, drawn from ${seconds(drawn.fromMs)} to ${seconds(drawn.toMs)}`
   }
@@ -49,10 +101,58 @@ export function describeGrowth(before: Growable, after: Growable): string {
     .map((slot) => ({ slot, from: before.resourceSlots[slot], to: after.resourceSlots[slot] }))
     .filter(({ from, to }) => from !== to)
     .map(({ slot, from, to }) => `${slot} ${amount(slot, from)} → ${amount(slot, to)}`)
+  changes.push(...describeGpuChange(before, after))
   if (after.batchTimeout !== before.batchTimeout) {
-    changes.push(`timeout ${before.batchTimeout} s → ${after.batchTimeout} s`)
+    const [from, to] = [before, after].map(({ batchTimeout }) =>
+      batchTimeout === null ? 'none' : seconds(batchTimeout * 1000),
+    )
+    changes.push(`timeout ${from} → ${to}`)
   }
   return changes.join(', ')
+}
+
+/** The memory of a session that asked for none is that of the GPU that it had. */
+function describeGpuChange(before: Growable, after: Growable): string[] {
+  const [from, to] = [before, after].map(({ gpuNeed }) => gpuNeed ?? { model: null, memoryBytes: null })
+  const bytes = (value: number | null) => (value === null ? 'any' : describeBytes(value))
+  return [
+    ...(from!.model === to!.model ? [] : [`GPU model ${from!.model ?? 'any'} → ${to!.model ?? 'any'}`]),
+    ...(from!.memoryBytes === to!.memoryBytes
+      ? []
+      : [`GPU memory ${bytes(gpuMemoryOf(before))} → ${bytes(to!.memoryBytes)}`]),
+  ]
+}
+
+/** Names the peaks from which a rule lets slots grow, and explains that nothing grows after a preemption. */
+export function describePeaks(
+  session: Growable,
+  rule: Pick<RetryRule, 'scaleResources' | 'scaleGpuMemory' | 'scaleTimeout'> | undefined,
+  failed: GrowthCause,
+): string {
+  if (rule === undefined) return ''
+  if (isPreempted(failed)) {
+    const grows = [rule.scaleResources, rule.scaleGpuMemory, rule.scaleTimeout].some((growth) => growth !== undefined)
+    return grows ? 'nothing grows after a preemption' : ''
+  }
+  const growths = (rule.scaleResources ?? []).filter(({ slot }) => Object.hasOwn(session.resourceSlots, slot))
+  return growths
+    .flatMap((growth) => {
+      const start = startOf(session, growth)
+      if (start.kind === 'request') return []
+      if (start.kind === 'unknown') return [`its peak of ${growth.slot} is not known`]
+      const peak = describeAmount(growth.slot, formatDecimal(start.amount))
+      return [`its peak of ${growth.slot} was ${peak}${start.kind === 'limited' ? ', at the limit' : ''}`]
+    })
+    .join('; ')
+}
+
+/** Explains why a rule cannot grow the GPU memory of a session that asks for GPUs; empty if it can, or has not to. */
+export function describeUnknownGpuMemory(
+  session: Growable,
+  rule: Pick<RetryRule, 'scaleGpuMemory'> | undefined,
+): string {
+  if (rule?.scaleGpuMemory === undefined || !asksForGpus(session) || gpuMemoryOf(session) !== null) return ''
+  return 'GPU memory cannot grow: the session asks for no amount, and that of its GPUs is not known'
 }
 
 /** Returns text such as `avoids resource group g1; excludes agent a1`: where a rule says that the retry does not run. */
@@ -83,9 +183,19 @@ export function describeGroupChange(
     : `moves to resource group ${child.resourceGroup}`
 }
 
+/** Returns text such as `90 s`, and from ten minutes on `15 min` or `1 h 0.4 s`. Exact to the millisecond. */
 export function seconds(ms: number): string {
-  return `${ms / 1000} s`
+  if (ms < LONG_MS) return `${ms / 1000} s`
+  const [hours, minutes] = [Math.floor(ms / HOUR_MS), Math.floor((ms % HOUR_MS) / MINUTE_MS)]
+  const rest = (ms % MINUTE_MS) / 1000
+  const parts = [hours > 0 && `${hours} h`, minutes > 0 && `${minutes} min`, rest > 0 && `${rest} s`]
+  return parts.filter((part) => part !== false).join(' ')
 }
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+/** People count shorter times in seconds. */
+const LONG_MS = 10 * MINUTE_MS
 
 interface Attempt {
   retryCount: number

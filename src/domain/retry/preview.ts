@@ -1,8 +1,10 @@
-import type { FailureCause } from '../session/failure.ts'
+import { causeOf, type FailureCause } from '../session/failure.ts'
 import { computeDelay, delayBounds } from './delay.ts'
 import { judgeEligibility } from './classify.ts'
+import { childSize, type DecidedSession, decideRetry } from './decide.ts'
+import type { ChildSize, RetryVerdict } from './verdict.ts'
 import { describeRule } from './explain.ts'
-import { applyGrowth, firstMatch, type Growable, type MatchedRule } from './policy/rules.ts'
+import { applyGrowth, firstMatch, type Growable, type GrowthCause, type MatchedRule } from './policy/rules.ts'
 import type { RetryPolicy } from './policy/policy.ts'
 
 export interface PreviewInput {
@@ -20,6 +22,8 @@ export interface PreviewedSession extends Growable {
   retryCount: number
   uncountedRetries: number
   statusReason: string | null
+  /** The name of its failure, such as `task-timeout`; null if it has not failed. */
+  failureName: string | null
   /** The delay before this session; null if the session is not a retry. */
   delayBeforeMs: number | null
 }
@@ -45,6 +49,8 @@ export interface PlannedRetry {
   resourceSlots: Record<string, string>
   /** Seconds; null if there is no timeout, or no session whose timeout could grow. */
   batchTimeout: number | null
+  /** What each of its GPUs must have; null if any amount will do, or if no session is given. */
+  gpuMemoryBytes: number | null
 }
 
 /** Plans the retries that would follow if each attempt failed in the same way. */
@@ -52,23 +58,42 @@ export function previewRetries(input: PreviewInput): RetryPreview {
   const { policy, exitCode } = input
   if (input.cause === null && exitCode === 0) return refused('exit code 0 is a success')
   const cause = input.cause ?? (exitCode === null ? null : 'KERNEL_NONZERO_EXIT')
-  const reasons = input.session?.statusReason ? [input.session.statusReason] : []
+  const failed = { name: assumedName(input), exitCode }
+  const reasons = [input.session?.statusReason, failed.name].filter((reason) => reason != null)
   const matched = firstMatch(policy.rules, { cause, exitCode, reasons })
   const eligibility = judgeEligibility(policy, cause, matched)
   if (!eligibility.eligible) return refused(eligibility.reason)
   const counted = matched?.rule.action !== 'RETRY_UNCOUNTED'
   if (policy.maxRetries === 0) return refused('maxRetries is 0')
-  const schedule = plan(input, matched, counted)
+  const schedule = plan(input, { matched, counted, failed })
   return { eligible: schedule.length > 0, explanation: explain(input, matched, counted, schedule.length), schedule }
 }
 
-function plan(input: PreviewInput, matched: MatchedRule | null, counted: boolean): PlannedRetry[] {
+/** The name of the session's failure, unless another failure is assumed. */
+function assumedName({ cause, exitCode, session }: PreviewInput): string | null {
+  const name = session?.failureName ?? null
+  if (name === null || exitCode !== null) return null
+  return cause === null || causeOf(name) === cause ? name : null
+}
+
+const NO_SESSION: Growable = {
+  resourceSlots: {},
+  batchTimeout: null,
+  gpuNeed: null,
+  hadGpuMemoryBytes: null,
+  peakMemoryBytes: null,
+}
+
+function plan(
+  input: PreviewInput,
+  { matched, counted, failed }: { matched: MatchedRule | null; counted: boolean; failed: GrowthCause },
+): PlannedRetry[] {
   const { policy, session } = input
   const schedule: PlannedRetry[] = []
   const max = counted ? policy.maxRetries : policy.maxUncountedRetries
   let elapsedMs = 0
   let delayBeforeMs = session?.delayBeforeMs ?? null
-  let size: Growable = session ?? { resourceSlots: {}, batchTimeout: null }
+  let size: Growable = session ?? NO_SESSION
   for (let used = usedOf(session, counted); used < max; used++) {
     const retryCount = counted ? used : (session?.retryCount ?? 0)
     const bounds = delayBounds(policy, retryCount, { baseSeconds: matched?.rule.delay, delayBeforeMs })
@@ -80,7 +105,8 @@ function plan(input: PreviewInput, matched: MatchedRule | null, counted: boolean
     const delayMs = known === null ? planned : exactDelayMs(policy, known, retryCount, matched)
     elapsedMs += delayMs
     if (policy.maxElapsed !== null && elapsedMs > policy.maxElapsed * 1000) break
-    if (matched) size = applyGrowth(size, matched.rule)
+    // The peaks of later attempts are not known yet.
+    if (matched) size = { ...applyGrowth(size, matched.rule, failed), peakMemoryBytes: null }
     schedule.push({
       retry: used + 1,
       delaySeconds: delayMs / 1000,
@@ -89,6 +115,7 @@ function plan(input: PreviewInput, matched: MatchedRule | null, counted: boolean
       elapsedSeconds: elapsedMs / 1000,
       resourceSlots: { ...size.resourceSlots },
       batchTimeout: size.batchTimeout,
+      gpuMemoryBytes: size.gpuNeed?.memoryBytes ?? null,
     })
   }
   return schedule
@@ -105,8 +132,9 @@ function usedOf(session: PreviewedSession | null, counted: boolean): number {
 function explain(input: PreviewInput, matched: MatchedRule | null, counted: boolean, planned: number): string {
   const noun = `${counted ? '' : 'uncounted '}${planned === 1 ? 'retry' : 'retries'}`
   const why = matched ? `by ${describeRule(matched)}` : 'by the eligible causes'
-  if (planned > 0) return `${planned} ${noun} ${why}`
   const { policy, session } = input
+  const hasTable = policy.delays !== null && matched?.rule.delay === undefined
+  if (planned > 0) return `${planned} ${noun} ${why}${hasTable ? ', after the delays of the table' : ''}`
   const max = counted ? policy.maxRetries : policy.maxUncountedRetries
   if (usedOf(session, counted) >= max) return `no retry: the budget of ${max} ${noun} is used up`
   return `no retry: the first would start later than ${policy.maxElapsed} s after the first attempt`
@@ -114,4 +142,52 @@ function explain(input: PreviewInput, matched: MatchedRule | null, counted: bool
 
 function refused(reason: string): RetryPreview {
   return { eligible: false, explanation: `no retry: ${reason}`, schedule: [] }
+}
+
+/** The decision that a policy would have made about a finished session. */
+export interface TriedSession {
+  phase: RetryVerdict['phase']
+  cause: FailureCause | null
+  matchedRule: number | null
+  counted: boolean
+  explanation: string
+  delaySeconds: number | null
+  /** The size of the retry; null if there is none. */
+  child: ChildSize | null
+}
+
+/** Tries a policy on a finished session: decides as at its end, with random jitter in the middle of its range. */
+export function trySession(session: DecidedSession, policy: RetryPolicy): TriedSession {
+  const as = { ...session, maxRetries: policy.maxRetries }
+  const decided = decideRetry({ session: as, policy, now: session.terminatedAt, random: 0.5 })
+  const { phase, cause, matchedRule, counted, explanation, delayMs, growth } = decided
+  return {
+    phase,
+    cause,
+    matchedRule,
+    counted,
+    explanation,
+    delaySeconds: delayMs === null ? null : delayMs / 1000,
+    child: phase === 'SCHEDULED' ? (growth ?? childSize(session)) : null,
+  }
+}
+
+/** The number of sessions about which a policy would have decided alike. */
+export interface TriedCount {
+  phase: RetryVerdict['phase']
+  counted: boolean
+  /** Null if no rule decided. */
+  matchedRule: number | null
+  count: number
+}
+
+/** Counts sessions by what would have been decided, the most frequent decision first. */
+export function countTried(tried: readonly Omit<TriedCount, 'count'>[]): TriedCount[] {
+  const alike = Map.groupBy(tried, ({ phase, counted, matchedRule }) => `${phase} ${counted} ${matchedRule}`)
+  return [...alike.values()]
+    .map(([first, ...others]) => {
+      const { phase, counted, matchedRule } = first!
+      return { phase, counted, matchedRule, count: 1 + others.length }
+    })
+    .toSorted((a, b) => b.count - a.count)
 }

@@ -1,5 +1,6 @@
 import type { SessionEventType } from '../events.ts'
 import type { FailureCause } from '../session/failure.ts'
+import type { GpuNeed } from '../gpu.ts'
 
 export interface RetryVerdict {
   phase: 'SUCCEEDED' | 'NONE' | 'NOT_ELIGIBLE' | 'EXHAUSTED' | 'SCHEDULED'
@@ -17,13 +18,20 @@ export interface RetryVerdict {
   /** Text for people. */
   explanation: string
   /** Values that replace the parent's in the child; null if nothing grows. */
-  growth: { resourceSlots: Record<string, string>; batchTimeout: number | null } | null
+  growth: ChildSize | null
   /** Places that the retry uses last, appended to those that its parent already avoids. */
   avoid: { agents: string[]; groups: string[] }
   /** Agents that are added to those that the parent already excludes. */
   exclude: { agents: string[] }
   /** The event to write in the decision's transaction. */
   emit: RetryVerdictEvent | null
+}
+
+export interface ChildSize {
+  resourceSlots: Record<string, string>
+  batchTimeout: number | null
+  /** Missing in decisions of releases in which it could not grow: the child then has its parent's. */
+  gpuNeed?: GpuNeed | null
 }
 
 export type RetryVerdictEvent = Extract<

@@ -7,6 +7,7 @@ import {
   type Unit,
   unitOf,
 } from './resource-request.ts'
+import { gpuDemands, type GpuSupply, idle, isParticular, takeGpus } from './gpu-supply.ts'
 import { createHeap } from './sequence.ts'
 
 /** An agent as the placement sees it; its free amounts shrink as sessions are placed. */
@@ -29,6 +30,8 @@ export interface AgentCapacity {
   free: Map<string, Quantity>
   /** The part of the taken amounts that is only reserved, for overdue sessions. */
   reserved: Map<string, Quantity>
+  /** Which of its GPUs are free; null if it does not assign them itself, and then nothing is known about them. */
+  gpus: GpuSupply | null
   /** Grows with each change of `free`. */
   version: number
 }
@@ -42,10 +45,11 @@ export function agentCapacity({
   perKernel = null,
   volumes = [],
   ports = true,
+  gpus = null,
   free,
 }: Pick<AgentCapacity, 'id' | 'labels' | 'capacity' | 'free'> &
-  Partial<Pick<AgentCapacity, 'name' | 'perKernel' | 'volumes' | 'ports'>>): AgentCapacity {
-  return { id, name, labels, volumes, ports, capacity, perKernel, free, reserved: new Map(), version: 0 }
+  Partial<Pick<AgentCapacity, 'name' | 'perKernel' | 'volumes' | 'ports' | 'gpus'>>): AgentCapacity {
+  return { id, name, labels, volumes, ports, capacity, perKernel, free, gpus, reserved: new Map(), version: 0 }
 }
 
 /** Whether the agent may run the session, regardless of free capacity. */
@@ -65,6 +69,20 @@ export function holds({ perKernel }: AgentCapacity, demand: Quantities): boolean
   if (perKernel === null) return true
   for (const [slot, amount] of demand) if ((perKernel.get(slot) ?? amount) < amount) return false
   return true
+}
+
+/**
+ * Whether the agent has the GPUs for kernels that are placed together, if nothing else ran there. Slots alone decide
+ * unless the request is particular.
+ */
+export function ownsGpus({ gpus }: AgentCapacity, request: ResourceRequest): boolean {
+  if (!isParticular(request)) return true
+  return gpus !== null && takeGpus(idle(gpus), gpuDemands(request)) !== null
+}
+
+/** Whether these GPUs are free. */
+export function hasFreeGpus({ gpus }: AgentCapacity, request: ResourceRequest): boolean {
+  return gpus === null || takeGpus(gpus, gpuDemands(request)) !== null
 }
 
 /** The most of a slot that kernels on one machine can have, if nothing else ran there. */
@@ -140,6 +158,7 @@ interface Candidate {
 
 interface Candidates {
   unit: Unit
+  request: ResourceRequest
   /** The agents that still have capacity for one unit. */
   open: Candidate[]
   full: boolean
@@ -159,19 +178,21 @@ export function createAgentPool(
     if (known) return known
     const unit = unitOf(request)
     const open = agents.flatMap((agent, index) =>
-      suits(request, agent) && holds(agent, unit.demand) ? [{ agent, index, version: -1, preference: 0 }] : [],
+      suits(request, agent) && holds(agent, unit.demand) && ownsGpus(agent, request)
+        ? [{ agent, index, version: -1, preference: 0 }]
+        : [],
     )
-    const candidates = { unit, open, full: false }
+    const candidates = { unit, request, open, full: false }
     requests.set(request.key, candidates)
     return candidates
   }
 
   /** Removes the agents that no longer fit. */
-  function refresh({ open, unit }: Candidates): void {
+  function refresh({ open, unit, request }: Candidates): void {
     let kept = 0
     for (const candidate of open) {
       if (candidate.version !== candidate.agent.version) {
-        if (!fits(candidate.agent.free, unit.demand)) continue
+        if (!fits(candidate.agent.free, unit.demand) || !hasFreeGpus(candidate.agent, request)) continue
         candidate.version = candidate.agent.version
         candidate.preference = preferenceOf(candidate.agent, unit.demand, selector)
       }
@@ -207,20 +228,26 @@ export function createAgentPool(
       if (candidates.full) return undefined
       const { unit } = candidates
       const turnBefore = turn
-      const chosen: AgentCapacity[] = []
+      const demands = gpuDemands(request)
+      const chosen: { agent: AgentCapacity; gpus: GpuSupply | null }[] = []
       for (let n = 0; n < unit.count; n++) {
         const candidate = choose(candidates, avoidAgents)
         if (!candidate) {
-          for (const agent of chosen) giveBack(agent, unit.demand)
+          for (const { agent, gpus } of chosen.toReversed()) {
+            agent.gpus = gpus
+            giveBack(agent, unit.demand)
+          }
           turn = turnBefore
           candidates.full = true
           return undefined
         }
-        take(candidate.agent, unit.demand)
+        const { agent } = candidate
+        chosen.push({ agent, gpus: agent.gpus })
+        if (agent.gpus !== null) agent.gpus = takeGpus(agent.gpus, demands)
+        take(agent, unit.demand)
         turn = candidate.index
-        chosen.push(candidate.agent)
       }
-      return chosen.flatMap((agent) => Array.from({ length: unit.kernels }, () => agent.id))
+      return chosen.flatMap(({ agent }) => Array.from({ length: unit.kernels }, () => agent.id))
     },
     reserve(request, avoidAgents) {
       const { demand, count } = unitOf(request)
@@ -231,7 +258,7 @@ export function createAgentPool(
         const lack = lackOf(agent, demand) + (avoidAgents.get(agent.id) ?? 0) * AVOIDED
         if (couldTake(agent, demand)) nearest.push({ agent, lack })
       }
-      for (const agent of agents) if (suits(request, agent)) add(agent)
+      for (const agent of agents) if (suits(request, agent) && ownsGpus(agent, request)) add(agent)
       const reserved: AgentCapacity[] = []
       while (reserved.length < count) {
         const agent = nearest.pop()?.agent

@@ -1,6 +1,8 @@
+import { GPU_SLOTS } from '../gpu.ts'
 import { HEAD_OF_LINE_SKIPS_MAX, QUEUE_POSITION_MAX } from '../limits.ts'
 import { explainKey, firstQuotaShortage, type HeldKey, type QuotaShortage, type QuotaUse } from './quota-use.ts'
-import { type AgentCapacity, freeOf, holds, mostOf, suits } from './agent-pool.ts'
+import { type AgentCapacity, freeOf, hasFreeGpus, holds, mostOf, ownsGpus, suits } from './agent-pool.ts'
+import { describeGpus, explainGpus, isParticular } from './gpu-supply.ts'
 import type { Sequencer } from './sequence.ts'
 import {
   formatQuantity,
@@ -18,7 +20,8 @@ import { describeAmount } from '../amounts.ts'
 export interface PendingFacts {
   group: string
   sequencer: Sequencer
-  dependencies: { total: number; open: number; failed: string | null }
+  /** `awaited` is the name of a group that its own group still waits for. */
+  dependencies: { total: number; open: number; failed: string | null; awaited: string | null }
   /** ISO 8601; null if it has passed. */
   startsAt: string | null
   /** Why the session waits for its checkpoint, as text; null if it does not wait. */
@@ -70,12 +73,20 @@ export function explainPending(facts: PendingFacts): PendingReason {
   return { text, impossible: false }
 }
 
-function whyImpossible(facts: PendingFacts): string | undefined {
-  const { lastingRequest: request, agents, otherAgents, group } = facts
+/** The facts that decide whether a session waits in vain. The present use of quotas does not matter. */
+type LastingFacts = Pick<PendingFacts, 'lastingRequest' | 'agents' | 'otherAgents' | 'group' | 'quotas'>
+
+/** Whether a PENDING session without a failed dependency is `impossible`. */
+export function waitsInVain(facts: LastingFacts): boolean {
+  return whyImpossible(facts) !== undefined
+}
+
+function whyImpossible(facts: LastingFacts): string | undefined {
+  const { lastingRequest: request, agents, otherAgents, group, quotas } = facts
   const known = [...agents, ...otherAgents]
   const shortage = explainShortage(request, known, group)
   if (shortage?.never === true) return shortage.long + nearestAgent(request, known)
-  const quota = overQuota(facts)
+  const quota = firstQuotaShortage(quotas, totalOf(request))
   return quota?.never === true ? quota.long : undefined
 }
 
@@ -134,13 +145,23 @@ export function explainShortage(
   }
   if (suitable.length === 0) return always(`no agent of resource group ${group} that it may go to is alive`)
   const unit = unitOf(request)
-  const roomy = large(unit, suitable)
+  const owners = suitable.filter((agent) => ownsGpus(agent, request))
+  if (owners.length === 0) {
+    const supplies = suitable.map(({ gpus }) => gpus)
+    return { ...always(explainGpus(request, supplies, group)), never: true }
+  }
+  const roomy = large(unit, owners)
   const ever =
-    tooSmall(unit, suitable, mostOf) ??
+    tooSmall(unit, owners, mostOf) ??
     (roomy.length === 0 ? { slot: undefined, most: 0n } : shortOf(unit, roomy, capacityOf))
-  if (ever) return { ...always(explainImpossible(unit, ever, group, suitable)), never: true }
+  if (ever) return { ...always(explainImpossible(unit, ever, group, owners)), never: true }
   const now = shortOf(unit, roomy, freeOf)
-  return now && { forGood: false, ...explainLack(unit, now, group) }
+  const isOfGpus = isParticular(request) && (GPU_SLOTS as readonly unknown[]).includes(now?.slot)
+  if (now !== undefined && !isOfGpus) return { forGood: false, ...explainLack(unit, now, group) }
+  const free = roomy.filter((agent) => hasFreeGpus(agent, request))
+  if (now === undefined && shortOf(unit, free, freeOf) === undefined) return undefined
+  const words = `needs ${describeGpus(request)} on one agent, which no agent of resource group ${group} has free`
+  return { forGood: false, short: words, long: words }
 }
 
 function beforeLine({
@@ -153,9 +174,10 @@ function beforeLine({
   checkpoint,
   checkpointQuota,
 }: PendingFacts): string | undefined {
-  const { total, open, failed } = dependencies
+  const { total, open, failed, awaited } = dependencies
   if (failed !== null) return `depends on session ${failed}, whose chain has failed; it is about to be cancelled`
   if (startsAt !== null) return `starts no earlier than ${startsAt}`
+  if (awaited !== null) return `waits for group ${awaited}, which its own group depends on`
   if (open > 0) return `waits for ${open} of the ${total} ${total === 1 ? 'chain' : 'chains'} that it depends on`
   const forCheckpoints = checkpoint ?? checkpointQuota
   if (forCheckpoints !== null && drained === null) return forCheckpoints

@@ -1,3 +1,4 @@
+import type { GpuNeed } from '../gpu.ts'
 import { formatDecimal } from '../amounts.ts'
 import { SLOT_FRACTION_DIGITS_MAX } from '../limits.ts'
 import type { ClusterMode } from '../session/lifecycle.ts'
@@ -57,6 +58,8 @@ export interface ResourceRequest {
   volumeNeed: VolumeNeed | null
   /** Whether ports of the agent's kernels must be reachable. */
   needsPorts: boolean
+  /** What its GPUs must be like; null if any will do, or if it asks for none. */
+  gpuNeed: GpuNeed | null
 }
 
 /** Builds the request of a session. The order of slots does not matter, and a slot with amount 0 counts as missing. */
@@ -69,8 +72,9 @@ export function resourceRequest(session: {
   agentLabels: Readonly<Record<string, string>>
   volumeNeed?: VolumeNeed | null
   needsPorts?: boolean
+  gpuNeed?: GpuNeed | null
 }): ResourceRequest {
-  const { clusterMode, kernels, agentLabels, volumeNeed = null, needsPorts = false } = session
+  const { clusterMode, kernels, agentLabels, volumeNeed = null, needsPorts = false, gpuNeed = null } = session
   const slots = new Map([...session.slots].filter(([, amount]) => amount > 0n).toSorted(byKey))
   const allowed = session.allowAgents.toSorted()
   const excluded = session.excludeAgents.toSorted()
@@ -85,8 +89,9 @@ export function resourceRequest(session: {
     labels,
     volumeNeed,
     needsPorts,
+    gpuNeed && [gpuNeed.model, gpuNeed.memoryBytes],
   ])
-  const needs = { volumeNeed, needsPorts }
+  const needs = { volumeNeed, needsPorts, gpuNeed }
   const agents = { allowAgents: new Set(allowed), excludeAgents: new Set(excluded), agentLabels, ...needs }
   return { key, clusterMode: mode, kernels, slots, ...agents }
 }

@@ -8,7 +8,11 @@ export const ELIGIBLE_CAUSES = [
   'KERNEL_NONZERO_EXIT',
   'OOM_KILLED',
   'UNKNOWN',
+  'HUNG',
 ] as const
+
+/** The causes that are retried by default. HUNG is another one in policies that have a `progressTimeout`. */
+export const DEFAULT_CAUSES = ELIGIBLE_CAUSES.filter((cause) => cause !== 'HUNG')
 
 /** Causes that no policy can retry. */
 export const NEVER_RETRIED_CAUSES = ['USER_CANCELLED', 'VALIDATION_ERROR', 'QUOTA_EXCEEDED'] as const
@@ -26,6 +30,8 @@ const CAUSE_OF_FAILURE = {
   'node-failed': 'AGENT_TRANSIENT',
   preempted: 'AGENT_TRANSIENT',
   'cancelled-outside': 'AGENT_TRANSIENT',
+  'gpu-lost': 'AGENT_TRANSIENT',
+  'gpu-unavailable': 'AGENT_TRANSIENT',
   'scheduler-timeout': 'SCHEDULER_TIMEOUT',
   'waited-too-long': 'SCHEDULER_TIMEOUT',
   'image-pull-failed': 'IMAGE_PULL_FAILURE',
@@ -35,11 +41,15 @@ const CAUSE_OF_FAILURE = {
   'image-invalid': 'IMAGE_PULL_FAILURE',
   'image-disk-full': 'IMAGE_PULL_FAILURE',
   'code-unavailable': 'IMAGE_PULL_FAILURE',
+  'inputs-unavailable': 'IMAGE_PULL_FAILURE',
   'kernel-exited': 'KERNEL_NONZERO_EXIT',
   'command-not-found': 'KERNEL_NONZERO_EXIT',
   'path-read-only': 'KERNEL_NONZERO_EXIT',
+  'gpu-memory': 'KERNEL_NONZERO_EXIT',
+  'gpu-idle': 'KERNEL_NONZERO_EXIT',
   'task-timeout': 'KERNEL_NONZERO_EXIT',
   'oom-killed': 'OOM_KILLED',
+  'no-progress': 'HUNG',
   'executor-failed': 'UNKNOWN',
   'submit-refused': 'UNKNOWN',
   'secrets-unreadable': 'UNKNOWN',

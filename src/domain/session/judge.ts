@@ -44,6 +44,8 @@ export interface Judged {
   queuedTooLong?: { reason: string | null; timeoutMs: number } | null
   /** Its own limit in seconds if it has waited for longer in PENDING; null or missing if not. */
   waitedTooLong?: number | null
+  /** Whether nothing may start it again once its start was ordered. Missing means false. */
+  neverRunTwice?: boolean
   /** The recorded reason for waiting; null if none was recorded. */
   pendingReason: string | null
   kernels: readonly {
@@ -85,6 +87,7 @@ export function judge(
   if (outcome?.kind === 'success') return success(handler, session)
   if (outcome?.kind === 'failure') {
     const tries = session.tries + 1
+    if (mustNotStartAgain(session)) return end(session, 'GIVE_UP', onlyOnce(outcome.error))
     if (outcome.giveUpNow || tries >= session.triesMax) {
       return leave(handler, session, 'GIVE_UP', outcome)
     }
@@ -92,6 +95,9 @@ export function judge(
   }
   if (session.queuedTooLong) return end(session, 'EXPIRED', queueTimeout(session.queuedTooLong))
   if (session.waitedTooLong != null) return leave(handler, session, 'EXPIRED', { error: waitedTooLong(session) })
+  if (session.expired && mustNotStartAgain(session)) {
+    return end(session, 'EXPIRED', onlyOnce(timeoutOf(session.status)))
+  }
   if (session.expired) return leave(handler, session, 'EXPIRED', { error: timeoutOf(session.status) })
   if (outcome?.kind === 'skipped') return skipped(session, outcome)
   return undefined
@@ -189,6 +195,15 @@ function leave(
     failedAgents,
     error,
   }
+}
+
+/** Whether the start of its kernels was ordered, and it must not run twice. */
+function mustNotStartAgain({ neverRunTwice = false, status }: Judged): boolean {
+  return neverRunTwice && status === 'CREATING'
+}
+
+function onlyOnce(error: FailureError): FailureError {
+  return { ...error, message: `${error.message}; its start was ordered, and it must never run twice` }
 }
 
 function end(session: Judged, outcome: 'GIVE_UP' | 'EXPIRED', error: FailureError): Judgement {

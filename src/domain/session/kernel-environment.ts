@@ -26,12 +26,20 @@ export const KERNEL_VARIABLES = {
   REPRISE_CHECKPOINT:
     'The checkpoint of earlier attempts in it: `none`, `here`, `fetched` (copied from elsewhere), or `missing` (there is one, but it could not be obtained)',
   REPRISE_CHECKPOINT_ATTEMPT: 'The attempt that left it, also if it is missing; empty for `none`, and if it is unknown',
+  REPRISE_OUTPUT_DIR: 'A directory whose whole content is an [output](outputs.md) of this attempt',
   REPRISE_STOP_GRACE: 'Seconds between the request to stop (SIGTERM) and SIGKILL',
   REPRISE_CPUS: 'The CPUs that it may use, as a whole number: its `cpu` slot rounded up, and at least 1',
   REPRISE_MEMORY_BYTES: 'The memory that it may use, its `mem` slot; empty if it has no limit',
   REPRISE_SLOTS: 'All its resource slots as a JSON object of exact amounts, like `{"cpu":"0.5","mem":"1073741824"}`',
+  REPRISE_GPUS:
+    'Its GPUs as JSON, with `index`, `uuid`, `name` and `memoryBytes` of each; missing if the agent does not know them',
   REPRISE_STARTED_AT: 'When this attempt of the program began, like `2026-11-28T09:15:00Z`',
   REPRISE_DEADLINE: 'When its batch timeout will end it, in the same form; empty if it has none',
+  REPRISE_INDEX: 'The number of this member of its [group](groups.md); empty without a group',
+  REPRISE_GROUP_SIZE: 'Number of members that the group has when the program starts; empty without a group',
+  REPRISE_PROGRESS_FILE:
+    'A file that the program may write; its last line, like `step 1200/5000`, is [shown while it runs](executors.md#programs-that-hang)',
+  REPRISE_LAST_PROGRESS: 'The last such line of the attempt before; empty if there is none',
   REPRISE_VERDICT_FILE:
     'A file that the program may write to say why it failed ([format](retry-policy.md#what-a-program-says))',
 } as const

@@ -211,4 +211,18 @@ export const PROMOTIONS: Readonly<Record<PromotionName, PromotionDeclaration>> =
   },
 }
 
+/** The parts of the server that write scheduling history, besides the handlers of deployments and routes. */
+export type SessionPhase =
+  | LifecycleName
+  | PromotionName
+  | 'sweep-leftovers'
+  | 'enforce-batch-timeouts'
+  | 'terminate-session'
+  | 'register-agent'
+  | 'agent-sync'
+  | 'watch-agents'
+  | 'drain-agent'
+  | 'resume-agent'
+  | 'remove-agent'
+
 export type SchedulingResult = 'SUCCESS' | 'NEED_RETRY' | 'EXPIRED' | 'GIVE_UP' | 'SKIPPED'

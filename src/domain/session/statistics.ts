@@ -76,6 +76,7 @@ export interface OverCount {
   failureCause: FailureCause | null
   /** The cause of its parent's failure. */
   retryCause: FailureCause | null
+  timedOut: boolean
   count: number
 }
 
@@ -97,6 +98,8 @@ export interface SessionFigures {
 export interface CauseFigures {
   cause: FailureCause
   failed: number
+  /** The number of these that their batch timeout ended. */
+  timedOut: number
   /** Ended sessions that were retries because of this cause. */
   retries: number
   retriesSucceeded: number
@@ -146,8 +149,9 @@ export function figuresByCause(counts: readonly OverCount[]): CauseFigures[] {
       const retried = counts.filter(({ retry, retryCause }) => retry && retryCause === cause)
       const retries = total(retried)
       const retriesSucceeded = total(retried.filter(({ result }) => result === 'SUCCESS'))
-      const failed = total(failures.filter(({ failureCause }) => failureCause === cause))
-      return { cause, failed, retries, retriesSucceeded, retrySuccessRate: share(retriesSucceeded, retries) }
+      const ofCause = failures.filter(({ failureCause }) => failureCause === cause)
+      const [failed, timedOut] = [total(ofCause), total(ofCause.filter((each) => each.timedOut))]
+      return { cause, failed, timedOut, retries, retriesSucceeded, retrySuccessRate: share(retriesSucceeded, retries) }
     })
     .toSorted((a, b) => b.failed - a.failed || b.retries - a.retries || (a.cause < b.cause ? -1 : 1))
 }

@@ -23,12 +23,13 @@ import {
   REQUEST_VALUES_MAX,
 } from '../../domain/limits.ts'
 import type { WholeRequest } from '../transport/whole-request.ts'
+import { describeBytes } from '../../domain/amounts.ts'
 
 type Check = (payload: { args: ExecutionArgs; setResultAndStopExecution(result: ExecutionResult): void }) => void
 
 /**
  * Bounds the size of an operation's variables, over all transports, before they are coerced to their types. Only
- * `createSessions` may be large.
+ * `createSessions` or `addSessions` may be large.
  */
 export function useRequestBounds(): Plugin {
   const check: Check = ({ args, setResultAndStopExecution }) => {
@@ -46,7 +47,7 @@ function faultsOf(args: ExecutionArgs, operation: OperationDefinitionNode): Grap
   const values = args.variableValues ?? {}
   const large = onlyCreatesSessions(operation)
   if (!large && request?.isLarge) {
-    return [refusal('REQUEST_TOO_LARGE', `The request is too large: the limit is ${REQUEST_BYTES_MAX} bytes.`)]
+    return [refusal('REQUEST_TOO_LARGE', `The request is too large: the limit is ${describeBytes(REQUEST_BYTES_MAX)}.`)]
   }
   const excess = excessOf(values, large ? CREATE_SESSIONS_VALUES_MAX : REQUEST_VALUES_MAX)
   if (excess !== undefined) return [refusal('REQUEST_TOO_LARGE', `The request is too large: ${excess}.`)]
@@ -57,10 +58,13 @@ function refusal(code: ErrorCode, message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code, http: { status: ERRORS[code].httpStatus } } })
 }
 
+/** Mutations whose input has sessions. */
+const CREATING: ReadonlySet<string> = new Set(['createSessions', 'addSessions'])
+
 function onlyCreatesSessions({ operation, selectionSet: { selections } }: OperationDefinitionNode): boolean {
   if (operation !== OperationTypeNode.MUTATION) return false
   const [only] = selections
-  return selections.length === 1 && only!.kind === Kind.FIELD && only!.name.value === 'createSessions'
+  return selections.length === 1 && only!.kind === Kind.FIELD && CREATING.has(only!.name.value)
 }
 
 /**

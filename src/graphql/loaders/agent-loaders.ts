@@ -1,6 +1,6 @@
 import DataLoader from 'dataloader'
 import type { KernelUsage } from '../../domain/agent/kernel-report.ts'
-import type { Agent, Kernel, PrismaClient } from '../../generated/prisma/client.ts'
+import type { Agent, Kernel, PrismaClient, User } from '../../generated/prisma/client.ts'
 import {
   type AgentWorkRow,
   countGroupAgents,
@@ -10,6 +10,8 @@ import {
   readKernelsOnAgents,
   readSessionsOnAgents,
 } from '../../services/agent/agent-work.ts'
+import { readGpuHolders, readSessionGpus, type SessionGpus } from '../../services/agent/gpus.ts'
+import { visibleUsers } from '../../services/access/tenants.ts'
 import { AGENTS_BY_NAME, type OrderColumn } from '../../services/paging.ts'
 import { countGroupPending, type GroupPendingRow, readGroupPending } from '../../services/resource-group.ts'
 import type { ServiceContext } from '../../services/service-context.ts'
@@ -37,11 +39,17 @@ import {
 export interface AgentLoaders {
   kernelNodes: NodeLoader<Kernel>
   agentNodes: NodeLoader<Agent>
+  /** Users that the viewer sees. */
+  userNodes: NodeLoader<User>
   /** Keyed by agent. */
   agentKernels: PageLoader<AgentWorkRow>
   agentKernelCount: DataLoader<string, number>
   agentSessions: PageLoader<AgentWorkRow>
   agentSessionCount: DataLoader<string, number>
+  /** Keyed by agent: by the UUID of a GPU, the sessions that have it. */
+  gpuHolders: DataLoader<string, ReadonlyMap<string, readonly string[]>>
+  /** Keyed by session. */
+  sessionGpus: DataLoader<string, SessionGpus>
   /** Keyed by the name of the resource group. */
   groupAgents: PageLoader<GroupAgentRow>
   groupAgentCount: DataLoader<string, number>
@@ -68,6 +76,10 @@ type Source = Pick<ServiceContext, 'db' | 'viewer'> & { prisma: PrismaClient }
 export const agentLoaders: Makers<Source, AgentLoaders> = {
   kernelNodes: ({ prisma }) => nodeLoader((query) => prisma.kernel.findMany(query)),
   agentNodes: ({ prisma }) => nodeLoader((query) => prisma.agent.findMany(query)),
+  userNodes: ({ prisma, viewer }) =>
+    nodeLoader(({ where, ...query }) =>
+      prisma.user.findMany({ ...query, where: { AND: [visibleUsers(viewer), where] } }),
+    ),
   agentKernels: (source) =>
     pageLoader(
       (agentIds, after, limit) => readKernelsOnAgents(source, { agentIds, before: idOf(after), limit }),
@@ -80,6 +92,16 @@ export const agentLoaders: Makers<Source, AgentLoaders> = {
       (row) => row.agentId,
     ),
   agentSessionCount: (source) => countLoader((ids) => countOnAgents(source, 'sessions', ids)),
+  gpuHolders: (source) =>
+    new DataLoader(async (ids) => {
+      const holders = await readGpuHolders(source, ids)
+      return ids.map((id) => holders.get(id) ?? new Map())
+    }),
+  sessionGpus: (source) =>
+    new DataLoader(async (ids) => {
+      const gpus = await readSessionGpus(source, ids)
+      return ids.map((id) => gpus.get(id) ?? { gpus: [], usage: null })
+    }),
   groupAgents: (source) =>
     pageLoader(
       (groups, after, limit) =>

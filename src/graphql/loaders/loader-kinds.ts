@@ -88,6 +88,28 @@ export function manyLoader<Row>(
   })
 }
 
+/** Reads what requests with the same arguments ask for with one statement. */
+export function alikeLoader<Request, Value>(
+  read: (requests: readonly Request[], alike: Request) => Promise<Value[]>,
+  idOf: (request: Request) => string,
+  argumentsOf: (request: Request) => string,
+): DataLoader<Request, Value, string> {
+  const keyOf = (request: Request) => `${idOf(request)} ${argumentsOf(request)}`
+  return new DataLoader(
+    async (requests) => {
+      const values = new Map<string, Value>()
+      await Promise.all(
+        [...Map.groupBy(requests, argumentsOf).values()].map(async (group) => {
+          const found = await read(group, group[0]!)
+          for (const [at, request] of group.entries()) values.set(keyOf(request), found[at]!)
+        }),
+      )
+      return requests.map((request) => values.get(keyOf(request))!)
+    },
+    { cacheKeyFn: keyOf },
+  )
+}
+
 export function countLoader(
   count: (ids: readonly string[]) => Promise<Map<string, number>>,
 ): DataLoader<string, number> {
@@ -98,7 +120,7 @@ export function countLoader(
 }
 
 /** The values of the order's columns in the row after which a page begins; null for the first page. */
-export type PageCursor = (string | number | Date)[] | null
+export type PageCursor = (string | number | Date | null)[] | null
 
 /** Decodes the cursor that `after` of a `PageRequest` holds; null if it is empty. */
 export function cursorValues(order: readonly OrderColumn[], after: string): PageCursor {
@@ -141,6 +163,16 @@ export function nodeLoader<Row extends { id: string }>(
 
 function nodeKeyOf({ id, queryKey }: NodeRequest): string {
   return `${queryKey} ${id}`
+}
+
+/** Loads the row with this id for the field `info`, whose type is the node itself; null if it is gone. */
+export function loadNode<Row>(
+  loader: NodeLoader<Row>,
+  { context, info, typeName }: { context: object; info: GraphQLResolveInfo; typeName: string },
+  id: string,
+): Promise<Row | null> {
+  const query = queryFromInfo({ context, info, typeName })
+  return loader.load({ id, query, queryKey: JSON.stringify(query) })
 }
 
 /**

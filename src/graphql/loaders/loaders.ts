@@ -49,14 +49,48 @@ import type { Role, ServiceContext } from '../../services/service-context.ts'
 import {
   countSchedulingHistory,
   explainPendingSessions,
+  findImpossible,
   type PendingReason,
   type HistoryRow,
   readSchedulingHistory,
 } from '../../services/session/explain-pending.ts'
-import { type ReadSessions, readStartNotes } from '../../services/session/read-sessions.ts'
+import {
+  countRunningMembers,
+  type DependencyRow,
+  findGroupMembers,
+  type GroupFailureRow,
+  type GroupRow,
+  type MemberRangeRow,
+  type MemberStatesPage,
+  readGroupDependencies,
+  readGroupFailures,
+  readGroups,
+  readMemberRanges,
+  readMemberStates,
+  readStarts,
+} from '../../services/session/read-groups.ts'
+import {
+  type FailureFigures,
+  type FailureGroupRow,
+  type FailurePlaces,
+  readFigures,
+  readGroupsOfFailed,
+  readMergedGroups,
+  readPlaces,
+  type ShownFailureGroup,
+  spanOf,
+} from '../../services/insight/failure-groups.ts'
+import { readLastSuccessOf } from '../../services/insight/compare-sessions.ts'
+import { type OutputsRow, readOutputs } from '../../services/session/read-outputs.ts'
+import {
+  type ProgressRow,
+  readProgress,
+  type ReadSessions,
+  readStartNotes,
+} from '../../services/session/read-sessions.ts'
 import { agentLoaders, type AgentLoaders } from './agent-loaders.ts'
 import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
-import { countLoader, lazily, manyLoader, pageLoader, type PageLoader } from './loader-kinds.ts'
+import { alikeLoader, countLoader, lazily, manyLoader, pageLoader, type PageLoader } from './loader-kinds.ts'
 import { createSessionLoader, type SessionLoader } from './session-loader.ts'
 
 /** The loaders of one operation, or of one event of a subscription: cached rows belong to one viewer and one moment. */
@@ -66,7 +100,35 @@ export interface Loaders extends DeploymentLoaders, AgentLoaders {
   sessions: SessionLoader
   /** Reasons why sessions wait; null for a session that does not wait. */
   pendingReasons: DataLoader<string, PendingReason | null>
+  /** Whether a pending session waits in vain, without the words of `pendingReasons`. */
+  impossible: DataLoader<string, boolean>
   startNotes: DataLoader<string, string | null>
+  /** Keyed by session; null if its program has told no progress. */
+  progress: DataLoader<string, ProgressRow | null>
+  /** Keyed by group. */
+  groupDependencies: DataLoader<string, DependencyRow[]>
+  /** Null if the viewer sees no such group. */
+  groups: DataLoader<string, GroupRow | null>
+  /** The number of members that run. */
+  runningMembers: DataLoader<GroupRow, number, string>
+  memberStates: DataLoader<{ id: string; after: number; limit: number }, MemberStatesPage, string>
+  memberRanges: DataLoader<{ group: GroupRow; size: number }, MemberRangeRow[], string>
+  /** Keyed by group. */
+  groupFailures: DataLoader<string, GroupFailureRow[]>
+  /** Keyed by group: when its first member started. */
+  groupStarts: DataLoader<string, Date | null>
+  /** The chain of a member. */
+  groupMembers: DataLoader<{ groupId: string; index: number }, string | undefined, string>
+  /** Keyed by failed session. */
+  failureGroupOfSession: DataLoader<string, ShownFailureGroup | null>
+  /** Keyed by session; null if no other session of its name has succeeded. */
+  lastSuccess: DataLoader<string, string | null>
+  /** Keyed by the group into which they are merged. */
+  mergedFailureGroups: DataLoader<string, FailureGroupRow[]>
+  failureFigures: DataLoader<ShownFailureGroup, FailureFigures | null, string>
+  failurePlaces: DataLoader<ShownFailureGroup, FailurePlaces, string>
+  /** Keyed by session; null if it has no outputs. */
+  outputs: DataLoader<string, OutputsRow | null>
   /** Keyed by session; empty if the viewer does not see it. */
   sessionActions: DataLoader<string, ActionVerdict[]>
   /** Keyed by token; null if the token is not valid. */
@@ -113,10 +175,102 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
       const reasons = await explainPendingSessions(source, ids)
       return ids.map((id) => reasons.get(id) ?? null)
     }),
+  impossible: (source) =>
+    new DataLoader(async (ids) => {
+      const found = await findImpossible(source, ids)
+      return ids.map((id) => found.has(id))
+    }),
   startNotes: (source) =>
     new DataLoader(async (ids) => {
       const notes = await readStartNotes(source, ids)
       return ids.map((id) => notes.get(id) ?? null)
+    }),
+  progress: (source) =>
+    new DataLoader(async (ids) => {
+      const progress = await readProgress(source, ids)
+      return ids.map((id) => progress.get(id) ?? null)
+    }),
+  groups: (source) =>
+    new DataLoader(async (ids) => {
+      const groups = await readGroups(source, ids)
+      return ids.map((id) => groups.get(id) ?? null)
+    }),
+  groupDependencies: (source) =>
+    new DataLoader(async (ids) => {
+      const found = await readGroupDependencies(source, ids)
+      return ids.map((id) => found.get(id) ?? [])
+    }),
+  runningMembers: (source) =>
+    new DataLoader((groups) => countRunningMembers(source, groups), { cacheKeyFn: ({ id }) => id }),
+  memberStates: (source) =>
+    alikeLoader(
+      async (wanted, { after, limit }) => {
+        const pages = await readMemberStates(
+          source,
+          wanted.map(({ id }) => id),
+          { after, limit },
+        )
+        return wanted.map(({ id }) => pages.get(id)!)
+      },
+      ({ id }) => id,
+      ({ after, limit }) => `${after}:${limit}`,
+    ),
+  memberRanges: (source) =>
+    alikeLoader(
+      async (wanted, { size }) => {
+        const groups = wanted.map(({ group }) => group)
+        const rows = Map.groupBy(await readMemberRanges(source, groups, size), ({ groupId }) => groupId)
+        return groups.map(({ id }) => rows.get(id) ?? [])
+      },
+      ({ group }) => group.id,
+      ({ size }) => String(size),
+    ),
+  groupFailures: (source) =>
+    manyLoader(
+      (ids) => readGroupFailures(source, ids),
+      (row) => row.groupId,
+    ),
+  groupStarts: (source) => new DataLoader((ids) => readStarts(source, ids)),
+  groupMembers: (source) =>
+    new DataLoader((members) => findGroupMembers(source, members), {
+      cacheKeyFn: ({ groupId, index }) => `${groupId} ${index}`,
+    }),
+  failureGroupOfSession: (source) =>
+    new DataLoader(async (ids) => {
+      const [groups, span] = [await readGroupsOfFailed(source, ids), await spanOf(source, {})]
+      return ids.map((id) => {
+        const group = groups.get(id)
+        return group === undefined ? null : { group, span, figures: null }
+      })
+    }),
+  lastSuccess: (source) => new DataLoader((ids) => readLastSuccessOf(source, ids)),
+  mergedFailureGroups: (source) =>
+    new DataLoader(async (ids) => {
+      const merged = await readMergedGroups(source, ids)
+      return ids.map((id) => merged.get(id) ?? [])
+    }),
+  failureFigures: (source) =>
+    alikeLoader(
+      async (wanted, { span }) => {
+        const found = await readFigures(source, span, groupIdsOf(wanted))
+        return wanted.map(({ group }) => found.get(group.id) ?? null)
+      },
+      ({ group }) => group.id,
+      spanKey,
+    ),
+  failurePlaces: (source) =>
+    alikeLoader(
+      async (wanted, { span }) => {
+        const found = await readPlaces(source, span, groupIdsOf(wanted))
+        return wanted.map(({ group }) => found.get(group.id)!)
+      },
+      ({ group }) => group.id,
+      spanKey,
+    ),
+  outputs: (source) =>
+    new DataLoader(async (ids) => {
+      const outputs = await readOutputs(source, ids)
+      return ids.map((id) => outputs.get(id) ?? null)
     }),
   sessionActions: (source) =>
     new DataLoader(async (ids) => {
@@ -233,4 +387,12 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
 
 function windowKey({ chainId, after, limit }: AttemptWindow): string {
   return `${chainId}:${after}:${limit}`
+}
+
+function groupIdsOf(wanted: readonly ShownFailureGroup[]): string[] {
+  return wanted.map(({ group }) => group.id)
+}
+
+function spanKey({ span }: ShownFailureGroup): string {
+  return `${span.from.toISOString()} ${span.to.toISOString()}`
 }

@@ -1,62 +1,26 @@
-import { encodeCursor, SESSION_EVENT_TYPES, type SessionOutboxEvent } from '../../domain/events.ts'
-import { CHANGES_EVERY_MS, COUNTED_ROWS_MAX, FILTER_LIST_MAX, PAGE_SCANNED_EVENTS_MAX } from '../../domain/limits.ts'
+import { SESSION_EVENT_TYPES, type SessionOutboxEvent } from '../../domain/events.ts'
+import { CHANGES_EVERY_MS, FILTER_LIST_MAX } from '../../domain/limits.ts'
 import { followChanges } from '../../events/follow-changes.ts'
-import { assertCursorKept, countEventsOnPages, readEventPage } from '../../events/past-events.ts'
 import { eventCursorOf, readEventCursor, readNow, visibleEvents } from '../../services/event.ts'
 import { argumentError } from '../../services/input/parse-input.ts'
-import { pageSize } from '../../services/paging.ts'
 import { builder } from '../builder.ts'
 import { authorizedEvents, eventStream } from '../execution/authorized-events.ts'
 import { SEARCH_COST } from '../limits/limits.ts'
+import { eventPage, eventPageWords } from '../event-page.ts'
 import { pageComplexity } from '../paging.ts'
 import { ChangeBatchType, SessionEventFilter, SessionEventObject, sessionWireName } from './event.types.ts'
-
-const LOOKED_AT = PAGE_SCANNED_EVENTS_MAX.toLocaleString('en')
 
 builder.queryField('events', (t) =>
   t.connection(
     {
       type: SessionEventObject,
-      description: `Past events of sessions, the same as \`sessionEvents\` sends, oldest first. \`last\` gives the newest page. Pages and subscription share their cursors: with \`endCursor\` of the newest page as \`after\`, \`sessionEvents\` continues without a gap. A page and its count examine at most ${LOOKED_AT} events, including those that do not match. A page may therefore end early, even without any event; \`pageInfo\` then has the cursor to continue from.`,
+      description: `Past events of sessions, the same as \`sessionEvents\` sends, oldest first. ${eventPageWords('sessionEvents')}`,
       args: { filter: t.arg({ type: SessionEventFilter, description: 'Only events that match.' }) },
       // A page may read as many rows as a search does.
       complexity: (args) => ({ ...pageComplexity(args), field: SEARCH_COST }),
       resolve: async (_root, { filter, ...args }, context) => {
-        const { db } = context
-        const { size, backward } = pageSize(args)
-        const [after, before] = [eventCursorOf(args.after), eventCursorOf(args.before, 'before')]
-        if (after) await assertCursorKept(db, after)
-        const wanted = {
-          ...(await visibleEvents({ viewer: context.viewer, prisma: context.services.prisma }, filter ?? {})),
-          types: new Set(filter?.types?.map(sessionWireName) ?? SESSION_EVENT_TYPES),
-        }
-        const { events, more, through, end } = await readEventPage(db, {
-          filter: wanted,
-          after,
-          before,
-          backward,
-          size,
-        })
-        const edges = (events as SessionOutboxEvent[]).map((node) => ({ cursor: encodeCursor(node.cursor), node }))
-        const [start, stop] = backward ? [through, null] : [null, through]
-        // An empty page at the end still has a cursor to continue from.
-        const last = stop ?? (edges.length === 0 && before === undefined && (backward || !more) ? end : null)
-        let counted: ReturnType<typeof countEventsOnPages> | undefined
-        const count = () => (counted ??= countEventsOnPages(db, wanted))
-        return {
-          edges,
-          pageInfo: {
-            hasNextPage: backward ? before !== undefined : more,
-            hasPreviousPage: backward ? more : after !== undefined,
-            startCursor: start ? encodeCursor(start) : (edges.at(0)?.cursor ?? null),
-            endCursor: last ? encodeCursor(last) : (edges.at(-1)?.cursor ?? null),
-          },
-          totalCount: async () => Math.min((await count()).count, COUNTED_ROWS_MAX),
-          totalCountIsExact: async () => {
-            const { count: found, isExact } = await count()
-            return isExact && found <= COUNTED_ROWS_MAX
-          },
-        }
+        const types = new Set(filter?.types?.map(sessionWireName) ?? SESSION_EVENT_TYPES)
+        return eventPage<SessionOutboxEvent>(context, { filter: filter ?? {}, types, args })
       },
     },
     { name: 'SessionEventConnection', description: 'A page of events.' },
@@ -117,7 +81,7 @@ builder.subscriptionField('changes', (t) =>
   t.field({
     type: ChangeBatchType,
     description:
-      'The ids of objects that change, collected into batches. A batch is sent as soon as something has changed, and the next one `everyMs` later at the earliest. With the `cursor` of the last batch, or with `eventCursor`, as `after`, all changes since then come first; the first batch then names all agents and recent resubmissions.',
+      'The ids of objects that change, collected into batches. A batch is sent as soon as something has changed, and the next one `everyMs` later at the earliest. With the `cursor` of the last batch, or with `eventCursor`, as `after`, all changes since then come first; the first batch then names all agents and recent actions on many sessions.',
     args: {
       filter: t.arg({ type: ChangeFilter, description: 'Only changes that match.' }),
       after: t.arg.string({ description: 'Cursor of the last batch that the client has received.' }),
@@ -137,7 +101,7 @@ builder.subscriptionField('changes', (t) =>
       const changes = followChanges({
         db,
         bus,
-        changeDetector: wanted.chainIds ? undefined : changeDetector,
+        changeDetector,
         filter: wanted,
         after: eventCursorOf(after),
         everyMs: everyOrDefault,

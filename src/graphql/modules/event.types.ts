@@ -1,6 +1,7 @@
 import {
   type ChainEventData,
   encodeCursor,
+  RETRY_EVENT_TYPES,
   SESSION_EVENT_TYPES,
   type SessionEventType,
   type SessionOutboxEvent,
@@ -10,9 +11,12 @@ import { CHANGED_IDS_MAX, FILTER_LIST_MAX } from '../../domain/limits.ts'
 import type { FailureCause } from '../../domain/session/failure.ts'
 import type { SessionStatus } from '../../domain/session/lifecycle.ts'
 import type { ChangeBatch } from '../../events/follow-changes.ts'
+import type { Session } from '../../generated/prisma/client.ts'
 import { builder } from '../builder.ts'
+import type { GraphQLContext } from '../context.ts'
 import { loadExistingSession } from '../loaders/load-session.ts'
-import { FailureCauseEnum } from './retry/retry.enums.ts'
+import { LabelFilter } from './filters.inputs.ts'
+import { FailureCauseEnum, RetryEventTypeEnum } from './retry/retry.enums.ts'
 import { SessionNode, SessionStatusEnum } from './session/session.types.ts'
 
 const SessionEventTypeEnum = builder.enumType('SessionEventType', {
@@ -30,11 +34,20 @@ const SessionEventTypeEnum = builder.enumType('SessionEventType', {
     RETRY_EXHAUSTED: { description: 'It failed, and was the last retry.' },
     RETRY_CANCELLED: { description: 'A person cancelled its retry.' },
     CHECKPOINT_MISSING: { description: 'It started without the checkpoint of an earlier attempt.' },
+    OUTPUTS_COMPLETE: {
+      description: 'Its outputs are settled: they have arrived, or none will. `session.outputs` says which.',
+    },
     CHAIN_SUCCEEDED: { description: 'It succeeded, and its chain with it.' },
     CHAIN_FAILED: { description: 'It failed, and no automatic attempt will follow. Sent once for each epoch.' },
     CHAIN_CANCELLED: { description: 'A person ended it, and its chain with it, before it had a result.' },
     CHAIN_REOPENED: {
       description: 'It is the first attempt of a new epoch: its chain was resubmitted. `reason` names the person.',
+    },
+    FAILURE_GROUP_NEW: {
+      description: 'It failed in a way that is new in its project: `session.failureGroup`. `reason` is its title.',
+    },
+    FAILURE_GROUP_REGRESSED: {
+      description: 'It failed in a way that was resolved: `session.failureGroup`. `reason` is its title.',
     },
   } as const,
 })
@@ -76,17 +89,30 @@ const ChainEnd = builder.objectRef<ChainEventData>('ChainEnd').implement({
   }),
 })
 
-export const SessionEventObject = builder.objectRef<SessionOutboxEvent>('SessionEvent').implement({
-  description: 'An event of a session or its chain. Delivered at least once, in order within a chain.',
+/** The columns of a session that events about a status show. */
+const ATTEMPT = { select: { retryCount: true, maxRetries: true, failureCause: true }, selectKey: 'event attempt' }
+
+/** Events about a retry have these values as they were; for other events they follow from the session. */
+const retryOf = ({ data }: SessionOutboxEvent) => ('maxAttempts' in data ? data : null)
+
+async function attemptOf({ sessionId }: SessionOutboxEvent, { loaders }: GraphQLContext): Promise<Session | null> {
+  return (await loaders.sessions.load({ by: 'id', value: sessionId, ...ATTEMPT })).at(0) ?? null
+}
+
+const ENDS: readonly SessionEventType[] = ['session.terminated', 'session.error', 'session.cancelled']
+
+async function causeOf(event: SessionOutboxEvent, context: GraphQLContext): Promise<FailureCause | null> {
+  if ('cause' in event.data) return (event.data.cause ?? null) as FailureCause | null
+  return ENDS.includes(event.type) ? ((await attemptOf(event, context))?.failureCause ?? null) : null
+}
+
+const EventInterface = builder.interfaceRef<SessionOutboxEvent>('Event').implement({
+  description: 'An event of a session, its retry or its chain. Delivered at least once, in order within a chain.',
+  resolveType: () => 'SessionEvent',
   fields: (t) => ({
     cursor: t.string({ description: 'Its cursor: pass it as `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
-    type: t.field({
-      type: SessionEventTypeEnum,
-      description: 'The type of the event.',
-      resolve: ({ type }) => sessionEventName(type),
-    }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
-    sessionId: t.expose('sessionId', { type: 'UUID', description: 'The session that it is about.' }),
+    sessionId: t.expose('sessionId', { type: 'UUID', description: 'The session, one attempt, that it is about.' }),
     session: t.field({
       type: SessionNode,
       description: 'The session that it is about, as it is now.',
@@ -94,6 +120,97 @@ export const SessionEventObject = builder.objectRef<SessionOutboxEvent>('Session
         loadExistingSession({ context, info, by: 'id', value: sessionId }),
     }),
     chainId: t.expose('chainId', { type: 'UUID', description: 'Its chain.' }),
+    attempt: t.int({
+      nullable: true,
+      description:
+        '1-based within the budget, as in `RetryState`; `session` has the position in the chain. Null if the session no longer exists.',
+      resolve: async (event, _args, context) => {
+        const retry = retryOf(event)
+        if (retry) return retry.attempt
+        const session = await attemptOf(event, context)
+        return session && session.retryCount + 1
+      },
+    }),
+    maxAttempts: t.int({
+      nullable: true,
+      description: 'Number of attempts that the budget allows. Null if the session no longer exists.',
+      resolve: async (event, _args, context) => {
+        const retry = retryOf(event)
+        if (retry) return retry.maxAttempts
+        const session = await attemptOf(event, context)
+        return session && session.maxRetries + 1
+      },
+    }),
+    cause: t.field({
+      type: FailureCauseEnum,
+      nullable: true,
+      description:
+        'Why the attempt failed, if the event is about its end, its retry or the end of its chain. Null if it did not fail, or is not classified yet.',
+      resolve: (event, _args, context) => causeOf(event, context),
+    }),
+    delaySeconds: t.float({
+      nullable: true,
+      description: 'The delay of the retry, if the event is about one.',
+      resolve: (event) => retryOf(event)?.delaySeconds ?? null,
+    }),
+    dueAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the retry is or was due, if the event is about one.',
+      resolve: (event) => retryDueAt(event),
+    }),
+    childSessionId: t.field({
+      type: 'UUID',
+      nullable: true,
+      description: 'The retry, once it is dispatched.',
+      resolve: (event) => retryOf(event)?.childSessionId ?? null,
+    }),
+    reason: t.string({
+      nullable: true,
+      description: 'The reason, in words.',
+      resolve: ({ data }) => ('reason' in data ? data.reason : null) ?? null,
+    }),
+  }),
+})
+
+function retryDueAt(event: SessionOutboxEvent): Date | null {
+  const text = retryOf(event)?.scheduledAt ?? null
+  return text === null ? null : new Date(text)
+}
+
+export const RetryEventType = builder.objectRef<SessionOutboxEvent>('RetryEvent').implement({
+  description: 'An event of a retry. Delivered at least once, in order within a chain.',
+  interfaces: [EventInterface],
+  fields: (t) => ({
+    type: t.field({
+      type: RetryEventTypeEnum,
+      description: 'The type of the event.',
+      resolve: ({ type }) => RETRY_EVENT_TYPES[type as keyof typeof RETRY_EVENT_TYPES],
+    }),
+    attempt: t.int({ description: '1-based within the budget.', resolve: (event) => retryOf(event)!.attempt }),
+    maxAttempts: t.int({
+      description: 'Number of attempts that the budget allows.',
+      resolve: (event) => retryOf(event)!.maxAttempts,
+    }),
+    scheduledAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the retry is or was due.',
+      deprecationReason: 'Use `dueAt`.',
+      resolve: retryDueAt,
+    }),
+  }),
+})
+
+export const SessionEventObject = builder.objectRef<SessionOutboxEvent>('SessionEvent').implement({
+  description: 'An event of a session or its chain. Delivered at least once, in order within a chain.',
+  interfaces: [EventInterface],
+  fields: (t) => ({
+    type: t.field({
+      type: SessionEventTypeEnum,
+      description: 'The type of the event.',
+      resolve: ({ type }) => sessionEventName(type),
+    }),
     fromStatus: t.field({
       type: SessionStatusEnum,
       nullable: true,
@@ -105,11 +222,6 @@ export const SessionEventObject = builder.objectRef<SessionOutboxEvent>('Session
       nullable: true,
       description: 'The new status, if the event is about a status.',
       resolve: (event) => (dataOf(event).to ?? null) as SessionStatus | null,
-    }),
-    reason: t.string({
-      nullable: true,
-      description: 'The reason, in words.',
-      resolve: (event) => dataOf(event).reason ?? null,
     }),
     chainEnd: t.field({
       type: ChainEnd,
@@ -128,6 +240,7 @@ export const SessionEventFilter = builder.inputType('SessionEventFilter', {
     chainIds: t.field({ type: ['UUID'], description: `In one of these chains, at most ${FILTER_LIST_MAX}.` }),
     sessionId: t.field({ type: 'UUID', description: 'About this session.' }),
     types: t.field({ type: [SessionEventTypeEnum], description: 'Of one of these types.' }),
+    labels: t.field({ type: [LabelFilter], description: 'Filter by labels of the chain. All must match.' }),
   }),
 })
 
@@ -147,13 +260,14 @@ export const ChangeBatchType = builder.objectRef<ChangeBatch>('ChangeBatch').imp
       type: ['UUID'],
       description: 'Agents whose status or use changed.',
     }),
+    groupIds: t.expose('groupIds', { type: ['UUID'], description: 'Groups of sessions that have ended.' }),
     deploymentIds: t.expose('deploymentIds', {
       type: ['UUID'],
       description: 'Deployments that changed, or whose routes changed.',
     }),
-    resubmissionIds: t.expose('resubmissionIds', {
+    bulkActionIds: t.expose('resubmissionIds', {
       type: ['UUID'],
-      description: 'Resubmissions that are new, made progress, or ended.',
+      description: 'Actions on many sessions that are new, made progress, or ended.',
     }),
     missed: t.exposeBoolean('missed', {
       description:

@@ -1,7 +1,7 @@
 import { allQuotas, readQuota, setQuota, type UsedQuota } from '../../services/quota.ts'
 import { builder } from '../builder.ts'
 import { ForbiddenError, NotFoundError, ValidationError } from './error.types.ts'
-import { mutation } from './mutation.ts'
+import { mutation, reasonField } from './mutation.ts'
 import { QuotaScopeEnum, QuotaType } from './quota.types.ts'
 import { ResourceSlotInput } from './session/values.types.ts'
 
@@ -40,9 +40,15 @@ const SetQuotaInput = builder.inputType('SetQuotaInput', {
     }),
     maxRunning: t.int({ description: 'Limit on the number of sessions placed at the same time.' }),
     maxPending: t.int({ description: 'Limit on the number of PENDING sessions.' }),
-    maxCheckpointBytes: t.string({
+    maxCheckpointBytes: t.field({
+      type: 'Bytes',
       description: 'Limit on the bytes of all checkpoints, such as `500g`. No new chain starts while it is reached.',
     }),
+    maxOutputBytes: t.field({
+      type: 'Bytes',
+      description: 'Limit on the bytes of all kept outputs, such as `500g`. Files beyond it are not collected.',
+    }),
+    ...reasonField(t),
   }),
 })
 

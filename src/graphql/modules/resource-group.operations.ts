@@ -1,19 +1,48 @@
 import type { InputFieldBuilder } from '@pothos/core'
 import { encodeGlobalID } from '@pothos/plugin-relay'
+import { nameWhere } from '../../services/input/input-fields.ts'
 import { createResourceGroup, deleteResourceGroup, updateResourceGroup } from '../../services/resource-group.ts'
 import { builder } from '../builder.ts'
 import { ConflictError, ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from './error.types.ts'
-import { mutation } from './mutation.ts'
+import { StringFilter } from './filters.inputs.ts'
+import { mutation, reasonField } from './mutation.ts'
 import { AgentSelectorEnum, ResourceGroupType, SequencerEnum } from './resource-group.types.ts'
 import { SessionTypeEnum } from './session/session.types.ts'
 import { ExecutorOptionInput } from './session/values.types.ts'
 
+builder.queryField('resourceGroup', (t) =>
+  t.prismaField({
+    type: ResourceGroupType,
+    nullable: true,
+    description: 'One resource group; null if there is none.',
+    args: { name: t.arg.string({ required: true, description: 'Its name.' }) },
+    resolve: (query, _root, { name }, { services }) =>
+      services.prisma.resourceGroup.findFirst({ ...query, where: { name, deletedAt: null } }),
+  }),
+)
+
+const ResourceGroupFilter = builder.inputType('ResourceGroupFilter', {
+  description: 'All given conditions must match.',
+  fields: (t) => ({
+    name: t.field({ type: StringFilter, description: 'Filter by name.' }),
+    draining: t.boolean({ description: 'True: only drained groups; false: only the others.' }),
+  }),
+})
+
 builder.queryField('resourceGroups', (t) =>
   t.prismaField({
     type: [ResourceGroupType],
-    description: 'All resource groups, ordered by name.',
-    resolve: (query, _root, _args, { services }) =>
-      services.prisma.resourceGroup.findMany({ ...query, where: { deletedAt: null }, orderBy: { name: 'asc' } }),
+    description: 'The resource groups, ordered by name.',
+    args: { filter: t.arg({ type: ResourceGroupFilter, description: 'Only groups that match.' }) },
+    resolve: (query, _root, { filter }, { services }) => {
+      const { name, draining } = filter ?? {}
+      const drained = draining == null ? {} : { drainedAt: draining ? { not: null } : null }
+      return services.prisma.resourceGroup.findMany({
+        ...query,
+        where: { deletedAt: null, ...nameWhere(name), ...drained },
+        orderBy: { name: 'asc' },
+      })
+    },
   }),
 )
 
@@ -60,17 +89,20 @@ const options = (t: Fields) => ({
 
 const CreateResourceGroupInput = builder.inputType('CreateResourceGroupInput', {
   description: 'Missing fields have their defaults.',
-  fields: options,
+  fields: (t) => ({ ...options(t), ...reasonField(t) }),
 })
 
 const UpdateResourceGroupInput = builder.inputType('UpdateResourceGroupInput', {
   description: 'Missing fields stay as they are.',
-  fields: options,
+  fields: (t) => ({ ...options(t), ...reasonField(t) }),
 })
 
 const DeleteResourceGroupInput = builder.inputType('DeleteResourceGroupInput', {
   description: 'The group to delete.',
-  fields: (t) => ({ name: t.string({ required: true, description: 'Its name.' }) }),
+  fields: (t) => ({
+    name: t.string({ required: true, description: 'Its name.' }),
+    ...reasonField(t),
+  }),
 })
 
 const DeleteResourceGroupPayload = builder.objectRef<{ name: string }>('DeleteResourceGroupPayload').implement({

@@ -4,7 +4,7 @@ import { builder } from '../builder.ts'
 import { PENDING_ORDER } from '../loaders/agent-loaders.ts'
 import { loadSession } from '../loaders/load-session.ts'
 import { forwardArguments, nestedPage } from '../paging.ts'
-import { SessionNode, SessionTypeEnum } from './session/session.types.ts'
+import { SESSION_PAGE, SessionNode, SessionTypeEnum } from './session/session.types.ts'
 import { ExecutorOption, labelsOf } from './session/values.types.ts'
 
 export const SequencerEnum = builder.enumType('Sequencer', {
@@ -133,8 +133,13 @@ export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
 })
 
 const PendingSessionConnection = builder.connectionObject(
-  { type: SessionNode, name: 'PendingSessionConnection', description: 'A page of sessions that wait for an agent.' },
-  { name: 'PendingSessionEdge', description: 'One session with its cursor.' },
+  {
+    type: SessionNode,
+    name: 'PendingSessionConnection',
+    description: 'A page of sessions that wait for an agent.',
+    interfaces: [SESSION_PAGE.page],
+  },
+  { name: 'PendingSessionEdge', description: 'One session with its cursor.', interfaces: [SESSION_PAGE.edge] },
 )
 
 builder.prismaObjectField(ResourceGroupType, 'pendingSessions', (t) =>

@@ -1,10 +1,12 @@
 import { hostname } from 'node:os'
 import { z } from 'zod'
+import { GPU_SHARING_MAX } from '../../domain/limits.ts'
 import { CONTAINER_VARIABLES, SLURM_VARIABLES } from './executor-variables.ts'
 import {
   absolutePaths,
   bytesOrNone,
   countOrNone,
+  gpus,
   labels,
   list,
   slots,
@@ -82,6 +84,22 @@ export const AGENT_VARIABLES = {
       'How the agent runs kernels: `process` runs them as processes of its machine, `container` as containers of Docker or Podman, `slurm` as jobs of a Slurm cluster, `noop` runs nothing (for benches).',
     unit: null,
     schema: z.enum(EXECUTORS).default('process'),
+  }),
+  gpus: variable({
+    name: 'REPRISE_GPUS',
+    default: 'auto',
+    meaning:
+      'GPUs that the agent gives to kernels: `auto` (all that `nvidia-smi` or `rocm-smi` shows), `off`, or UUIDs, separated by commas.',
+    unit: null,
+    schema: gpus().default('auto'),
+  }),
+  gpuSharing: variable({
+    name: 'REPRISE_GPU_SHARING',
+    default: 'none',
+    meaning:
+      'Number of kernels that may share a GPU: sessions can then ask for parts of one, like `0.5` of `cuda.device`. Nothing keeps them from taking more than their part of its memory.',
+    unit: null,
+    schema: wholeNumber(2, GPU_SHARING_MAX).optional(),
   }),
   isolation: variable({
     name: 'REPRISE_ISOLATION',

@@ -3,11 +3,12 @@ import {
   RELAY_BYTES_DEFAULT,
   RELAY_CEILING_BYTES,
   REQUESTS_AT_ONCE_DEFAULT,
+  OUTPUT_BYTES_DEFAULT,
   UPLOAD_BYTES_DEFAULT,
   UPLOAD_CEILING_BYTES,
   UPLOAD_PROJECT_BYTES_DEFAULT,
 } from '../../domain/limits.ts'
-import { byteAmount, list, network, variable, wholeNumber, yesOrNo } from './values.ts'
+import { byteAmount, collector, list, network, variable, wholeNumber, yesOrNo } from './values.ts'
 
 export const API_VARIABLES = {
   requestsAtOnce: variable({
@@ -45,15 +46,76 @@ export const API_VARIABLES = {
     name: 'REPRISE_CHECKPOINT_DIR',
     default: '`checkpoints` in the data directory',
     meaning:
-      'Directory of what clients upload for sessions (`reprise run --upload`), and of copies of checkpoints. All servers of a database share one: set it where there are several.',
+      'Directory in which uploaded code and copies of checkpoints are stored, in `blobs`. All servers of a database share one: set it where there are several.',
+    unit: null,
+    schema: z.string().optional(),
+  }),
+  blobDir: variable({
+    name: 'REPRISE_BLOB_DIR',
+    default: '`blobs` in `REPRISE_CHECKPOINT_DIR`',
+    meaning:
+      'Directory of uploaded code and of copies of checkpoints. All servers of a database share one: set it where there are several.',
+    unit: null,
+    schema: z.string().optional(),
+  }),
+  blobUrl: variable({
+    name: 'REPRISE_BLOB_URL',
+    default: 'the directory',
+    meaning:
+      'Bucket of S3 to use instead of the directory, like `s3://bucket/prefix`. Credentials come from `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, the region from `AWS_REGION`.',
+    unit: null,
+    schema: z
+      .string()
+      .regex(/^s3:\/\/[a-z0-9][a-z0-9.-]+(\/[\w./-]*)?$/, 'must be like s3://bucket/prefix')
+      .optional(),
+  }),
+  s3Endpoint: variable({
+    name: 'REPRISE_S3_ENDPOINT',
+    default: "Amazon's of the region",
+    meaning: 'Address of the service of `REPRISE_BLOB_URL`, like `https://s3.example.org`.',
+    unit: null,
+    schema: collector().optional(),
+  }),
+  s3LinkEndpoint: variable({
+    name: 'REPRISE_S3_LINK_ENDPOINT',
+    default: 'none',
+    meaning:
+      'Address under which clients reach the service. With it, they read files from the bucket itself, by links that expire; without it, through the server.',
+    unit: null,
+    schema: collector().optional(),
+  }),
+  s3Region: variable({
+    name: 'AWS_REGION',
+    default: 'us-east-1',
+    meaning: 'Region of the bucket.',
+    unit: null,
+    schema: z.string().default('us-east-1'),
+  }),
+  s3AccessKeyId: variable({
+    name: 'AWS_ACCESS_KEY_ID',
+    default: 'none',
+    meaning: 'Id of the key for the bucket.',
+    unit: null,
+    schema: z.string().optional(),
+  }),
+  s3SecretAccessKey: variable({
+    name: 'AWS_SECRET_ACCESS_KEY',
+    default: 'none',
+    meaning: 'The key for the bucket.',
+    unit: null,
+    schema: z.string().optional(),
+  }),
+  s3SessionToken: variable({
+    name: 'AWS_SESSION_TOKEN',
+    default: 'none',
+    meaning: 'Token of a temporary key.',
     unit: null,
     schema: z.string().optional(),
   }),
   checkpointRelayMax: variable({
     name: 'REPRISE_CHECKPOINT_RELAY_MAX',
     default: '1g',
-    meaning:
-      'The largest checkpoint that goes from one agent to another through the server, before it is compressed. `0`: none does.',
+    meaning: 'The largest checkpoint that goes from one agent to another through the server. `0`: none does.',
     unit: 'bytes, with k, m, g, t (binary)',
     schema: byteAmount(RELAY_CEILING_BYTES, 0).default(RELAY_BYTES_DEFAULT),
   }),
@@ -71,6 +133,13 @@ export const API_VARIABLES = {
     meaning: 'Bytes of uploaded code that a project may have in all.',
     unit: 'bytes, with k, m, g, t (binary)',
     schema: byteAmount(Number.MAX_SAFE_INTEGER).default(UPLOAD_PROJECT_BYTES_DEFAULT),
+  }),
+  outputBytesMax: variable({
+    name: 'REPRISE_OUTPUT_BYTES_MAX',
+    default: '1t',
+    meaning: 'Bytes of the outputs of one attempt. Files beyond it are not collected, and named.',
+    unit: 'bytes, with k, m, g, t (binary)',
+    schema: byteAmount(Number.MAX_SAFE_INTEGER).default(OUTPUT_BYTES_DEFAULT),
   }),
   uploadKeepDays: variable({
     name: 'REPRISE_UPLOAD_KEEP_DAYS',

@@ -179,6 +179,12 @@ export const RETENTION_VARIABLES = {
     default: '90d',
     meaning: 'The same for the history of agents.',
   }),
+  keepOutputs: keptForVariable({
+    name: 'REPRISE_KEEP_OUTPUTS',
+    default: '30d',
+    meaning:
+      'How long outputs are kept if their session names no time: `30d` (h, d, w, y) or `forever`. The newest complete outputs of a chain, and pinned ones, are kept as long as the chain.',
+  }),
   checkpointKeep: keptForVariable({
     name: 'REPRISE_CHECKPOINT_KEEP',
     default: '1d',

@@ -6,7 +6,7 @@ import { VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/session/mounts.ts'
 import { parseAmount } from '../../domain/amounts.ts'
 
 export interface Documentation {
-  name: `REPRISE_${string}` | `OTEL_${string}`
+  name: `REPRISE_${string}` | `OTEL_${string}` | `AWS_${string}`
   /** The default, as written in the documentation. */
   default: string
   meaning: string
@@ -67,6 +67,30 @@ export function labels() {
 
 export function slots() {
   return z.string().transform(parseSlots)
+}
+
+const GPU_UUID = /^(?:GPU|MIG)-[A-Za-z0-9-]{1,64}$|^card\d+$/
+
+/** An agent within a kernel finds the kernel's own GPUs in its environment, as JSON. */
+export function gpus() {
+  const error = 'must be `auto`, `off`, or UUIDs like `GPU-5d5ba0d6-0000-1111-2222-333344445555`'
+  return z.string().transform((text, context): 'auto' | 'off' | string[] => {
+    if (text === 'auto' || text === 'off') return text
+    const uuids = text.startsWith('[') ? uuidsIn(text) : text.split(',').map((part) => part.trim())
+    if (uuids === null || !uuids.every((uuid) => GPU_UUID.test(uuid))) context.addIssue(error)
+    return uuids === null || uuids.length === 0 ? 'off' : uuids
+  })
+}
+
+function uuidsIn(json: string): string[] | null {
+  try {
+    return z
+      .array(z.object({ uuid: z.string() }))
+      .parse(JSON.parse(json))
+      .map(({ uuid }) => uuid)
+  } catch {
+    return null
+  }
 }
 
 export function bytesOrNone() {

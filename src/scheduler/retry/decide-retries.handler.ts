@@ -37,6 +37,8 @@ export async function decideRetries(context: {
   count(context.metrics, decisions, sessions)
   // Other chains may depend on a chain that has ended now.
   if (decisions.length > 0) context.wake.wake('schedule-sessions', 'events')
+  if ([...sessions.values()].some(({ groupId }) => groupId !== null)) context.wake.wake('settle-groups')
+  if (decisions.some(({ cause }) => cause !== null)) context.wake.wake('group-failures')
   if (decisions.some(({ phase }) => phase === 'SCHEDULED')) context.wake.wake('dispatch-retries')
   logDecisions(decisions, sessions, context.log)
   context.trace.recordBatch(

@@ -6,6 +6,7 @@ import {
   DEPENDENCY_PAUSE_MAX_MS,
   DEPENDENCY_PAUSE_MIN_MS,
   FREED_KEYS_PER_PASS_MAX,
+  GROUP_PAUSE_MS,
 } from '../../domain/limits.ts'
 import { explainCheckpointShortage } from '../../domain/quota.ts'
 import { type CheckpointPlacement, placeByCheckpoint } from '../../domain/scheduling/checkpoint-placement.ts'
@@ -194,6 +195,10 @@ function mayStart(session: PendingSession, result: HandlerResult): boolean {
   }
   if (session.startsInMs !== null) {
     result.skipped.push({ id, reason: 'its start time has not been reached', pauseMs: session.startsInMs })
+    return false
+  }
+  if (session.groupAwaited !== null) {
+    result.skipped.push({ id, reason: `waits for group ${session.groupAwaited}`, pauseMs: GROUP_PAUSE_MS })
     return false
   }
   if (session.dependenciesOpen > 0) {

@@ -10,13 +10,14 @@ import {
   endOrphanedKernels,
   type SessionWithoutKernels,
 } from '../../store/sql/session/end-sessions.sql.ts'
+import { settleAbandonedOutputs } from '../../store/sql/session/settle-outputs.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
 const PHASE = 'sweep-leftovers'
 
 /**
- * Ends leftovers that no other handler finds: kernels on agents that are gone, kernels of sessions that have ended, and
- * sessions without a kernel that could end them. None of these should occur, so they are logged as warnings.
+ * Settles outputs that no agent will send, and ends leftovers that no other handler finds: kernels on agents that are gone, kernels of sessions that have ended, and
+ * sessions without a kernel that could end them. None of the latter should occur, so they are logged as warnings.
  */
 export async function sweepLeftovers(context: {
   db: Database
@@ -32,10 +33,11 @@ export async function sweepLeftovers(context: {
     const sessions = await claimSessionsWithoutKernels(tx, LEFTOVER_AFTER_MS, limit)
     return applyMoves(tx, PHASE, sessions.map(failureOf))
   })
+  const outputs = await settleAbandonedOutputs(db, limit)
   if (abandoned > 0) wake.wake('prepare-sessions', 'start-sessions', 'detect-termination')
   if (abandoned > 0 || withoutKernels.size > 0) wake.wake('terminate-sessions', 'promote-to-terminated')
   if (orphans.length > 0) wake.wakeAgents([...new Set(orphans)])
-  if (withoutKernels.size > 0) wake.wake('events')
+  if (withoutKernels.size > 0 || outputs > 0) wake.wake('events')
   const done = abandoned + orphans.length + withoutKernels.size
   if (done > 0) {
     const counts = {
@@ -45,7 +47,7 @@ export async function sweepLeftovers(context: {
     }
     log.warn(counts, 'leftover kernels and sessions were ended')
   }
-  return { done, more: Math.max(abandoned, orphans.length, withoutKernels.size) === limit }
+  return { done: done + outputs, more: Math.max(abandoned, orphans.length, withoutKernels.size, outputs) === limit }
 }
 
 function failureOf({ id, status }: SessionWithoutKernels): SessionMove {

@@ -7,7 +7,7 @@ import {
   readAuditPage,
   recordAudit,
 } from '../../store/sql/access/audit.sql.ts'
-import { actorOf, assertMayAdminister } from './authorize.ts'
+import { actorOf, assertMayAdminister, mayAdminister } from './authorize.ts'
 import { assemblePage, invalidCursor, type Page, type PageArguments, pageSize } from '../paging.ts'
 import { parseInput, withoutNulls } from '../input/parse-input.ts'
 import type { ServiceContext, Viewer } from '../service-context.ts'
@@ -27,7 +27,10 @@ interface AuditFilterInput {
   sessionId?: string | null
   requestId?: string | null
   actor?: string | null
+  actorContains?: string | null
   action?: string[] | null
+  actionContains?: string | null
+  automatic?: boolean | null
   refused?: boolean | null
   at?: { gt?: Date | null; gte?: Date | null; lt?: Date | null; lte?: Date | null } | null
 }
@@ -40,7 +43,10 @@ const filterSchema = z.object({
   sessionId: z.uuid().optional(),
   requestId: text(NAME_LENGTH_MAX).optional(),
   actor: text(NAME_LENGTH_MAX).optional(),
+  actorContains: text(NAME_LENGTH_MAX).optional(),
   action: z.array(text(NAME_LENGTH_MAX)).max(FILTER_LIST_MAX).optional(),
+  actionContains: text(NAME_LENGTH_MAX).optional(),
+  automatic: z.boolean().optional(),
   refused: z.boolean().optional(),
 })
 
@@ -66,6 +72,18 @@ export async function readAudit(
   const bounds = { olderThan: idOf('after', after), newerThan: idOf('before', before) }
   const rows = await readAuditPage(db, wanted, { ...bounds, backward, limit: size + 1 })
   return assemblePage({ args: options.page, rows, cursorOf, count: () => countAudit(db, wanted) })
+}
+
+const ENTRY_ID = /^\d{1,18}$/
+
+/** Reads the entries with these numbers that the viewer may see, in no particular order. */
+export async function readAuditEntries(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  ids: readonly string[],
+): Promise<AuditRow[]> {
+  if (!mayAdminister(viewer)) return []
+  const wanted = { visibleProjectId: viewer.projectId, ids: ids.filter((id) => ENTRY_ID.test(id)) }
+  return readAuditPage(db, wanted, { olderThan: null, newerThan: null, backward: false, limit: ids.length })
 }
 
 /** Refusals of one kind within this time are one entry, so that a client in a loop does not fill the log. */
@@ -128,7 +146,7 @@ function cursorOf({ id }: AuditRow): string {
 
 function idOf(name: 'after' | 'before', cursor: string | null | undefined): string | null {
   if (cursor == null) return null
-  const match = /^a:(\d{1,18})$/.exec(Buffer.from(cursor, 'base64url').toString())
-  if (!match) throw invalidCursor(name)
-  return match[1]!
+  const [kind, id = ''] = Buffer.from(cursor, 'base64url').toString().split(':')
+  if (kind !== 'a' || !ENTRY_ID.test(id)) throw invalidCursor(name)
+  return id
 }

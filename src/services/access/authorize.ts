@@ -5,9 +5,11 @@ import type { Queryable } from '../../store/database.ts'
 import { readForeignWork } from '../../store/sql/access/tenants.sql.ts'
 import { findOpenAgent } from '../../store/sql/agent/register-agent.sql.ts'
 
-/** The viewer as an actor in the audit log. */
-export function actorOf({ name, tokenId, userId, request }: Viewer): Actor {
-  return { name, tokenId, userId, requestId: request?.id ?? null, address: request?.address ?? null }
+/** The viewer as an actor in the audit log, with the reason of the action. */
+export function actorOf(viewer: Viewer, reason: string | null | undefined = viewer.reason): Actor {
+  const { name, tokenId, userId, request } = viewer
+  const actor = { name, tokenId, userId, requestId: request?.id ?? null, address: request?.address ?? null }
+  return reason == null ? actor : { ...actor, reason }
 }
 
 /** The actor of work that a person requested earlier, in a request that is already in the log. */
@@ -78,12 +80,12 @@ export function endsOnlyOwnWork({ role }: Pick<Viewer, 'role'>): boolean {
  */
 export async function refuseForeignWork(
   { db, viewer }: { db: Queryable; viewer: Pick<Viewer, 'role' | 'projectId' | 'userId'> },
-  what: 'session' | 'deployment',
+  what: 'session' | 'deployment' | 'group',
   ids: readonly string[],
 ): Promise<Map<string, RepriseError>> {
   const { projectId, userId } = viewer
   if (!endsOnlyOwnWork(viewer) || projectId === null || ids.length === 0) return new Map()
-  const found = await readForeignWork(db, `${what}s`, { ids, projectId, userId })
+  const found = await readForeignWork(db, what === 'group' ? 'session_groups' : `${what}s`, { ids, projectId, userId })
   return new Map(
     found.map(({ id, owner, project }) => {
       const whose = owner === null ? 'has no user' : `is the work of ${owner}`
@@ -96,7 +98,7 @@ export async function refuseForeignWork(
 /** @throws RepriseError FORBIDDEN */
 export async function assertMayEnd(
   context: { db: Queryable; viewer: Pick<Viewer, 'role' | 'projectId' | 'userId'> },
-  what: 'session' | 'deployment',
+  what: 'session' | 'deployment' | 'group',
   id: string,
 ): Promise<void> {
   const refusal = (await refuseForeignWork(context, what, [id])).get(id)

@@ -69,7 +69,8 @@ export async function logOut(db: Database, viewer: Viewer): Promise<void> {
 }
 
 /** Paths that browsers may download from; they answer with a file. */
-const DOWNLOADS = /^\/v2\/kernels\/[\da-f-]{36}\/log(?:\?stream=(?:stdout|stderr))?$/i
+const DOWNLOADS =
+  /^\/v2\/(?:kernels\/[\da-f-]{36}\/log(?:\?stream=(?:stdout|stderr))?|chains\/[\da-f-]{36}\/log|sessions\/[\da-f-]{36}\/outputs(?:\.tar|\/files\/[^?#]+))$/i
 
 /**
  * Issues a code for one download. A browser follows a link without the key of its page, so the page requests a code

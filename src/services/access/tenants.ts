@@ -7,13 +7,14 @@ import {
   addProject,
   addUser,
   deleteUserRow,
+  readIdByName,
   readOwnProjects,
   readProjectNames,
   setMember,
   updateProjectRow,
 } from '../../store/sql/access/tenants.sql.ts'
 import { actorOf, assertMayAdminister, requireIsolation } from './authorize.ts'
-import { entityName } from '../input/input-fields.ts'
+import { entityName, outputKeepDays } from '../input/input-fields.ts'
 import { inputError, parseInput, refuseInput } from '../input/parse-input.ts'
 import { NAME_LENGTH_MAX } from '../../domain/limits.ts'
 import type { Queryable } from '../../store/database.ts'
@@ -26,6 +27,16 @@ export function projectScope({ projectId }: Viewer): { projectId?: string } {
 /** The same restriction for reads of projects. */
 export function ownProject({ projectId }: Viewer): { id?: string } {
   return projectId === null ? {} : { id: projectId }
+}
+
+/** The same restriction for reads of domains: that of the project. */
+export function visibleDomains({ projectId }: Viewer): { projects?: { some: { id: string } } } {
+  return projectId === null ? {} : { projects: { some: { id: projectId } } }
+}
+
+/** The same restriction for reads of users: the members of the project. Deleted users are not visible to anybody. */
+export function visibleUsers({ projectId }: Viewer): { deletedAt: null; members?: { some: { projectId: string } } } {
+  return { deletedAt: null, ...(projectId !== null && { members: { some: { projectId } } }) }
 }
 
 /**
@@ -93,7 +104,7 @@ export async function createUser(context: ServiceContext, input: CreateNamedInpu
   const { name } = parsed(context, named, input)
   const id = await addUser(context.db, { id: uuidv7(), name, actor: actorOf(context.viewer) })
   if (id !== undefined) return { id }
-  throw new RepriseError('NAME_TAKEN', `there is a user ${name} already`)
+  throw await nameTaken(context.db, 'user', name)
 }
 
 /**
@@ -112,10 +123,16 @@ export async function deleteUser(context: ServiceContext, input: CreateNamedInpu
   })
 }
 
-const projectChange = named.extend({ membersEndAll: z.boolean() })
+const projectChange = named
+  .extend({ membersEndAll: z.boolean().nullish(), outputKeepDays: outputKeepDays.nullish() })
+  .refine(({ membersEndAll, outputKeepDays: days }) => membersEndAll != null || days !== undefined, {
+    path: ['name'],
+    message: 'give what to change: membersEndAll or outputKeepDays',
+  })
 
 /**
- * Changes whether the members of a project may end the work of others; for the administrators of the project.
+ * Changes whether the members of a project may end the work of others, and how long its outputs are kept; for the
+ * administrators of the project. What is missing stays; null for `outputKeepDays` stands for the server's setting.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND
  */
 export async function updateProject(
@@ -180,7 +197,15 @@ async function create(
 ): Promise<{ id: string }> {
   const id = uuidv7()
   if (await add(db, { id, name, actor: actorOf(viewer) })) return { id }
-  throw new RepriseError('NAME_TAKEN', `there is a ${kind} ${name} already`)
+  throw await nameTaken(db, kind, name)
+}
+
+const TYPES = { domain: 'Domain', project: 'Project', user: 'User' } as const
+
+async function nameTaken(db: Queryable, kind: keyof typeof TYPES, name: string): Promise<RepriseError> {
+  const id = await readIdByName(db, kind, name)
+  const existing = id === undefined ? null : { type: TYPES[kind], id }
+  return new RepriseError('NAME_TAKEN', `there is a ${kind} ${name} already`, [], existing)
 }
 
 async function write(

@@ -18,7 +18,9 @@ import { readNow } from '../../store/sql/server.sql.ts'
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'
 import { findScopeId } from '../../store/sql/retry/retry-defaults.sql.ts'
 import { actorOf, assertMayAdminister, requireIsolation } from './authorize.ts'
-import { fillProject } from './tenants.ts'
+import { fillProject, projectScope } from './tenants.ts'
+import type { Prisma, PrismaClient } from '../../store/prisma.ts'
+import { keysetPage, NEWEST_FIRST, type Page, type PageArguments } from '../paging.ts'
 import { refuseInput } from '../input/parse-input.ts'
 import { mayBeName } from '../input/input-fields.ts'
 import { readFile, rm } from 'node:fs/promises'
@@ -294,4 +296,55 @@ async function read(path: string): Promise<string | null> {
     throw error
   }
   throw new Error(`${path} holds no token. Remove it, and the next start makes a new one.`)
+}
+
+const SHOWN = {
+  id: true,
+  name: true,
+  prefix: true,
+  role: true,
+  resourceGroups: true,
+  createdAt: true,
+  expiresAt: true,
+  revokedAt: true,
+  lastUsedAt: true,
+  project: { select: { name: true } },
+  user: { select: { name: true } },
+} as const satisfies Prisma.ApiTokenSelect
+
+/** A token as it is shown; only its hash is stored. */
+export type TokenRecord = Prisma.ApiTokenGetPayload<{ select: typeof SHOWN }>
+
+type TokenReader = Pick<ServiceContext, 'viewer'> & { prisma: PrismaClient }
+
+/**
+ * Reads tokens, newest first, including revoked and expired ones, but not those of browser logins.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED
+ */
+export function readTokens(
+  { prisma, viewer }: TokenReader,
+  { role, project, user, page }: { role?: Role[]; project?: string; user?: string; page: PageArguments },
+): Promise<Page<TokenRecord>> {
+  assertMayAdminister(viewer, 'PROJECT')
+  const conditions: Prisma.ApiTokenWhereInput = {
+    ...(role && { role: { in: role } }),
+    ...(project !== undefined && { project: { name: project } }),
+    ...(user !== undefined && { user: { name: user } }),
+  }
+  const visible = { AND: [projectScope(viewer), { parentId: null }, conditions] }
+  return keysetPage({
+    args: page,
+    order: NEWEST_FIRST,
+    find: ({ where, ...rest }) =>
+      prisma.apiToken.findMany({ ...rest, where: { AND: [visible, where] }, select: SHOWN }),
+    count: () => prisma.apiToken.count({ where: visible }),
+  })
+}
+
+/** @throws RepriseError FORBIDDEN, TOKEN_NOT_FOUND */
+export async function readToken({ prisma, viewer }: TokenReader, id: string): Promise<TokenRecord> {
+  assertMayAdminister(viewer, 'PROJECT')
+  const token = await prisma.apiToken.findFirst({ where: { id, ...projectScope(viewer) }, select: SHOWN })
+  if (token === null) throw new RepriseError('TOKEN_NOT_FOUND', `no token ${id}`)
+  return token
 }

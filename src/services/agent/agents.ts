@@ -8,13 +8,17 @@ import {
   readVolumeRows,
   removeAgentRow,
   resumeAgentRow,
+  returnGpuRow,
+  takeGpuRow,
   type Volume,
 } from '../../store/sql/agent/agents.sql.ts'
 import type { ServiceContext, Viewer } from '../service-context.ts'
 import { projectScope } from '../access/tenants.ts'
 import { z } from 'zod'
 import { LEASE } from '../../domain/agent/lease.ts'
+import { NAME_LENGTH_MAX } from '../../domain/limits.ts'
 import { actorOf, assertMayAdminister } from '../access/authorize.ts'
+import { nameWhere, text, type TextFilterInput } from '../input/input-fields.ts'
 import { parseInput } from '../input/parse-input.ts'
 import { drainReason } from '../resource-group.ts'
 
@@ -27,10 +31,16 @@ export type AgentRecord = Prisma.AgentGetPayload<{ include: typeof RELATED }>
 interface AgentFilterInput {
   status?: AgentRecord['status'][] | null | undefined
   resourceGroup?: string | null | undefined
+  name?: TextFilterInput | null | undefined
 }
 
-export function agentWhere({ status, resourceGroup }: AgentFilterInput): Prisma.AgentWhereInput {
-  return { ...(status && { status: { in: status } }), ...(resourceGroup != null && { resourceGroup }) }
+/** @throws RepriseError VALIDATION_FAILED */
+export function agentWhere({ status, resourceGroup, name }: AgentFilterInput): Prisma.AgentWhereInput {
+  return {
+    ...(status && { status: { in: status } }),
+    ...(resourceGroup != null && { resourceGroup }),
+    ...nameWhere(name),
+  }
 }
 
 /** @throws RepriseError AGENT_NOT_FOUND */
@@ -117,6 +127,45 @@ export async function removeAgent(context: ServiceContext, input: ChangeAgentInp
   throw new RepriseError('AGENT_IN_USE', `${has}: it must be drained or lost, and empty`)
 }
 
+const gpuSchema = schema.extend({ uuid: text(NAME_LENGTH_MAX) })
+
+/**
+ * Puts a GPU back into service that its agent has taken out because of a fault, or a person. The agent does it with its next
+ * exchange, and takes it out again if it still finds a fault.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, AGENT_NOT_FOUND, GPU_NOT_FOUND
+ */
+export async function returnGpu(
+  { db, viewer, wake }: ServiceContext,
+  input: ChangeAgentInput & { uuid: string },
+): Promise<{ agentId: string }> {
+  assertMayAdminister(viewer, 'CLUSTER')
+  const { agentId, uuid, reason = null } = parseInput(gpuSchema, input)
+  const changed = await returnGpuRow(db, { agentId, uuid, reason, actor: actorOf(viewer, reason) })
+  if (changed === undefined) throw new RepriseError('AGENT_NOT_FOUND', `no agent ${agentId}`)
+  if (!changed) throw new RepriseError('GPU_NOT_FOUND', `agent ${agentId} has no GPU ${uuid} that is out of service`)
+  wake.wakeAgents([agentId])
+  return { agentId }
+}
+
+/**
+ * Takes a GPU out of service until it is returned. The agent does it with its next exchange, also if it is away now.
+ * Kernels that have the GPU run on; none starts with it.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, AGENT_NOT_FOUND, GPU_NOT_FOUND
+ */
+export async function takeGpu(
+  { db, viewer, wake }: ServiceContext,
+  input: ChangeAgentInput & { uuid: string },
+): Promise<{ agentId: string }> {
+  assertMayAdminister(viewer, 'CLUSTER')
+  const { agentId, uuid, reason = null } = parseInput(gpuSchema, input)
+  const fault = `taken out by ${viewer.name}${reason === null ? '' : `: ${reason}`}`
+  const changed = await takeGpuRow(db, { agentId, uuid, reason, actor: actorOf(viewer, reason) }, fault)
+  if (changed === undefined) throw new RepriseError('AGENT_NOT_FOUND', `no agent ${agentId}`)
+  if (!changed) throw new RepriseError('GPU_NOT_FOUND', `agent ${agentId} has no GPU ${uuid} that is in service`)
+  wake.wakeAgents([agentId])
+  return { agentId }
+}
+
 async function change(
   { db, viewer }: ServiceContext,
   input: ChangeAgentInput,
@@ -124,7 +173,7 @@ async function change(
 ): Promise<{ id: { agentId: string }; found: AgentChange }> {
   assertMayAdminister(viewer, 'CLUSTER')
   const { agentId, reason = null } = parseInput(schema, input)
-  const wish = { agentId, reason, actor: actorOf(viewer), fenceMarginMs: LEASE.fenceMarginMs }
+  const wish = { agentId, reason, actor: actorOf(viewer, reason), fenceMarginMs: LEASE.fenceMarginMs }
   const found = await write(db, wish)
   if (!found) throw new RepriseError('AGENT_NOT_FOUND', `no agent ${agentId}`)
   return { id: { agentId }, found }

@@ -15,6 +15,7 @@ import type { Queryable } from '../../store/database.ts'
 import {
   applyKernelChanges,
   readKernelsIgnoringOom,
+  readKernelsThatRunOnce,
   readRecordedKernels,
 } from '../../store/sql/agent/sync-agent.sql.ts'
 
@@ -41,7 +42,7 @@ export async function applyReport(
   const digests = await settleDigests(db, sync)
   for (let round = 1; ; round++) {
     const booked = await readRecordedKernels(db, sync.agentId, observedIds)
-    const result = reconcile(sync.agentId, await withOomPolicy(db, booked, sync.observed), sync.observed, digests)
+    const result = reconcile(sync.agentId, await withPolicies(db, booked, sync.observed), sync.observed, digests)
     if (result.changes.length === 0 && result.stale.length === 0) return { result, topics: [...topics] }
     const applied = await applyKernelChanges(db, sync, result)
     if (!applied) return undefined
@@ -55,16 +56,25 @@ export async function applyReport(
   }
 }
 
-/** Adds the policy of the sessions for which it matters, which are few. */
-async function withOomPolicy(
+/** Adds what sessions say about these kernels, where it matters, which is for few. */
+async function withPolicies(
   db: Queryable,
   booked: RecordedKernel[],
   observed: SyncRequest['observed'],
 ): Promise<RecordedKernel[]> {
   const survivors = observed.filter(survivedOom).map(({ kernelId }) => kernelId)
-  if (survivors.length === 0) return booked
-  const ignoring = await readKernelsIgnoringOom(db, survivors)
-  return booked.map((kernel) => ({ ...kernel, oomIsFailure: !ignoring.has(kernel.id) }))
+  const present = new Set(observed.map(({ kernelId }) => kernelId))
+  const missing = booked.filter(({ id, status }) => status === 'CREATING' && !present.has(id)).map(({ id }) => id)
+  if (survivors.length === 0 && missing.length === 0) return booked
+  const [ignoring, once] = await Promise.all([
+    readKernelsIgnoringOom(db, survivors),
+    readKernelsThatRunOnce(db, missing),
+  ])
+  return booked.map((kernel) => ({
+    ...kernel,
+    oomIsFailure: !ignoring.has(kernel.id),
+    neverRunTwice: once.has(kernel.id),
+  }))
 }
 
 /**

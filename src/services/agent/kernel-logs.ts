@@ -98,7 +98,7 @@ export function createLogTextIndex() {
   return { measure }
 }
 
-type LogTextIndex = ReturnType<typeof createLogTextIndex>
+export type LogTextIndex = ReturnType<typeof createLogTextIndex>
 
 export type { LogSize }
 /** A chunk of adjacent pieces of one stream. */

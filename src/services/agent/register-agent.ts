@@ -11,10 +11,14 @@ import { z } from 'zod'
 import { LEASE, type Lease } from '../../domain/agent/lease.ts'
 import type { RegisterAnswer, RegisterRequest } from '../../domain/agent/protocol.ts'
 import { VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/session/mounts.ts'
+import { GPU_SLOTS, type ObservedGpu } from '../../domain/gpu.ts'
 import {
+  AGENT_GPUS_MAX,
   AGENT_VOLUMES_MAX,
   AGENT_WARNING_LENGTH_MAX,
   AGENT_WARNINGS_MAX,
+  GPU_FAULT_LENGTH_MAX,
+  GPU_SHARING_MAX,
   LABELS_MAX,
   NAME_LENGTH_MAX,
   REFUSAL_LENGTH_MAX,
@@ -89,6 +93,23 @@ const volume = z.object({
   projects: z.array(text.min(1)).max(VOLUME_PROJECTS_MAX).nullable(),
 })
 
+const figure = z.number().min(0).max(Number.MAX_SAFE_INTEGER).nullable()
+
+const gpu: z.ZodType<ObservedGpu> = z.object({
+  slot: z.enum(GPU_SLOTS),
+  uuid: z.string().regex(/^[A-Za-z0-9-]{1,80}$/),
+  index: z.int().min(0).max(1_000_000),
+  name: text.min(1),
+  memoryBytes: figure,
+  kernelId: z.uuid().nullable(),
+  fault: textOf(GPU_FAULT_LENGTH_MAX).nullable(),
+  temperatureCelsius: figure,
+  usedMemoryBytes: figure,
+  utilization: z.number().min(0).max(1).nullable(),
+})
+
+export const observedGpus = z.array(gpu).max(AGENT_GPUS_MAX)
+
 const schema = z.object({
   agentId: z.uuid(),
   instanceId: z.uuid(),
@@ -116,12 +137,10 @@ const schema = z.object({
     .refine((volumes) => new Set(volumes.map(({ name }) => name)).size === volumes.length, 'must be named once each')
     .optional(),
   warnings: z.array(warning).max(AGENT_WARNINGS_MAX).optional(),
-  refuses: z
-    .string()
-    .max(REFUSAL_LENGTH_MAX)
-    .refine(isStorableText, UNSTORABLE)
-    .refine(isPlainText, PLAIN_TEXT)
-    .optional(),
+  refuses: textOf(REFUSAL_LENGTH_MAX).optional(),
+  gpus: observedGpus.optional(),
+  gpuFault: textOf(GPU_FAULT_LENGTH_MAX).optional(),
+  gpuSharing: z.int().min(2).max(GPU_SHARING_MAX).optional(),
 })
 
 /**

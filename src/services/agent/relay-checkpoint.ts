@@ -1,13 +1,9 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { createZstdDecompress } from 'node:zlib'
-import { validate as isUuid } from 'uuid'
 import { ArchiveError } from '../../archive/archive-entry.ts'
 import { createArchiveReader } from '../../archive/read-archive.ts'
 import type {
+  BlobAnswer,
   CheckpointAnswer,
   CheckpointCopy,
   CheckpointRequest,
@@ -15,154 +11,73 @@ import type {
   CodeRequest,
 } from '../../domain/agent/protocol.ts'
 import { RepriseError } from '../../domain/errors.ts'
-import { RELAY_ENTRIES_MAX, RELAY_LEFTOVER_AFTER_MS } from '../../domain/limits.ts'
-import { ifMissing, readFileChunks, syncDirectory } from '../code/code-store.ts'
-import { diskFull, isDiskFull } from '../database-outage.ts'
-import { inputError } from '../input/parse-input.ts'
+import { RELAY_ENTRIES_MAX } from '../../domain/limits.ts'
 import type { Database } from '../../store/database.ts'
 import {
-  lockRelayed,
   nextRelayOrder,
-  readRelayed,
   readRelayingKernel,
   recordRelayed,
   type RelayingKernel,
 } from '../../store/sql/agent/relayed-checkpoints.sql.ts'
+import { describeBytes } from '../../domain/amounts.ts'
+import { useBlob } from '../../store/sql/blob.sql.ts'
+import { BlobDamagedError, type BlobStore } from '../blob/blob-store.ts'
+import { adoptOldFile } from '../blob/migrate-blobs.ts'
+import { releaseBlob, storeStream } from '../blob/transfer-blobs.ts'
+import { inputError } from '../input/parse-input.ts'
 
 /**
- * Copies of checkpoints in transit between agents, in `<directory>/relay/<chain id>/<SHA-256 of the archive>.tar.zst`.
- * All servers of a database share the directory. A file gets its name only once it is complete, checked and on the
- * disk; until then it is a `.part`, which a crash leaves behind. The record of the chain's checkpoint names the valid
- * file.
+ * Copies of checkpoints in transit between agents: archives, each a blob of its project. The record of the chain's
+ * checkpoint names the valid one. A replaced copy is removed at once, because a program may publish every few seconds.
  */
 export interface CheckpointStore {
-  /** The largest archive before compression; 0 turns relaying off. */
+  readonly blobs: BlobStore
+  /** REPRISE_CHECKPOINT_DIR, where older versions stored them. */
+  readonly oldDirectory: string
+  /** The largest archive; 0 turns relaying off. */
   readonly bytesMax: number
-  /**
-   * Receives a copy beside the existing one; it becomes visible only by `keep`.
-   *
-   * @throws RepriseError REQUEST_TOO_LARGE, VALIDATION_FAILED, SERVER_DISK_FULL
-   */
-  receive(source: AsyncIterable<Uint8Array>, chainId: string, copy: CheckpointCopy): Promise<ReceivedCheckpoint>
-  has(chainId: string, sha256: string): Promise<boolean>
-  /** Null if the copy is gone. */
-  open(chainId: string, sha256: string): Promise<{ bytes: number; chunks: AsyncIterable<Uint8Array> } | null>
-  /** Chains that have files. */
-  chains(): Promise<string[]>
-  /**
-   * Removes all files but the valid copy.
-   * @param ageMs files written to within this time are kept
-   * @returns the number of removed files
-   */
-  removeOthers(chainId: string, sha256: string | null, ageMs?: number): Promise<number>
 }
 
-interface ReceivedCheckpoint {
-  /** Renames the file to its final name. */
-  keep(): Promise<void>
-  /** Removes the file unless it was kept. */
-  [Symbol.asyncDispose](): Promise<void>
-}
-
-const READ_BYTES = 256 * 1024
-const END = '.tar.zst'
-
-export function createCheckpointStore(options: { directory: string; bytesMax: number }): CheckpointStore {
-  const { bytesMax } = options
-  const root = join(options.directory, 'relay')
-  const pathOf = (chainId: string, sha256: string) => join(root, chainId, `${sha256}${END}`)
-
-  return {
-    bytesMax,
-    async receive(source, chainId, copy) {
-      if (copy.archiveBytes > bytesMax) throw tooLarge(bytesMax)
-      const directory = join(root, chainId)
-      await mkdir(directory, { recursive: true, mode: 0o700 })
-      const part = join(directory, `${copy.sha256}.${randomUUID()}.part`)
-      const discard = () => rm(part, { force: true })
-      try {
-        await write(source, part, copy)
-      } catch (error) {
-        await discard()
-        throw refusalOf(error)
-      }
-      return {
-        async keep() {
-          await rename(part, pathOf(chainId, copy.sha256))
-          await syncDirectory(directory)
-        },
-        [Symbol.asyncDispose]: discard,
-      }
-    },
-    has: async (chainId, sha256) => (await stat(pathOf(chainId, sha256)).catch(ifMissing)) !== null,
-    async open(chainId, sha256) {
-      const path = pathOf(chainId, sha256)
-      const found = await stat(path).catch(ifMissing)
-      return found === null ? null : { bytes: found.size, chunks: readFileChunks(path) }
-    },
-    chains: async () => ((await readdir(root).catch(ifMissing)) ?? []).filter((name) => isUuid(name)),
-    async removeOthers(chainId, sha256, ageMs = 0) {
-      const directory = join(root, chainId)
-      let removed = 0
-      for (const name of (await readdir(directory).catch(ifMissing)) ?? []) {
-        if (name === `${sha256}${END}` || (ageMs === 0 && !name.endsWith(END))) continue
-        const written = await stat(join(directory, name)).catch(ifMissing)
-        if (written === null || Date.now() - written.mtimeMs < ageMs) continue
-        await rm(join(directory, name), { force: true })
-        removed++
-      }
-      if (sha256 === null) await rmdir(directory).catch(() => {})
-      return removed
-    },
-  }
-}
-
-/** Writes the compressed archive as it arrives and checks it meanwhile; returns once it is on the disk. */
-async function write(source: AsyncIterable<Uint8Array>, path: string, copy: CheckpointCopy): Promise<void> {
-  await using file = await open(path, 'wx', 0o600)
-  // Incompressible data grows a little.
-  const packedMax = copy.archiveBytes + copy.archiveBytes / 64 + READ_BYTES
-  const kept = Readable.from(keeping(source, file, packedMax), { objectMode: false })
+/** Decompresses an archive of an agent of the previous version, and checks it meanwhile. */
+async function* unpacked(source: AsyncIterable<Uint8Array>, copy: CheckpointCopy): AsyncGenerator<Uint8Array, void> {
   const zstd = createZstdDecompress()
-  await pipeline(kept, zstd, (archive: AsyncIterable<Uint8Array>) => check(archive, copy))
-  // The decompressor ignores data after the end if it is in the same chunk; in another chunk it is counted as too long.
-  if (zstd.bytesWritten !== (await file.stat()).size) throw new ArchiveError('data follows its end')
-  await file.sync()
-}
-
-async function* keeping(source: AsyncIterable<Uint8Array>, file: FileHandle, most: number): AsyncGenerator<Uint8Array> {
   let bytes = 0
-  for await (const chunk of source) {
-    if ((bytes += chunk.length) > most) throw new ArchiveError('it is longer than announced')
-    for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten
-    yield chunk
+  const counted = async function* () {
+    for await (const chunk of source) {
+      bytes += chunk.length
+      yield chunk
+    }
+  }
+  const packed = Readable.from(counted(), { objectMode: false }).on('error', (error) => zstd.destroy(error))
+  try {
+    yield* checked(packed.pipe(zstd), copy)
+    // The decompressor ignores data after the end if it is in the same chunk; in another chunk it is counted as too long.
+    if (zstd.bytesWritten !== bytes) throw new ArchiveError('data follows its end')
+  } finally {
+    packed.destroy()
+    zstd.destroy()
   }
 }
 
-async function check(archive: AsyncIterable<Uint8Array>, { archiveBytes, sha256 }: CheckpointCopy): Promise<void> {
-  const hash = createHash('sha256')
+async function* checked(
+  archive: AsyncIterable<Uint8Array>,
+  { archiveBytes }: CheckpointCopy,
+): AsyncGenerator<Uint8Array, void> {
   const reader = createArchiveReader({ entriesMax: RELAY_ENTRIES_MAX })
   let bytes = 0
   for await (const chunk of archive) {
     if ((bytes += chunk.length) > archiveBytes) throw new ArchiveError('it is longer than announced')
-    hash.update(chunk)
     for await (const _ of reader.read(chunk));
+    yield chunk
   }
-  const found = hash.digest('hex')
-  if (found !== sha256)
-    throw new ArchiveError(`its SHA-256 is ${found}: it was damaged on the way, or files have changed`)
   reader.end()
 }
 
 function refusalOf(error: unknown): unknown {
   const { code = '' } = error as NodeJS.ErrnoException
-  if (error instanceof ArchiveError) return refused(error.message)
+  if (error instanceof ArchiveError || error instanceof BlobDamagedError) return refused(error.message)
   if (code.startsWith('ZSTD_') || code === 'ERR_ZSTD_INVALID' || code === 'Z_BUF_ERROR')
     return refused('it is not compressed with zstd, or it is not complete')
-  if (isDiskFull(error)) {
-    const { code: full } = diskFull()
-    return new RepriseError(full, 'the disk of REPRISE_CHECKPOINT_DIR is full')
-  }
   return error
 }
 
@@ -171,7 +86,7 @@ function refused(why: string): RepriseError {
 }
 
 function tooLarge(bytesMax: number): RepriseError {
-  const limit = `the limit is ${bytesMax} bytes (REPRISE_CHECKPOINT_RELAY_MAX)`
+  const limit = `the limit is ${describeBytes(bytesMax)} (REPRISE_CHECKPOINT_RELAY_MAX)`
   return new RepriseError('REQUEST_TOO_LARGE', `The checkpoint is too large: ${limit}.`)
 }
 
@@ -181,8 +96,8 @@ export interface RelayContext {
 }
 
 /**
- * Answers an agent that offers a copy; the first offer only asks whether a copy is needed. A copy that the servers
- * already have is recorded at once, and need not be sent.
+ * Answers an agent that offers a copy; the first offer only asks whether a copy is needed. A copy whose blob the project
+ * has is recorded at once, so an agent offers it again once it has sent the blob.
  *
  * @throws RepriseError KERNEL_NOT_FOUND
  */
@@ -204,69 +119,125 @@ export async function offerCheckpoint(
     const order = await nextRelayOrder(db)
     return { wanted: true, reason: null, recorded: false, bytesMax, order }
   }
-  if (copy.archiveBytes > bytesMax) return unwanted(`it has more than ${bytesMax} bytes (REPRISE_CHECKPOINT_RELAY_MAX)`)
-  const isKept = found.relaySha256 === copy.sha256 && (await relay.has(found.chainId, copy.sha256))
-  const recorded = isKept && (await recordRelayed(db, request, copy))
-  return { wanted: !recorded, reason: null, recorded, bytesMax }
+  if (copy.archiveBytes > bytesMax) {
+    return unwanted(`it has more than ${describeBytes(bytesMax)} (REPRISE_CHECKPOINT_RELAY_MAX)`)
+  }
+  const recorded = await record({ db, relay }, found, { ...request, copy })
+  return { wanted: recorded === null, reason: null, recorded: recorded === true, bytesMax }
 }
 
 /**
- * Receives a copy, completely or not at all: the file gets its final name before its record becomes visible. A crash in
- * between leaves a file without a record, which is removed later; the replaced file is removed at once.
+ * Records a copy whose blob is stored. Returns null if it is not, and false if something newer is on record.
+ */
+async function record(
+  { db, relay: { blobs } }: RelayContext,
+  { projectId, relaySha256, relayAt }: RelayingKernel,
+  request: CheckpointRequest & { copy: CheckpointCopy },
+): Promise<boolean | null> {
+  const { copy } = request
+  if ((await blobs.has(projectId, [copy.sha256])).size === 0) return null
+  const recorded = await db.transaction(async (tx) => {
+    const bytes = await useBlob(tx, { projectId, sha256: copy.sha256 })
+    if (bytes === null) return null
+    if (bytes !== copy.archiveBytes) throw refused(`it has ${bytes} bytes, and not ${copy.archiveBytes}`)
+    return recordRelayed(tx, request, copy)
+  })
+  if (recorded === true && relaySha256 !== null && relayAt !== null && relaySha256 !== copy.sha256)
+    await releaseBlob({ db, blobs }, { projectId, sha256: relaySha256 }, relayAt)
+  return recorded
+}
+
+/**
+ * Receives a copy as one stream, compressed with zstd, from an agent of the previous version.
  *
- * @throws RepriseError KERNEL_NOT_FOUND, REQUEST_TOO_LARGE, VALIDATION_FAILED, SERVER_DISK_FULL
+ * @throws RepriseError KERNEL_NOT_FOUND, REQUEST_TOO_LARGE, VALIDATION_FAILED, SERVER_DISK_FULL, STORAGE_UNAVAILABLE
  */
 export async function receiveCheckpoint(
-  { db, relay }: RelayContext,
+  context: RelayContext,
   request: CheckpointRequest & { copy: CheckpointCopy },
   source: AsyncIterable<Uint8Array>,
 ): Promise<{ recorded: boolean }> {
+  const { db, relay } = context
   const { copy } = request
   const found = await kernelOf(db, request)
   if (isStale(found, request)) return { recorded: await recordRelayed(db, request, copy) }
-  const { chainId } = found
-  await using received = await relay.receive(source, chainId, copy)
-  const recorded = await db.transaction(async (tx) => {
-    if (!(await recordRelayed(tx, request, copy))) return false
-    await received.keep()
-    return true
-  })
-  if (recorded) await db.transaction(async (tx) => relay.removeOthers(chainId, await lockRelayed(tx, chainId)))
-  return { recorded }
+  if (copy.archiveBytes > relay.bytesMax) throw tooLarge(relay.bytesMax)
+  const key = { projectId: found.projectId, sha256: copy.sha256 }
+  try {
+    await storeStream({ db, blobs: relay.blobs }, key, unpacked(source, copy))
+  } catch (error) {
+    throw refusalOf(error)
+  }
+  return { recorded: (await record(context, found, request)) === true }
 }
 
 /**
  * Opens the copy of the newest checkpoint, for a kernel that the agent has now. A copy that is older than the record is
  * not sent.
  *
+ * @param wanted the copy of which the agent has a beginning; null for the newest one
  * @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND
  */
-export async function openRelayed({ db, relay }: RelayContext, request: CodeRequest): Promise<CheckpointAnswer> {
+export async function openRelayed(
+  { db, relay }: RelayContext,
+  request: CodeRequest,
+  { wanted, from }: { wanted: string | null; from: number } = { wanted: null, from: 0 },
+): Promise<BlobAnswer & { attempt: number }> {
   const found = await kernelOf(db, request)
   if (!found.isCurrent) throw notAssigned(request)
-  const { chainId, relayAttempt, relaySha256: sha256, relayBytes, newestAttempt } = found
+  const { chainId, projectId, relayAttempt, relaySha256: sha256, newestAttempt } = found
   if (sha256 === null || relayAttempt === null || relayAttempt !== newestAttempt)
     throw new RepriseError('CODE_NOT_FOUND', "there is no copy of the newest attempt's checkpoint")
-  const opened = await relay.open(chainId, sha256)
-  if (opened !== null) return { ...opened, attempt: relayAttempt, sha256, archiveBytes: relayBytes! }
-  const advice = 'all servers must share one REPRISE_CHECKPOINT_DIR'
-  throw new RepriseError('CODE_NOT_FOUND', `it is gone from this server's directory; ${advice}`)
+  if (wanted !== null && wanted !== sha256)
+    throw new RepriseError('CODE_NOT_FOUND', 'a newer copy is on record: begin again')
+  const { blobs, oldDirectory } = relay
+  const opened =
+    (await blobs.open({ projectId, sha256 }, { from })) ??
+    ((await adoptOldFile({ db, blobs }, oldDirectory, { projectId, sha256, chainId })) &&
+      (await blobs.open({ projectId, sha256 }, { from })))
+  if (opened) return { ...opened, attempt: relayAttempt, sha256, total: from + opened.bytes }
+  const advice = `all servers must share one ${blobs.place}`
+  throw new RepriseError('CODE_NOT_FOUND', `it is gone from this server's store; ${advice}`)
 }
 
-/** Removes files without a record: those of dropped checkpoints, removed chains and interrupted uploads. */
-export async function removeRelayLeftovers(
-  { db, relay }: RelayContext,
-  ageMs = RELAY_LEFTOVER_AFTER_MS,
-): Promise<number> {
-  const chains = await relay.chains()
-  const recorded = await readRelayed(db, chains)
-  let removed = 0
-  for (const chainId of chains) {
-    removed += recorded.has(chainId)
-      ? await db.transaction(async (tx) => relay.removeOthers(chainId, await lockRelayed(tx, chainId), ageMs))
-      : await relay.removeOthers(chainId, null, ageMs)
+/**
+ * Opens it for an agent of the previous version, which expects it compressed with zstd and its length in advance: it
+ * gets one frame of uncompressed blocks.
+ */
+export async function openCompressed(context: RelayContext, request: CodeRequest): Promise<CheckpointAnswer> {
+  const { total, attempt, sha256, chunks } = await openRelayed(context, request)
+  const blocks = Math.max(1, Math.ceil(total / ZSTD_BLOCK_BYTES))
+  const bytes = ZSTD_HEAD.length + blocks * ZSTD_BLOCK_HEAD_BYTES + total
+  return { attempt, sha256, archiveBytes: total, bytes, chunks: inZstdFrame(chunks, total) }
+}
+
+/** Magic number, a descriptor without options, and a window of 128 KiB (RFC 8878). */
+const ZSTD_HEAD = Buffer.of(0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x38)
+const ZSTD_BLOCK_BYTES = 128 * 1024
+const ZSTD_BLOCK_HEAD_BYTES = 3
+
+async function* inZstdFrame(chunks: AsyncIterable<Uint8Array>, total: number): AsyncGenerator<Uint8Array, void> {
+  yield ZSTD_HEAD
+  let left = total
+  let block = 0
+  const head = () => {
+    block = Math.min(left, ZSTD_BLOCK_BYTES)
+    left -= block
+    const bytes = Buffer.alloc(ZSTD_BLOCK_HEAD_BYTES)
+    // The lowest bit marks the last block, the next two are 0 for a block that is not compressed.
+    bytes.writeUIntLE(block * 8 + (left === 0 ? 1 : 0), 0, ZSTD_BLOCK_HEAD_BYTES)
+    return bytes
   }
-  return removed
+  if (total === 0) yield head()
+  for await (const chunk of chunks) {
+    for (let at = 0; at < chunk.length;) {
+      if (block === 0) yield head()
+      const taken = Math.min(block, chunk.length - at)
+      yield chunk.subarray(at, at + taken)
+      at += taken
+      block -= taken
+    }
+  }
 }
 
 function isStale({ attempt, newestAttempt, generation }: RelayingKernel, request: CheckpointRequest): boolean {

@@ -1,6 +1,8 @@
+import { observedGpus } from './register-agent.ts'
+import { recordGpuFigures } from '../../store/sql/agent/gpus.sql.ts'
 import { z } from 'zod'
 import { GENERATION_MAX, readFoundCheckpoint, readLeftCheckpoint } from '../../domain/agent/checkpoint.ts'
-import { isImageDigest, readKernelUsage } from '../../domain/agent/kernel-report.ts'
+import { isImageDigest, readGpus, readGpuUsage, readKernelUsage } from '../../domain/agent/kernel-report.ts'
 import type { ChainReport, KernelOrder, ObservedKernel, SyncAnswer, SyncRequest } from '../../domain/agent/protocol.ts'
 import type { Reconciliation } from '../../domain/agent/reconcile.ts'
 import { RepriseError } from '../../domain/errors.ts'
@@ -9,6 +11,7 @@ import {
   LOG_CHUNK_BYTES_MAX,
   NAME_LENGTH_MAX,
   OBSERVED_KERNELS_MAX,
+  PROGRESS_LINE_LENGTH_MAX,
   REPORTED_CHAINS_MAX,
   REPORTED_SIZES_MAX,
   REPORTED_TEXT_LENGTH_MAX,
@@ -73,12 +76,15 @@ const schema = z.object({
         stopped: z.boolean().optional(),
         inTime: z.boolean().optional(),
         usage: z.unknown().optional().transform(readKernelUsage),
+        gpus: z.unknown().optional().transform(readGpus),
+        gpuUsage: z.unknown().optional().transform(readGpuUsage),
         foundCheckpoint: z.unknown().optional().transform(readFoundCheckpoint),
         leftCheckpoint: z.unknown().optional().transform(readLeftCheckpoint),
         waiting: z.unknown().optional().transform(readWaiting),
         starting: z.boolean().optional(),
         progress: line(REPORTED_TEXT_LENGTH_MAX),
         gone: z.boolean().optional(),
+        progressLine: line(PROGRESS_LINE_LENGTH_MAX),
         host: line(NAME_LENGTH_MAX),
         slurmJobId: line(SLURM_JOB_ID_LENGTH_MAX),
         imageDigest: z
@@ -120,6 +126,7 @@ const schema = z.object({
     )
     .max(REPORTED_SIZES_MAX)
     .optional(),
+  gpus: observedGpus.optional(),
 })
 
 export type SyncContext = Pick<ServiceContext, 'db' | 'wake' | 'secrets' | 'metrics'>
@@ -149,14 +156,20 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
   await storeLogs(db, agentId, logs)
   const loggedKernelIds = [...new Set(logs.map(({ kernelId }) => kernelId))]
   await recordChainSizes(db, agentId, sync.chainSizes ?? [])
+  if (sync.gpus !== undefined) await recordGpuFigures(db, sync, sync.gpus)
   const report = await applyReport(context, sync)
-  const channels = heard.channels === null ? {} : { channels: heard.channels }
-  if (!report) return { answer: { orders: [], forget: [], ...channels }, loggedKernelIds }
+  const { returnGpus, takeGpus } = heard
+  const wishes = {
+    ...(heard.channels && { channels: heard.channels }),
+    ...(returnGpus?.length && { returnGpus }),
+    ...(takeGpus && { takeGpus }),
+  }
+  if (!report) return { answer: { orders: [], forget: [], ...wishes }, loggedKernelIds }
   wake.wake(...report.topics)
   const { forget } = report.result
   const drops = sync.chains === undefined ? {} : await dropsOf(db, agentId, sync.chains)
   const orders = await makeOrders(context, report.result)
-  return { answer: { orders, forget, ...drops, ...channels }, loggedKernelIds }
+  return { answer: { orders, forget, ...drops, ...wishes }, loggedKernelIds }
 }
 
 /** Returns the directories that the agent can delete, because nothing needs them. */
@@ -230,6 +243,9 @@ function specOf(source: OrderSource) {
     checkpointAttempt,
     checkpointStore,
     checkpointRelayed,
+    groupIndex,
+    groupSize,
+    lastProgress,
     ...rest
   } = source
   const place = { store: checkpointStore, relayed: checkpointRelayed === true }
@@ -247,6 +263,9 @@ function specOf(source: OrderSource) {
     maxRetries,
     parentSessionId,
     retryCause,
+    groupIndex,
+    groupSize,
+    lastProgress,
   })
   const cluster = clusterEnvironment(spec, { mode: clusterMode, members })
   return { ...spec, environ: [...environ, ...own, ...cluster] }

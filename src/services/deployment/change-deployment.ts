@@ -11,6 +11,7 @@ import {
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'
 import { actorOf, assertMayChange, assertMayEnd } from '../access/authorize.ts'
 import type { ServiceContext } from '../service-context.ts'
+import { isGpuSlot } from '../../domain/gpu.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { environFault } from '../../domain/session/session-spec.ts'
 import type { SealedVariable } from '../../domain/session/kernel-environment.ts'
@@ -195,8 +196,29 @@ function merged(before: DeploymentSpec, change: Omit<UpdateDeploymentInput, 'dep
   return {
     ...stored,
     ...withoutNulls(rest),
+    ...mergedGpus(stored, change),
     image: (image === undefined ? stored.image : image) ?? undefined,
     healthCheck: mergedCheck(stored.healthCheck, check),
+  }
+}
+
+/**
+ * Merges conditions on GPUs: null removes one. Their new number replaces that of the stored slots; new slots without
+ * GPUs end the stored conditions. A value that is not an object is kept, so that validation refuses it.
+ */
+function mergedGpus(
+  stored: ReturnType<typeof inputOf>,
+  { gpus: change, resourceSlots: slots }: Pick<UpdateDeploymentInput, 'gpus' | 'resourceSlots'>,
+): object {
+  if (change != null && typeof change !== 'object') return { gpus: change }
+  const others = stored.resourceSlots.filter(({ slot }) => !isGpuSlot(slot))
+  const asksForGpus =
+    change != null || (Array.isArray(slots) ? slots : stored.resourceSlots).some((each) => isGpuSlot(each?.slot))
+  const gpus = { ...stored.gpus, ...change }
+  const isCondition = Object.values(gpus).some((value) => value != null)
+  return {
+    gpus: asksForGpus && isCondition ? gpus : undefined,
+    ...(change?.count != null && slots == null && { resourceSlots: others }),
   }
 }
 
@@ -224,6 +246,7 @@ function inputOf(spec: DeploymentSpec) {
     // Only the names are used: validation checks that no name is also in `environ`. The stored values are kept.
     secretEnviron: spec.secretEnviron.map(({ name }) => ({ name, value: '' })),
     resourceSlots: Object.entries(spec.resourceSlots).map(([slot, amount]) => ({ slot, amount })),
+    gpus: spec.gpuNeed ? { model: spec.gpuNeed.model, memory: spec.gpuNeed.memoryBytes } : undefined,
     priority: spec.priority,
     labels: pairs(spec.labels),
     agentLabels: pairs(spec.agentLabels),

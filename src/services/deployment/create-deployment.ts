@@ -7,6 +7,7 @@ import { readProjectScopes } from '../../store/sql/session/creation-scope.sql.ts
 import {
   countDeployments,
   findDeploymentByCreationId,
+  findDeploymentByName,
   insertDeployment,
   type KnownDeployment,
   type NewDeployment,
@@ -27,7 +28,7 @@ import { parseInput, withoutNulls } from '../input/parse-input.ts'
 import { rolloutIssues } from './change-deployment.ts'
 import { sealEnviron } from '../session/plan-attempt.ts'
 import type { ServiceContext } from '../service-context.ts'
-import { besideOtherFaults, checkSecrets } from '../session/session-fields.ts'
+import { besideOtherFaults, checkGpus, checkSecrets } from '../session/session-fields.ts'
 import { text } from '../input/input-fields.ts'
 
 export const createDeploymentSchema = z
@@ -42,6 +43,7 @@ export const createDeploymentSchema = z
   })
   .superRefine(checkPortVariable, { when: besideOtherFaults })
   .superRefine(checkSecrets, { when: besideOtherFaults })
+  .superRefine(checkGpus, { when: besideOtherFaults })
   .superRefine(
     (input, context) => {
       for (const { path, message } of rolloutIssues(input)) context.addIssue({ code: 'custom', path: [path], message })
@@ -117,7 +119,9 @@ function add({ db }: ServiceContext, deployment: NewDeployment): Promise<Created
       throw new RepriseError('QUOTA_EXCEEDED', message)
     }
     if (!(await insertDeployment(tx, deployment))) {
-      throw new RepriseError('NAME_TAKEN', `there is a deployment ${name} in its project already`)
+      const message = `there is a deployment ${name} in its project already`
+      const taker = await findDeploymentByName(tx, projectId, name)
+      throw new RepriseError('NAME_TAKEN', message, [], taker === undefined ? null : { type: 'Deployment', id: taker })
     }
     return { deploymentId: id, created: true }
   })
@@ -129,5 +133,5 @@ function repeated(asked: NewDeployment, known: KnownDeployment): CreatedDeployme
     return { deploymentId: known.id, created: false }
   }
   const message = `the creation id ${asked.creationId} belongs to deployment ${known.id}, which was created with another input`
-  throw new RepriseError('CREATION_ID_REUSED', message)
+  throw new RepriseError('CREATION_ID_REUSED', message, [], { type: 'Deployment', id: known.id })
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { duration } from '../../domain/durations.ts'
 import { isHealthPath } from '../../domain/deployment/health.ts'
 import {
   DEPLOYMENT_NAME_LENGTH_MAX,
@@ -17,9 +18,12 @@ import type { SealedVariable } from '../../domain/session/kernel-environment.ts'
 import type { DeploymentSpec } from '../../store/sql/deployment/change-deployment.sql.ts'
 import {
   besideOtherFaults,
+  checkGpus,
   checkSecrets,
   command,
   environ,
+  foldGpus,
+  gpus,
   secretVariables,
   labels,
   mounts,
@@ -48,7 +52,7 @@ export const deploymentName = z
 
 export const replicas = z.int().min(0).max(REPLICAS_MAX)
 
-const wait = z.number().max(DEPLOYMENT_WAIT_MAX_SECONDS)
+const wait = (min: number) => duration(z.number().min(min).max(DEPLOYMENT_WAIT_MAX_SECONDS))
 const threshold = z.int().min(1).max(HEALTH_THRESHOLD_MAX)
 /** The unit of the columns: whole milliseconds. */
 const MILLISECOND = 0.001
@@ -60,20 +64,22 @@ const healthCheck = z
       .max(HEALTH_PATH_LENGTH_MAX)
       .refine(isHealthPath, 'must begin with one /, and be printable ASCII without spaces, # and \\')
       .default('/'),
-    interval: z
-      .number()
-      .min(HEALTH_INTERVAL_MIN_MS / 1000)
-      .max(HEALTH_INTERVAL_MAX_SECONDS)
-      .default(5),
-    timeout: z
-      .number()
-      .min(HEALTH_TIMEOUT_MIN_MS / 1000)
-      .max(HEALTH_TIMEOUT_MAX_SECONDS)
-      .default(2),
+    interval: duration(
+      z
+        .number()
+        .min(HEALTH_INTERVAL_MIN_MS / 1000)
+        .max(HEALTH_INTERVAL_MAX_SECONDS),
+    ).default(5),
+    timeout: duration(
+      z
+        .number()
+        .min(HEALTH_TIMEOUT_MIN_MS / 1000)
+        .max(HEALTH_TIMEOUT_MAX_SECONDS),
+    ).default(2),
     healthyThreshold: threshold.default(1),
     unhealthyThreshold: threshold.default(3),
-    initialDelay: wait.min(0).default(0),
-    staleAfter: wait.optional(),
+    initialDelay: wait(0).default(0),
+    staleAfter: duration(z.number().max(DEPLOYMENT_WAIT_MAX_SECONDS)).optional(),
   })
   .refine(({ interval, timeout, staleAfter }) => !((staleAfter ?? Infinity) <= interval + timeout), {
     path: ['staleAfter'],
@@ -88,15 +94,16 @@ const fields = {
   environ: environ.default([]),
   secretEnviron: secretVariables.default([]),
   resourceSlots,
+  gpus: gpus.optional(),
   priority: priority.default(10),
   labels: labels.default({}),
   agentLabels: labels.default({}),
   mounts: mounts.default([]),
   portVariable: variableName.max(NAME_LENGTH_MAX).default('PORT'),
   healthCheck: healthCheck.prefault({}),
-  startTimeout: wait.min(MILLISECOND).default(300),
-  evictAfter: wait.min(0).default(10),
-  drain: z.number().min(0).max(DRAIN_MAX_SECONDS).default(2),
+  startTimeout: wait(MILLISECOND).default(300),
+  evictAfter: wait(0).default(10),
+  drain: duration(z.number().min(0).max(DRAIN_MAX_SECONDS)).default(2),
 }
 
 /** The spec from which a revision's routes are created, with GraphQL's names. */
@@ -125,6 +132,7 @@ export function checkPortVariable(
 export const deploymentSpecSchema = specSchema
   .superRefine(checkPortVariable, { when: besideOtherFaults })
   .superRefine(checkSecrets, { when: besideOtherFaults })
+  .superRefine(checkGpus, { when: besideOtherFaults })
 
 /** After this many missed checks, the last result no longer counts. */
 const STALE_CHECKS = 3
@@ -143,7 +151,7 @@ export function specOf(
     command: rest.command,
     environ: rest.environ,
     secretEnviron,
-    resourceSlots: rest.resourceSlots,
+    ...foldGpus(rest.resourceSlots, rest.gpus),
     priority: rest.priority,
     labels: rest.labels,
     agentLabels: rest.agentLabels,

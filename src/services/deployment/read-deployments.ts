@@ -26,7 +26,8 @@ import type { SerialWindow } from '../../store/sql/session/scheduling-history.sq
 import { keysetPage, NEWEST_FIRST, type OrderColumn, type Page, type PageArguments } from '../paging.ts'
 import type { ServiceContext } from '../service-context.ts'
 import type { TimeFilterInput } from '../session/session-where.ts'
-import { idsBeginningWith, textConditions, type TextFilterInput } from '../input/input-fields.ts'
+import { idsBeginningWith, nameWhere, type TextFilterInput } from '../input/input-fields.ts'
+import { labelConditions, type LabelFilterInput, labelWhere } from '../input/label-filter.ts'
 import { projectScope } from '../access/tenants.ts'
 import { argumentError, withoutNulls } from '../input/parse-input.ts'
 import { RepriseError } from '../../domain/errors.ts'
@@ -44,6 +45,7 @@ export interface DeploymentFilterInput {
   /** The beginning of the id, at least 8 hexadecimal digits. */
   idPrefix?: string | null
   name?: TextFilterInput | null
+  labels?: readonly LabelFilterInput[] | null
   createdAt?: TimeFilterInput | null
 }
 
@@ -75,6 +77,22 @@ export function listDeployments(
 
 export function readRevisions({ db }: SeenReader, keys: readonly RevisionKey[]): Promise<RevisionRow[]> {
   return readByKey(db, keys)
+}
+
+/** Reads revisions of deployments that the viewer sees; the others are left out. */
+export async function readVisibleRevisions(
+  context: Reader & SeenReader,
+  keys: readonly RevisionKey[],
+): Promise<RevisionRow[]> {
+  const seen = await readDeployments(
+    context,
+    keys.map(({ deploymentId }) => deploymentId),
+  )
+  const ids = new Set(seen.map(({ id }) => id))
+  return readRevisions(
+    context,
+    keys.filter(({ deploymentId }) => ids.has(deploymentId)),
+  )
 }
 
 /** Reads one page for each deployment, oldest first or, backward, newest first. */
@@ -181,7 +199,7 @@ export function readDiscovery({ db, viewer }: Pick<ServiceContext, 'db' | 'viewe
 }
 
 function deploymentWhere(filter: DeploymentFilterInput): Prisma.DeploymentWhereInput {
-  const { status, project, idPrefix, name, createdAt } = filter
+  const { status, project, idPrefix, name, labels, createdAt } = filter
   if ((status?.length ?? 0) > FILTER_LIST_MAX) {
     throw argumentError('filter.status', `At most ${FILTER_LIST_MAX} values.`)
   }
@@ -189,7 +207,8 @@ function deploymentWhere(filter: DeploymentFilterInput): Prisma.DeploymentWhereI
     ...(status && { status: { in: status } }),
     ...(project != null && { project: { name: project } }),
     ...(idPrefix != null && { id: idsBeginningWith(idPrefix, 'filter.idPrefix') }),
-    ...(name && { name: withoutNulls(textConditions(name, 'filter.name')!) }),
+    ...nameWhere(name),
+    AND: labelWhere(labelConditions(labels)),
     ...(createdAt && { createdAt: withoutNulls(createdAt) }),
   }
 }

@@ -5,9 +5,10 @@ import {
   NAME_LENGTH_MAX,
   SLOT_FRACTION_DIGITS_MAX,
   SLOT_NAME_LENGTH_MAX,
+  OUTPUT_KEEP_DAYS_MAX,
   SLOTS_MAX,
 } from '../../domain/limits.ts'
-import { argumentError } from './parse-input.ts'
+import { argumentError, withoutNulls } from './parse-input.ts'
 import { parseAmount } from '../../domain/amounts.ts'
 
 /** The text of a name or a key. */
@@ -21,6 +22,9 @@ export const text = (max: number) =>
 export function mayBeName(name: string): boolean {
   return name.length <= NAME_LENGTH_MAX && isStorableText(name)
 }
+
+/** Days for which outputs are kept. */
+export const outputKeepDays = z.number().positive().max(OUTPUT_KEEP_DAYS_MAX)
 
 /** Names chosen by administrators: readable in a URL, a shell and a sentence. */
 export const entityName = z
@@ -58,6 +62,15 @@ export function textConditions<Filter extends TextFilterInput>(
     if (pattern != null) escaped[part] = pattern.replaceAll(/[\\%_]/g, '\\$&')
   }
   return escaped
+}
+
+/** The same for the column `name`: nothing without conditions. @throws RepriseError VALIDATION_FAILED */
+export function nameWhere(
+  filter: TextFilterInput | null | undefined,
+  path = 'filter.name',
+): { name?: { [Key in keyof TextFilterInput]?: NonNullable<TextFilterInput[Key]> } } {
+  const conditions = withoutNulls(textConditions(filter, path) ?? {})
+  return Object.keys(conditions).length === 0 ? {} : { name: conditions }
 }
 
 const PREFIX = /^[0-9a-f]{8}[0-9a-f-]*$/i

@@ -1,5 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { RepriseError } from '../../domain/errors.ts'
+import { describeBytes } from '../../domain/amounts.ts'
+
+/** Bodies whose memory is kept for the next ones. */
+const FREE_MAX = 2
 
 /** The client disconnected before its request was complete, so no answer can be sent. */
 export class RequestGone extends Error {}
@@ -15,6 +19,8 @@ export interface BodyBounds {
   excessOf?: (chunk: Buffer) => string | undefined
   /** Builds the message of the refusal. */
   messageOf?: (excess: string) => string
+  /** Memory of `bytesMax` bytes for the body, which is then a part of it. */
+  memory?: Buffer
 }
 
 /**
@@ -26,7 +32,7 @@ export interface BodyBounds {
  */
 export async function readBody(
   request: IncomingMessage,
-  { bytesMax, withinMs, excessOf, messageOf = (excess) => `The request is too large: ${excess}.` }: BodyBounds,
+  { bytesMax, withinMs, excessOf, memory, messageOf = (excess) => `The request is too large: ${excess}.` }: BodyBounds,
 ): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const chunks: Buffer[] = []
@@ -38,13 +44,15 @@ export async function readBody(
   const onData = (chunk: Buffer) => {
     bytes += chunk.length
     const excess = bytes > bytesMax ? limitOf(bytesMax) : excessOf?.(chunk)
-    if (excess === undefined) chunks.push(chunk)
-    else refuse(excess)
+    if (excess !== undefined) refuse(excess)
+    else if (memory === undefined) chunks.push(chunk)
+    else memory.set(chunk, bytes - chunk.length)
   }
   const onEnd = () => {
     // The body is complete, so the `close` that follows at once is not a failure.
     request.off('close', onGone)
-    resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes))
+    if (memory !== undefined) resolve(memory.subarray(0, bytes))
+    else resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes))
   }
   const onGone = () => reject(new RequestGone('the client disconnected'))
   const late = () =>
@@ -64,6 +72,40 @@ export async function readBody(
 }
 
 /**
+ * Bounds the memory for large bodies: at most so many are there at once, from their first byte until the work on them is
+ * done. More are refused, so that slow senders do not hold up others. Their memory is used again: memory of this size
+ * that is allocated for each body makes V8 collect its whole heap every few bodies.
+ *
+ * @param bytesMax of each body
+ */
+export function createBodyRoom(
+  atOnce: number,
+  bytesMax: number,
+): <T>(
+  request: IncomingMessage,
+  bounds: Omit<BodyBounds, 'bytesMax'>,
+  work: (body: Buffer) => Promise<T>,
+) => Promise<T> {
+  let underWay = 0
+  const free: Buffer[] = []
+  return async (request, bounds, work) => {
+    if (underWay >= atOnce)
+      throw new RepriseError(
+        'TOO_MANY_REQUESTS',
+        'The server receives as much as it can at the moment. Try again later.',
+      )
+    underWay++
+    const memory = free.pop() ?? Buffer.allocUnsafeSlow(bytesMax)
+    try {
+      return await work(await readBody(request, { ...bounds, bytesMax, memory }))
+    } finally {
+      underWay--
+      if (free.length < FREE_MAX) free.push(memory)
+    }
+  }
+}
+
+/**
  * Parses UTF-8 bytes as JSON.
  * @throws RepriseError MALFORMED_REQUEST; its message begins with `what`
  */
@@ -76,5 +118,5 @@ export function parseJson(bytes: Uint8Array, what: string): unknown {
 }
 
 function limitOf(bytesMax: number): string {
-  return `the limit is ${bytesMax} bytes`
+  return `the limit is ${describeBytes(bytesMax)}`
 }

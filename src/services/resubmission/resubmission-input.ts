@@ -16,8 +16,11 @@ import {
   agentIds,
   batchTimeout,
   besideOtherFaults,
+  checkGpus,
   checkSecrets,
   environ,
+  foldGpuChange,
+  gpus,
   secretVariables,
   priority,
   retryPolicy,
@@ -82,6 +85,7 @@ export interface BulkRequest extends Omit<ParsedResubmission, 'overrides'> {
 export const overridesSchema = z
   .strictObject({
     resourceSlots: slotAmounts.optional(),
+    gpus: gpus.optional(),
     batchTimeout: batchTimeout.nullable().optional(),
     environ: environ.optional(),
     secretEnviron: secretVariables.optional(),
@@ -95,6 +99,7 @@ export const overridesSchema = z
     freshCheckpoint: z.boolean().optional(),
   })
   .superRefine(checkSecrets, { when: besideOtherFaults })
+  .superRefine(checkGpus, { when: besideOtherFaults })
   .superRefine(({ allowAgents = [], ...others }, context) => {
     for (const list of ['avoidAgents', 'excludeAgents'] as const) {
       for (const [index, id] of (others[list] ?? []).entries()) {
@@ -134,7 +139,9 @@ export function parseResubmission(
   const parsed = schema.safeParse({ ...rest, overrides: givenOverrides(rest.overrides ?? {}) })
   const issues = [...selectionIssues(input), ...(parsed.error ? issuesOf(parsed.error) : [])]
   if (issues.length > 0 || !parsed.data) return { issues }
-  const { sessionIds = null, clientKey = null, overrides: given } = parsed.data
+  const { sessionIds = null, clientKey = null, overrides: asked } = parsed.data
+  const { resourceSlots: _, gpus: __, ...others } = asked
+  const given = { ...others, ...foldGpuChange(asked) }
   const { includeSucceeded, includeDependents } = parsed.data
   const chosen = { sessionIds, filter, chainFilter, clientKey }
   const included = {

@@ -1,10 +1,12 @@
-import { RepriseError } from '../../domain/errors.ts'
+import { type ErrorCode, RepriseError } from '../../domain/errors.ts'
 import { RESUBMISSION_SHOWN_SESSIONS_MAX } from '../../domain/limits.ts'
 import {
   countResubmissionItems as count,
   countCancelledDependents,
   countRefusals,
   itemList,
+  type ItemPlace,
+  readItemsAt as readAt,
   readResubmissionItems as read,
   readResubmissionProgress,
   type RefusalCount,
@@ -32,6 +34,7 @@ import { currentSpan, type TracedSession } from '../../observability/trace.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import type { BatchOutcome } from './act-on-batch.ts'
 import { validate } from 'uuid'
+import { readChildIds } from '../../store/sql/session/read-sessions.sql.ts'
 import { abortResubmissionRow } from '../../store/sql/resubmission/open-resubmission.sql.ts'
 import { actorOf, assertMayChange } from '../access/authorize.ts'
 
@@ -50,6 +53,14 @@ export function readResubmissionItems(
   input: { lists: readonly string[]; after: string; limit: number },
 ): Promise<ResubmissionItemRow[]> {
   return read(db, input.lists, input.after, input.limit)
+}
+
+/** Reads the items at these places that the viewer sees. */
+export function readItemsAt(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  places: readonly ItemPlace[],
+): Promise<ResubmissionItemRow[]> {
+  return readAt(db, places, viewer.projectId)
 }
 
 export function countResubmissionItems(
@@ -79,7 +90,7 @@ export interface ShownResubmission {
   resubmissionId: string
   /** Children, or for other actions than resubmission the sessions themselves. */
   sessionIds: string[]
-  refused: { sessionId: string; code: string; message: string }[]
+  refused: { sessionId: string; code: ErrorCode; message: string; childSessionId: string | null }[]
 }
 
 /** Reads the progress of a resubmission, with its first sessions in the order in which they were named. */
@@ -89,13 +100,18 @@ export async function showResubmission(
 ): Promise<ShownResubmission> {
   const lists = [itemList(resubmissionId, 'DONE'), itemList(resubmissionId, 'REFUSED')]
   const items = await read(db, lists, '0', RESUBMISSION_SHOWN_SESSIONS_MAX)
+  const parents = items.filter(({ code }) => code === 'SESSION_HAS_CHILD')
+  const children = await readChildIds(
+    db,
+    parents.map(({ sessionId }) => sessionId),
+  )
   return {
     resubmissionId,
     sessionIds: items.flatMap(({ status, sessionId, childSessionId }) =>
       status === 'DONE' ? [childSessionId ?? sessionId] : [],
     ),
     refused: items.flatMap(({ sessionId, code, message }) =>
-      code === null ? [] : [{ sessionId, code, message: message! }],
+      code === null ? [] : [{ sessionId, code, message: message!, childSessionId: children.get(sessionId) ?? null }],
     ),
   }
 }

@@ -1,4 +1,5 @@
 import { v7 as uuidv7, validate } from 'uuid'
+import { z } from 'zod'
 import { LEASE } from '../../domain/agent/lease.ts'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import {
@@ -22,11 +23,13 @@ import type { TerminationOptions } from '../../store/sql/resubmission/open-resub
 import { readGroupScopes } from '../../store/sql/session/creation-scope.sql.ts'
 import { settleItems } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
 import { actorOf, assertMayChange, refuseForeignWork } from '../access/authorize.ts'
+import { withDemands } from '../chain.ts'
 import { listChainTails } from '../../store/sql/chain/list-chains.sql.ts'
 import { projectScope } from '../access/tenants.ts'
-import { refuseInput } from '../input/parse-input.ts'
+import { issuesOf, refuseInput } from '../input/parse-input.ts'
 import { mayBeName } from '../input/input-fields.ts'
 import type { ServiceContext } from '../service-context.ts'
+import { requireGroup } from '../session/read-groups.ts'
 import { sealEnviron } from '../session/plan-attempt.ts'
 import { sessionWhere } from '../session/session-where.ts'
 import { auditedOverrides } from '../session/session-fields.ts'
@@ -63,6 +66,46 @@ export async function resubmitSessions(context: ResubmitContext, input: Resubmit
   const parsed = sealed(context, await parse(context, input))
   return begin(context, parsed, auditedOverrides(parsed.overrides), input.dryRun)
 }
+
+/** The states of members that a resubmission of their group selects. */
+export const RESUBMITTED_MEMBER_STATES = ['FAILED', 'CANCELLED', 'SUCCEEDED'] as const
+
+export interface ResubmitGroupInput {
+  groupId: string
+  /** States of the members that are resubmitted; missing means those that failed or were cancelled. */
+  states?: readonly (typeof RESUBMITTED_MEMBER_STATES)[number][] | null
+  overrides?: object | null
+  clientKey?: string | null
+}
+
+/**
+ * Resubmits the members of a group that are in these states, as `resubmitSessions` does. A group that had ended runs
+ * again.
+ * @throws RepriseError GROUP_NOT_FOUND, VALIDATION_FAILED, CLIENT_KEY_REUSED, FORBIDDEN
+ */
+export async function resubmitSessionGroup(
+  context: ResubmitContext,
+  { groupId, states, overrides = null, clientKey = null }: ResubmitGroupInput,
+): Promise<{ resubmissionId: string; groupId: string }> {
+  assertMayChange(context.viewer)
+  const id = groupId.toLowerCase()
+  const given = memberStates.safeParse({ states: states ?? ['FAILED', 'CANCELLED'] })
+  const wanted = given.data?.states ?? []
+  const chainFilter = { given: { group: id, state: wanted }, conditions: { groupId: id, states: wanted } }
+  const input = { chainFilter, overrides, clientKey, includeSucceeded: wanted.includes('SUCCEEDED') }
+  const parsed = sealed(context, await parse(context, input, given.error ? issuesOf(given.error) : []))
+  await requireGroup(context, id)
+  const answer = await begin(context, parsed, auditedOverrides(parsed.overrides), false)
+  if ('dryRun' in answer) throw new Error('nobody asked for a dry run')
+  return { ...answer, groupId: id }
+}
+
+const memberStates = z.object({
+  states: z
+    .array(z.enum(RESUBMITTED_MEMBER_STATES))
+    .min(1)
+    .transform((states) => [...new Set(states)].toSorted()),
+})
 
 /**
  * Terminates many sessions, cancels their retries, or makes the retries due. Each session is treated by the rules of
@@ -165,7 +208,7 @@ async function refuseForeign(
 function answerKnown(clientKey: string, hash: string, known: { id: string; requestHash: string }) {
   if (known.requestHash === hash) return { resubmissionId: known.id }
   const message = `the client key ${clientKey} belongs to a resubmission that asked for something else`
-  throw new RepriseError('CLIENT_KEY_REUSED', message)
+  throw new RepriseError('CLIENT_KEY_REUSED', message, [], { type: 'BulkAction', id: known.id })
 }
 
 function sealed(
@@ -178,9 +221,15 @@ function sealed(
   return { ...plain, overrides: { ...given, secretEnviron: sealEnviron(secrets, secretEnviron) } }
 }
 
-async function parse(context: ResubmitContext, input: ResubmitSessionsInput): Promise<ParsedResubmission> {
+/** @param others issues that are reported together with those of the input */
+async function parse(
+  context: ResubmitContext,
+  input: ResubmitSessionsInput,
+  others: readonly ValidationIssue[] = [],
+): Promise<ParsedResubmission> {
   const parsed = parseResubmission(input)
   const issues = [
+    ...others,
     ...('issues' in parsed ? parsed.issues : []),
     ...(await overrideIssues(context.db, input.overrides ?? {})),
   ]
@@ -193,8 +242,9 @@ async function selected(context: ResubmitContext, { sessionIds, filter, chainFil
   if (sessionIds) return sessionIds
   const { db, prisma, viewer } = context
   const limit = RESUBMISSION_SESSIONS_MAX + 1
-  const ids = chainFilter
-    ? await listChainTails(db, { conditions: chainFilter.conditions, visibleProjectId: viewer.projectId, limit })
+  const conditions = chainFilter && (await withDemands(context, chainFilter.conditions))
+  const ids = conditions
+    ? await listChainTails(db, { conditions, visibleProjectId: viewer.projectId, limit })
     : await findSessionIds(prisma, { AND: [projectScope(viewer), sessionWhere(filter)] }, limit)
   if (ids.length <= RESUBMISSION_SESSIONS_MAX) return ids
   const message = `matches more than ${RESUBMISSION_SESSIONS_MAX} sessions; narrow it, for example by createdAt`

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { RepriseError } from '../../domain/errors.ts'
 import type { RetryPhase } from '../../domain/session/failure.ts'
 import {
@@ -10,19 +11,22 @@ import { newestAttemptOf } from '../session/terminate-session.ts'
 import { requireSessionId } from '../session/read-sessions.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { actorOf, assertMayChange, assertMayEnd } from '../access/authorize.ts'
-import { mergeSlots, overridePolicy } from '../../domain/resubmission.ts'
+import { mergeSize, overridePolicy, type ResubmissionOverrides } from '../../domain/resubmission.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/stored-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Queryable } from '../../store/database.ts'
-import { readForDecision, type UndecidedSession } from '../../store/sql/retry/claim-undecided.sql.ts'
+import { type GivenSize, readForDecision, type UndecidedSession } from '../../store/sql/retry/claim-undecided.sql.ts'
 import type { DecisionRow } from '../../store/sql/retry/record-decisions.sql.ts'
 import { wakeDependents } from '../../store/sql/session/creation-scope.sql.ts'
+import { childSize } from '../../domain/retry/decide.ts'
+import type { Growable } from '../../domain/retry/policy/rules.ts'
 import { describeGrowth, retryCancelledBy, retryEventData } from '../../domain/retry/explain.ts'
 import type { RetryVerdict } from '../../domain/retry/verdict.ts'
 import { SLOTS_MAX } from '../../domain/limits.ts'
 import { decideSession, decisionRow } from './decide-session.ts'
 import { slotAmounts } from '../input/input-fields.ts'
+import { besideOtherFaults, checkGpus, foldGpuChange, gpus as gpusInput } from '../session/session-fields.ts'
 import { argumentError, issuesOf, issuesUnder, refuseInput } from '../input/parse-input.ts'
 
 export const retryDueBy = (name: string) => `made due at once by ${name}`
@@ -43,7 +47,8 @@ export function refusePendingRetry(
   const { retryPhase: phase } = tail
   if (phase === 'SCHEDULED' || phase === 'HELD') return undefined
   const state = phase === null ? 'no retry decision yet' : `a retry that is ${phase}, none that is scheduled or held`
-  return new RepriseError('NO_PENDING_RETRY', `${newestAttemptOf(sessionId, tail)} has ${state}`)
+  const newer = tail.id === sessionId ? null : ({ type: 'Session', id: tail.id } as const)
+  return new RepriseError('NO_PENDING_RETRY', `${newestAttemptOf(sessionId, tail)} has ${state}`, [], newer)
 }
 
 /**
@@ -93,6 +98,8 @@ interface UpdateRetryInput {
   policy?: unknown
   /** Slots that the retry, and all later attempts, get instead of those that they would have; an amount of 0 removes one. */
   resourceSlots?: unknown
+  /** What its GPUs must be like: missing fields stay as they are, null removes a condition. */
+  gpus?: unknown
 }
 
 /**
@@ -104,9 +111,9 @@ interface UpdateRetryInput {
 export async function updateRetry(context: ServiceContext, input: UpdateRetryInput): Promise<{ sessionId: string }> {
   const { db, viewer, wake, metrics } = context
   assertMayChange(viewer)
-  const { sessionId: named, policy: written, resourceSlots: slots, ...unknown } = input
+  const { sessionId: named, policy: written, resourceSlots, gpus, ...unknown } = input
   requireSessionId(named)
-  const given = parse(written, slots, Object.keys(unknown))
+  const given = parse(written, { resourceSlots, gpus }, Object.keys(unknown))
   const decision = await db.transaction(async (tx) => {
     const { id } = await lockPending(tx, context, input)
     const made = await decideAnew(context, tx, id, given)
@@ -142,23 +149,26 @@ async function decideAnew(
   { viewer, log }: ServiceContext,
   tx: Queryable,
   sessionId: string,
-  { policy: given, resourceSlots }: RetryUpdate,
+  { policy: given, size }: RetryUpdate,
 ): Promise<DecisionRow> {
   const session = await readForDecision(tx, sessionId)
   const changed = overridePolicy(session, given)
   if (typeof changed === 'string') throw argumentError('', changed)
   const { retryPolicy: policy, retryPolicySources: sources } = changed
   const decided: UndecidedSession = { ...session, retryPolicy: policy, maxRetries: policy.maxRetries }
-  const slots = { given: { ...session.givenSlots, ...resourceSlots }, changed: resourceSlots !== undefined }
-  const words = [...(Object.keys(given).length > 0 ? ['policy'] : []), ...(slots.changed ? ['resources'] : [])]
+  const words = [
+    ...(Object.keys(given).length > 0 ? ['policy'] : []),
+    ...(Object.keys(size).length > 0 ? ['resources'] : []),
+  ]
   const reason = `${words.join(' and ')} changed by ${viewer.name}`
-  const decision = decisionOf(decided, policy, { reason, givenSlots: slots.given }, log)
+  const decision = decisionOf(decided, policy, { reason, size: mergeChanges(session, size) }, log)
   const before = session.retryPolicy as Partial<Record<string, unknown>>
   const change = {
-    given: { ...given, ...(slots.changed && { resourceSlots }) },
+    given: { ...given, ...size },
     before: {
       ...Object.fromEntries(Object.keys(given).map((field) => [field, before[field] ?? null])),
-      ...(slots.changed && { resourceSlots: session.givenSlots }),
+      ...(size.resourceSlots && { resourceSlots: session.givenSlots }),
+      ...(size.gpus && { gpus: session.givenGpus }),
     },
   }
   await updateRetryRow(tx, { decision, policy, sources, actor: actorOf(viewer), change })
@@ -172,51 +182,71 @@ async function decideAnew(
 function decisionOf(
   session: UndecidedSession,
   policy: RetryPolicy,
-  { reason, givenSlots }: { reason: string; givenSlots: Record<string, string> },
+  { reason, size }: { reason: string; size: SizeOverrides },
   log: Logger,
 ): DecisionRow {
   const byRule = decideSession(session, log)
-  const { verdict, change } = withSlots(session, byRule, givenSlots)
+  const { verdict, change } = withSize(session, byRule, size)
   const explanation = [verdict.explanation, ...(change === '' ? [] : [change]), reason].join('; ')
   const decided = decisionRow(session, verdict)
-  const row =
-    Object.keys(givenSlots).length === 0 ? decided : { ...decided, details: { ...decided.details, givenSlots } }
+  const stored = {
+    ...(size.resourceSlots && { givenSlots: size.resourceSlots }),
+    ...(size.gpus && { givenGpus: size.gpus }),
+  }
+  const row = { ...decided, details: { ...decided.details, ...stored } }
   const event = policy.emitRetryEvents ? (row.event ?? 'session.retry_cancelled') : null
   const eventData = event && retryEventData(session, verdict, { reason: explanation })
   return { ...row, explanation, event, eventData }
 }
 
-/** Gives a retry the slots that people chose; what changes because of that, as text. */
-function withSlots(
+/** The changes of a retry's resources that people have made since the first decision, and the new one. */
+function mergeChanges({ givenSlots, givenGpus }: GivenSize, size: SizeOverrides): SizeOverrides {
+  const resourceSlots = { ...givenSlots, ...size.resourceSlots }
+  const gpus = { ...givenGpus, ...size.gpus }
+  return {
+    ...(Object.keys(resourceSlots).length > 0 && { resourceSlots }),
+    ...((givenGpus !== null || size.gpus !== undefined) && { gpus }),
+  }
+}
+
+/** Gives a retry the resources that people chose; what changes because of that, as text. */
+function withSize(
   session: UndecidedSession,
   verdict: RetryVerdict,
-  givenSlots: Record<string, string>,
+  size: SizeOverrides,
 ): { verdict: RetryVerdict; change: string } {
-  if (verdict.phase !== 'SCHEDULED' || Object.keys(givenSlots).length === 0) return { verdict, change: '' }
-  const before = verdict.growth ?? { resourceSlots: session.resourceSlots, batchTimeout: session.batchTimeout }
-  const growth = { ...before, resourceSlots: mergeSlots(before.resourceSlots, givenSlots) }
-  if (Object.keys(growth.resourceSlots).length > SLOTS_MAX)
+  if (verdict.phase !== 'SCHEDULED' || Object.keys(size).length === 0) return { verdict, change: '' }
+  const before = { ...session, hadGpuMemoryBytes: null, ...verdict.growth }
+  const after: Growable = { ...before, ...mergeSize(before, size) }
+  if (Object.keys(after.resourceSlots).length > SLOTS_MAX)
     throw argumentError('resourceSlots', `it would have more than ${SLOTS_MAX} resource slots`)
-  return { verdict: { ...verdict, growth }, change: describeGrowth(before, growth) }
+  return { verdict: { ...verdict, growth: childSize(after) }, change: describeGrowth(before, after) }
 }
+
+type SizeOverrides = Pick<ResubmissionOverrides, 'resourceSlots' | 'gpus'>
 
 interface RetryUpdate {
   policy: Partial<RetryPolicy>
-  /** Undefined if no slots are to change. */
-  resourceSlots: Record<string, string> | undefined
+  /** Empty if no resources are to change. */
+  size: SizeOverrides
 }
 
-function parse(written: unknown, slots: unknown, unknown: readonly string[]): RetryUpdate {
+const sizeSchema = z
+  .object({ resourceSlots: slotAmounts.nullish(), gpus: gpusInput.nullish() })
+  .superRefine(checkGpus, { when: besideOtherFaults })
+
+function parse(written: unknown, resources: object, unknown: readonly string[]): RetryUpdate {
   const parsed = parseRetryPolicy(written ?? {})
-  const amounts = slotAmounts.nullish().safeParse(slots)
+  const given = sizeSchema.safeParse(resources)
   const issues = [
     ...('issues' in parsed ? issuesUnder('policy', parsed.issues) : []),
-    ...(amounts.success ? [] : issuesUnder('resourceSlots', issuesOf(amounts.error))),
+    ...(given.success ? [] : issuesOf(given.error)),
     ...unknown.map((path) => ({ path, message: 'Unknown field' })),
   ]
-  if ('issues' in parsed || !amounts.success || issues.length > 0) return refuseInput(issues)
-  const resourceSlots = amounts.data ?? {}
-  const isEmpty = Object.keys(parsed.policy).length === 0 && Object.keys(resourceSlots).length === 0
+  if ('issues' in parsed || !given.success || issues.length > 0) return refuseInput(issues)
+  const { resourceSlots = {}, ...gpus } = foldGpuChange(given.data)
+  const size = { ...(Object.keys(resourceSlots).length > 0 && { resourceSlots }), ...gpus }
+  const isEmpty = Object.keys(parsed.policy).length === 0 && Object.keys(size).length === 0
   if (isEmpty) refuseInput([{ path: 'policy', message: 'There is nothing to change.' }])
-  return { policy: parsed.policy, resourceSlots: Object.keys(resourceSlots).length === 0 ? undefined : resourceSlots }
+  return { policy: parsed.policy, size }
 }

@@ -4,7 +4,10 @@ import {
   CLUSTER_ID,
   findScopeId,
   listRetryDefaults,
+  type NamedScope,
+  readNamedDefaults as readNamed,
   replaceRetryDefaults,
+  type StoredDefaults,
 } from '../../store/sql/retry/retry-defaults.sql.ts'
 import { actorOf, assertMayAdminister } from '../access/authorize.ts'
 import type { ServiceContext } from '../service-context.ts'
@@ -63,11 +66,27 @@ export async function resolveScope(context: ServiceContext, input: RetryScopeInp
  * ignored.
  */
 export async function readRetryDefaults({ db, viewer }: ServiceContext): Promise<RetryDefaults[]> {
-  const stored = await listRetryDefaults(db, viewer.projectId, SCOPES_LISTED_MAX)
-  return stored.map(({ scope, name, policy: written }) => {
-    const parsed = parseRetryPolicy(written)
-    return { scope, name, policy: 'policy' in parsed ? parsed.policy : null }
-  })
+  return (await listRetryDefaults(db, viewer.projectId, SCOPES_LISTED_MAX)).map(shownDefaults)
+}
+
+export type { NamedScope }
+
+/** Whether a scope can have this name: only the cluster has none. */
+export function mayBeScope({ scope, name }: NamedScope): boolean {
+  return (scope === 'CLUSTER') === (name === null) && mayBeName(name ?? '')
+}
+
+/** Reads the defaults of these scopes that the viewer sees, also of those that have none. */
+export async function readNamedDefaults(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  scopes: readonly NamedScope[],
+): Promise<RetryDefaults[]> {
+  return (await readNamed(db, viewer.projectId, scopes.filter(mayBeScope))).map(shownDefaults)
+}
+
+function shownDefaults({ scope, name, policy }: StoredDefaults): RetryDefaults {
+  const parsed = policy === null ? { policy: null } : parseRetryPolicy(policy)
+  return { scope, name, policy: 'policy' in parsed ? parsed.policy : null }
 }
 
 export interface SetRetryDefaultsInput extends RetryScopeInput {

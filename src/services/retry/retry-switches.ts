@@ -9,6 +9,7 @@ import {
 import {
   listRetrySwitches,
   lockSwitch,
+  readNamedSwitches as readNamed,
   releaseHeld,
   type StoredSwitch,
   writeSwitch,
@@ -31,11 +32,20 @@ import { readNow } from '../../store/sql/server.sql.ts'
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'
 import { actorOf, assertMayAdminister } from '../access/authorize.ts'
 import { refuseInput, issuesOf as zodIssues } from '../input/parse-input.ts'
-import { resolveScope, type RetryScopeInput, scopeIssues } from './retry-defaults.ts'
+import { mayBeScope, type NamedScope, resolveScope, type RetryScopeInput, scopeIssues } from './retry-defaults.ts'
 
 /** Reads all switches in effect that apply to the viewer, widest scope first. */
 export async function readRetrySwitches({ db, viewer }: ServiceContext): Promise<RetrySwitchView[]> {
   const found = await listRetrySwitches(db, viewer.projectId, SCOPES_LISTED_MAX)
+  return found.map(({ scope, name, state, now }) => viewOf(scope, name, state, now))
+}
+
+/** Reads the switches of these scopes that the viewer sees, also of those that were never set. */
+export async function readNamedSwitches(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  scopes: readonly NamedScope[],
+): Promise<RetrySwitchView[]> {
+  const found = await readNamed(db, viewer.projectId, scopes.filter(mayBeScope))
   return found.map(({ scope, name, state, now }) => viewOf(scope, name, state, now))
 }
 
@@ -91,7 +101,7 @@ export async function setRetrySwitch(context: ServiceContext, input: SetRetrySwi
     await releaseHeld(tx, key, affectedReasons(input), RAMP)
     const [before, after] = [stored.state, state].map((each) => viewOf(scope, name, each, now))
     await recordAudit(tx, {
-      actor: actorOf(context.viewer),
+      actor: actorOf(context.viewer, input.reason),
       action: 'retry.set_switch',
       projectId,
       details: { before: auditOf(before!), after: auditOf(after!), ...(by.reason !== null && { reason: by.reason }) },

@@ -114,7 +114,7 @@ export async function createSchedule(
 function sameSchedule(known: KnownSchedule, { id, digest }: ScheduleCreation): CreatedSchedule {
   if (known.creationDigest === digest) return { scheduleId: known.id, created: false }
   const message = `the creation id ${id} belongs to schedule ${known.id}, which was created with another input`
-  throw new RepriseError('CREATION_ID_REUSED', message)
+  throw new RepriseError('CREATION_ID_REUSED', message, [], { type: 'Schedule', id: known.id })
 }
 
 /** A digest of the input. The schedule may be changed later, so its row cannot be compared. */
@@ -218,10 +218,11 @@ interface ScheduleTarget {
 }
 
 /**
- * Changes a schedule that the viewer may change, with an entry in the audit log, in one transaction.
+ * Changes a schedule that the viewer may change, with an entry in the audit log, in one transaction. A change that
+ * returns null has changed nothing.
  * @throws RepriseError FORBIDDEN, SCHEDULE_NOT_FOUND
  */
-export async function changeSchedule<T extends object>(
+export async function changeSchedule<T extends object | null>(
   { db, viewer }: ServiceContext,
   scheduleId: string,
   action: string,
@@ -231,6 +232,7 @@ export async function changeSchedule<T extends object>(
   return db.transaction(async (tx) => {
     const schedule = await findSchedule(tx, { viewer }, scheduleId)
     const details = await change(tx, schedule)
+    if (details === null) return details
     const { projectId, name } = schedule
     await recordAudit(tx, { actor: actorOf(viewer), action, projectId, details: { scheduleId, name, ...details } })
     return details
@@ -306,8 +308,11 @@ export async function deleteSchedule(context: ServiceContext, { scheduleId }: Sc
 /** @throws RepriseError NAME_TAKEN */
 async function takeName(tx: Queryable, projectId: string, name: string): Promise<{ count: number; now: Date }> {
   await lockScheduleNames(tx, projectId)
-  const { taken, ...rest } = await readScheduleNames(tx, projectId, name)
-  if (taken) throw new RepriseError('NAME_TAKEN', `there is a schedule ${name} in its project already`)
+  const { takenBy, ...rest } = await readScheduleNames(tx, projectId, name)
+  if (takenBy !== null) {
+    const message = `there is a schedule ${name} in its project already`
+    throw new RepriseError('NAME_TAKEN', message, [], { type: 'Schedule', id: takenBy })
+  }
   return rest
 }
 

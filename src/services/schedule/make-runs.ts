@@ -32,12 +32,12 @@ const FAULT_PAUSE_MS = SCHEDULE_LATE_AFTER_SECONDS * 60 * 1000
 /** Computes the due runs of this schedule, by the database's clock at the beginning of the transaction. */
 export function dueRuns(schedule: HeldSchedule): DueRuns {
   const { id, plannedAt, now, catchUp, jitter } = schedule
-  const nothing = { schedule, runs: [], missed: null, askedBy: null }
+  const nothing = { schedule, runs: [], missed: null, askedBy: null, clientKey: null }
   if (plannedAt === null) return { ...nothing, next: null }
   try {
     const timetable = createTimetable(schedule)
     const delayOf = (time: Date) => jitterOf(id, time, jitter)
-    return { schedule, askedBy: null, ...planRuns({ timetable, plannedAt, now, catchUp, delayOf }) }
+    return { schedule, askedBy: null, clientKey: null, ...planRuns({ timetable, plannedAt, now, catchUp, delayOf }) }
   } catch (error) {
     const dueAt = new Date(now.getTime() + FAULT_PAUSE_MS)
     const message = `its times cannot be computed: ${messageOf(error)}`
@@ -61,6 +61,8 @@ export interface DueRuns {
   next: NextRun | null
   /** The name of the person who requested the run; null for planned runs. */
   askedBy: string | null
+  /** The idempotency key of the request. */
+  clientKey: string | null
   /** Why nothing more can be planned now. */
   fault?: RepriseError
 }
@@ -159,7 +161,11 @@ function rowsOf({ turn, made, state, admitted }: Decided, started: string | Repr
 
 type Outcome = Pick<WrittenRun, 'outcome'> & Partial<Pick<WrittenRun, 'chainId' | 'code' | 'reason'>>
 
-function row({ schedule, askedBy }: DueRuns, { plannedAt, queuedId }: Candidate, outcome: Outcome): WrittenRun {
+function row(
+  { schedule, askedBy, clientKey }: DueRuns,
+  { plannedAt, queuedId }: Candidate,
+  outcome: Outcome,
+): WrittenRun {
   return {
     id: queuedId ?? uuidv7(),
     row: queuedId === null ? 'NEW' : 'WAITED',
@@ -168,6 +174,7 @@ function row({ schedule, askedBy }: DueRuns, { plannedAt, queuedId }: Candidate,
     lastPlannedAt: plannedAt,
     count: 1,
     askedBy: queuedId === null ? askedBy : null,
+    clientKey: queuedId === null ? clientKey : null,
     chainId: null,
     code: null,
     reason: null,

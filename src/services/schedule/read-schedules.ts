@@ -3,8 +3,8 @@ import { createTimetable, type ScheduleRunOutcome } from '../../domain/schedule.
 import type { Prisma, PrismaClient } from '../../store/prisma.ts'
 import { readLastRuns as readLast, type ScheduleRunRow } from '../../store/sql/schedule/schedule-runs.sql.ts'
 import { projectScope } from '../access/tenants.ts'
-import { argumentError, withoutNulls } from '../input/parse-input.ts'
-import { textConditions, type TextFilterInput } from '../input/input-fields.ts'
+import { argumentError } from '../input/parse-input.ts'
+import { nameWhere, type TextFilterInput } from '../input/input-fields.ts'
 import { keysetPage, NEWEST_FIRST, type OrderColumn, type Page, type PageArguments } from '../paging.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { parseCreateSession, type ParsedCreateSession } from '../session/create-session-input.ts'
@@ -57,7 +57,7 @@ export function listSchedules(
   const wanted: Prisma.ScheduleWhereInput = {
     ...projectScope(viewer),
     ...(project != null && { project: { name: project } }),
-    ...(name && { name: withoutNulls(textConditions(name, 'filter.name')!) }),
+    ...nameWhere(name),
     ...(paused != null && { pausedAt: paused ? { not: null } : null }),
   }
   return keysetPage({
@@ -91,6 +91,11 @@ export function listScheduleRuns(
     find: ({ where, ...rest }) => prisma.scheduleRun.findMany({ ...rest, where: { AND: [wanted, where] } }),
     count: () => prisma.scheduleRun.count({ where: wanted }),
   })
+}
+
+/** Reads the runs with these ids that the viewer sees. */
+export function readScheduleRuns({ prisma, viewer }: Reader, ids: readonly string[]): Promise<ScheduleRunRow[]> {
+  return prisma.scheduleRun.findMany({ where: { id: { in: [...ids] }, schedule: projectScope(viewer) } })
 }
 
 /** Reads the last runs of schedules that the viewer is known to see. */

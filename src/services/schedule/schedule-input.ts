@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { duration } from '../../domain/durations.ts'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import {
   NAME_LENGTH_MAX,
@@ -39,13 +40,13 @@ export const scheduleSettingsSchema = z
         if (fault !== null) context.addIssue(fault)
       })
       .optional(),
-    every: z.number().min(SCHEDULE_EVERY_SECONDS_MIN).max(SCHEDULE_EVERY_SECONDS_MAX).optional(),
+    every: duration(z.number().min(SCHEDULE_EVERY_SECONDS_MIN).max(SCHEDULE_EVERY_SECONDS_MAX)).optional(),
     timeZone: text(NAME_LENGTH_MAX)
       .refine((name) => timeZoneOf(name) !== null, 'must be the name of a time zone, like Europe/Berlin')
       .default('UTC'),
     overlap: z.enum(SCHEDULE_OVERLAPS).default('SKIP'),
     catchUp: z.int().min(0).max(SCHEDULE_CATCH_UP_MAX).default(1),
-    jitter: z.number().min(0).max(SCHEDULE_JITTER_SECONDS_MAX).default(0),
+    jitter: duration(z.number().min(0).max(SCHEDULE_JITTER_SECONDS_MAX)).default(0),
   })
   .superRefine(
     ({ cron, every, jitter }, context) => {
@@ -66,7 +67,7 @@ export function parseScheduleSettings(
 }
 
 /** Fields that are individual to each run, or do not apply to runs. */
-const NOT_OF_RUNS = ['creationId', 'startsAt', 'dependsOn'] as const
+const NOT_OF_RUNS = ['creationId', 'startsAt', 'dependsOn', 'inputs'] as const
 
 /**
  * Checks that a session can be created from this input, as `createSession` does, and returns the part that is stored.

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { duration } from '../../domain/durations.ts'
+import type { GpuNeed } from '../../domain/gpu.ts'
 import type { ValidationIssue } from '../../domain/errors.ts'
 import {
   CLUSTER_SIZE_MAX,
@@ -17,15 +19,22 @@ import {
   agentIds,
   batchTimeout,
   besideOtherFaults,
+  checkGpus,
   checkSecrets,
   command,
+  commandOrNone,
   environ,
+  foldGpus,
+  gpus,
   secretVariables,
   executorOptions,
+  inputs,
   labels,
   maxPending,
   mounts,
+  outputs,
   priority,
+  progressTimeout,
   resourceSlots,
   retryPolicy,
 } from './session-fields.ts'
@@ -38,7 +47,9 @@ export type CreateSessionInput = Pick<Written, 'name' | 'command'> & {
   [Field in Exclude<keyof Written, 'name' | 'command'>]?: Written[Field] | null
 }
 type Written = z.input<typeof createSessionSchema>
-export type ParsedCreateSession = z.output<typeof createSessionSchema>
+export type ParsedCreateSession = Omit<z.output<typeof createSessionSchema>, 'gpus' | 'progressTimeout'> & {
+  gpuNeed: GpuNeed | null
+}
 
 const startsAt = z
   .union([z.date(), z.iso.datetime({ offset: true })])
@@ -56,10 +67,15 @@ const fields = z.strictObject({
   environ: environ.default([]),
   secretEnviron: secretVariables.default([]),
   resourceSlots,
+  gpus: gpus.nullish(),
   clusterSize: z.int().min(1).max(CLUSTER_SIZE_MAX).default(1),
   clusterMode: z.enum(['SINGLE_NODE', 'MULTI_NODE']).default('SINGLE_NODE'),
   batchTimeout: batchTimeout.nullish(),
-  stopGrace: z.number().min(0).max(GROUP_TIMEOUT_MAX_SECONDS).nullish(),
+  gpuIdleTimeout: batchTimeout.nullish(),
+  progressTimeout: progressTimeout.nullish(),
+  onHang: commandOrNone.optional(),
+  neverRunTwice: z.boolean().optional(),
+  stopGrace: duration(z.number().min(0).max(GROUP_TIMEOUT_MAX_SECONDS)).nullish(),
   maxPending: maxPending.nullish(),
   startsAt: startsAt.nullish(),
   priority: priority.default(PRIORITY_DEFAULT),
@@ -70,6 +86,8 @@ const fields = z.strictObject({
   agentLabels: labels.default({}),
   executorOptions: executorOptions.default({}),
   mounts: mounts.default([]),
+  outputs: outputs.nullish(),
+  inputs: inputs.default([]),
   dependsOn: z.array(z.uuid().toLowerCase()).max(DEPENDENCIES_MAX).default([]),
   concurrencyKey: text(CONCURRENCY_KEY_LENGTH_MAX).nullish(),
   concurrencyLimit: z.int().min(1).max(CONCURRENCY_LIMIT_MAX).nullish(),
@@ -80,7 +98,9 @@ const fields = z.strictObject({
 /** The input of `createSession`, with GraphQL's names. */
 export const createSessionSchema = fields
   .superRefine(checkSecrets, { when: besideOtherFaults })
+  .superRefine(checkGpus, { when: besideOtherFaults })
   .superRefine(checkConcurrency, { when: besideOtherFaults })
+  .superRefine(checkNeverTwice, { when: besideOtherFaults })
 
 function checkConcurrency(
   { concurrencyKey, concurrencyLimit }: { concurrencyKey?: unknown; concurrencyLimit?: unknown },
@@ -94,10 +114,23 @@ function checkConcurrency(
   })
 }
 
+function checkNeverTwice(
+  { neverRunTwice, retryPolicy: policy }: { neverRunTwice?: unknown; retryPolicy?: { maxRetries?: number } },
+  context: z.RefinementCtx,
+): void {
+  if (neverRunTwice !== true || (policy?.maxRetries ?? 0) === 0) return
+  const message = 'Must be 0 for a session that never runs twice'
+  context.addIssue({ code: 'custom', path: ['retryPolicy', 'maxRetries'], message })
+}
+
 /** Reports all faults at once. Null counts as missing. */
 export function parseCreateSession(input: unknown): { value: ParsedCreateSession } | { issues: ValidationIssue[] } {
   const parsed = createSessionSchema.safeParse(withoutNulls(input))
-  if (parsed.success) return { value: withLimit(parsed.data) }
+  if (parsed.success) {
+    const { gpus: wanted, progressTimeout: limit = null, ...given } = parsed.data
+    const policy = limit === null ? given.retryPolicy : { ...given.retryPolicy, progressTimeout: limit }
+    return { value: withLimit({ ...given, retryPolicy: policy, ...foldGpus(given.resourceSlots, wanted) }) }
+  }
   return { issues: issuesOf(parsed.error) }
 }
 

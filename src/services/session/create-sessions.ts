@@ -77,7 +77,7 @@ function repeated(session: NewSession, known: KnownSession): CreatedSession | Re
     return { sessionId: known.id, created: false }
   }
   const message = `the creation id ${creationId} belongs to session ${known.id}, which was created with another input`
-  return new RepriseError('CREATION_ID_REUSED', message)
+  return new RepriseError('CREATION_ID_REUSED', message, [], { type: 'Session', id: known.id })
 }
 
 /** The id of a first attempt is also its chain's. */

@@ -1,20 +1,25 @@
 import { type AgentCapacity, avoidedInOrder, createAgentPool } from '../../domain/scheduling/agent-pool.ts'
 import { explainCheckpointShortage } from '../../domain/quota.ts'
 import { placeByCheckpoint } from '../../domain/scheduling/checkpoint-placement.ts'
-import { explainPending, type PendingReason } from '../../domain/scheduling/explain-pending.ts'
+import { explainPending, type PendingReason, waitsInVain } from '../../domain/scheduling/explain-pending.ts'
 import { parseQuantities, resourceRequest, totalOf } from '../../domain/scheduling/resource-request.ts'
 import { firstQuotaShortage, type QuotaUse } from '../../domain/scheduling/quota-use.ts'
 import { readKnownCapacity, readStoredCheckpoints } from '../../store/sql/scheduling/agent-capacity.sql.ts'
 import { readHeldKeys } from '../../store/sql/scheduling/concurrency-keys.sql.ts'
-import { readQuotaUse } from '../../store/sql/scheduling/quota-use.sql.ts'
+import { readQuotaLimits, readQuotaUse } from '../../store/sql/scheduling/quota-use.sql.ts'
 import {
   type PendingDemand,
+  type PendingDemands,
   readAbsentAgents,
+  readDemands,
+  readDistinctDemands,
   readOverdue,
   readPending,
 } from '../../store/sql/scheduling/read-pending.sql.ts'
+import { PENDING_DEMANDS_MAX } from '../../domain/limits.ts'
 import { readCheckpointShortages } from '../../store/sql/quota.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
+import type { Queryable } from '../../store/database.ts'
 import { durationsOf, type SessionDurations } from '../../domain/session/statistics.ts'
 import {
   countSchedulingHistory as count,
@@ -58,7 +63,7 @@ export async function explainPendingSessions(
   }
   return new Map(
     pending.map((session) => {
-      const { id, group, total, open, failed } = session
+      const { id, group, total, open, failed, awaited } = session
       const stored = checkpoints.get(id)
       const where = stored && placeByCheckpoint(stored, session)
       const wanted = where?.kind === 'only' ? { ...session, allowAgents: [...where.agents] } : session
@@ -67,7 +72,7 @@ export async function explainPendingSessions(
         ...session,
         checkpoint: where?.kind === 'wait' ? where.reason : null,
         checkpointQuota: shortage === undefined ? null : explainCheckpointShortage(shortage),
-        dependencies: { total, open, failed },
+        dependencies: { total, open, failed, awaited },
         request: requestOfDemand(wanted),
         lastingRequest: requestOfDemand(session),
         agents: overdue.some((one) => one.id === id) ? unreserved(agents.get(group)) : (agents.get(group) ?? []),
@@ -79,6 +84,45 @@ export async function explainPendingSessions(
       return [id, explainPending(facts)]
     }),
   )
+}
+
+/** Finds those of these sessions that are pending and that no known agent, or no quota, could ever take. */
+export async function findImpossible(
+  { db }: Pick<ServiceContext, 'db'>,
+  sessionIds: readonly string[],
+): Promise<Set<string>> {
+  if (sessionIds.length === 0) return new Set()
+  return impossibleOf(db, await readDemands(db, sessionIds))
+}
+
+/**
+ * Divides the demands of all pending sessions that the viewer sees into those that can be met and those that never can
+ * be. Demands beyond PENDING_DEMANDS_MAX count as possible.
+ */
+export async function divideDemands({ db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>): Promise<PendingDemands> {
+  const demands = await readDistinctDemands(db, viewer.projectId, PENDING_DEMANDS_MAX)
+  const found = await impossibleOf(db, demands)
+  const [impossible, possible] = [true, false].map((is) => demands.filter(({ id }) => found.has(id) === is))
+  return { impossible: impossible!, possible: demands.length < PENDING_DEMANDS_MAX ? possible! : null }
+}
+
+async function impossibleOf(db: Queryable, demands: readonly PendingDemand[]): Promise<Set<string>> {
+  if (demands.length === 0) return new Set()
+  const groups = [...new Set(demands.map(({ group }) => group))]
+  const [{ accepting, others }, quotasOf] = await Promise.all([
+    readKnownCapacity(db, groups),
+    readQuotaLimits(db, demands),
+  ])
+  const inVain = demands.filter((session) =>
+    waitsInVain({
+      group: session.group,
+      lastingRequest: requestOfDemand(session),
+      agents: accepting.get(session.group) ?? [],
+      otherAgents: others.get(session.group) ?? [],
+      quotas: quotasOf(session),
+    }),
+  )
+  return new Set(inVain.map(({ id }) => id))
 }
 
 export type { HistoryRow, PendingReason, SessionDurations }

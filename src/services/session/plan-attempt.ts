@@ -3,7 +3,12 @@ import { refuseType } from '../../domain/session/session-spec.ts'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/stored-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
-import { type ResolvedPolicy, resolvePolicy, statedSources } from '../../domain/retry/policy/resolve-policy.ts'
+import {
+  overlayPolicy,
+  type ResolvedPolicy,
+  resolvePolicy,
+  statedSources,
+} from '../../domain/retry/policy/resolve-policy.ts'
 import { currentSpan } from '../../observability/trace.ts'
 import type { Queryable } from '../../store/database.ts'
 import {
@@ -53,11 +58,7 @@ export async function readPlanScope(
       db,
       distinct(values, ({ resourceGroup }) => [resourceGroup]),
     ),
-    readChainIds(
-      db,
-      distinct(values, ({ dependsOn }) => dependsOn),
-      viewer.projectId,
-    ),
+    readChainIds(db, distinct(values, dependenciesOf), viewer.projectId),
     useCode(
       db,
       values.flatMap(({ project, codeSha256: sha256 }) => (sha256 == null ? [] : [{ project, sha256 }])),
@@ -69,6 +70,11 @@ export async function readPlanScope(
     unknown.map(async (name) => [name, await projectNotFound({ db, viewer }, name)] as const),
   )
   return { projects, groups, chains, codes, missing: new Map(missing) }
+}
+
+/** The sessions that it waits for, because it depends on them or receives their outputs. */
+function dependenciesOf({ dependsOn, inputs }: ParsedCreateSession): string[] {
+  return [...dependsOn, ...inputs.map(({ from }) => from)]
 }
 
 function distinct(values: readonly ParsedCreateSession[], of: (value: ParsedCreateSession) => string[]): string[] {
@@ -87,15 +93,20 @@ export function planFirstAttempt(
   if (!group) return new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${value.resourceGroup}`)
   const issues = groupIssues(value, group)
   if (issues.length > 0) return inputError(issues)
-  const unknown = value.dependsOn.find((id) => !scope.chains.has(id))
-  if (unknown !== undefined) return new RepriseError('DEPENDENCY_NOT_FOUND', `dependsOn: no session ${unknown}`)
+  const dependencies = dependenciesOf(value)
+  const unknown = dependencies.find((id) => !scope.chains.has(id))
+  if (unknown !== undefined) {
+    const field = value.dependsOn.includes(unknown) ? 'dependsOn' : 'inputs'
+    return new RepriseError('DEPENDENCY_NOT_FOUND', `${field}: no session ${unknown}`)
+  }
   if (value.codeSha256 != null && !scope.codes.has(`${value.project}/${value.codeSha256}`)) {
     return codeNotFound(value.codeSha256, value.project)
   }
-  const resolved = resolveInProject(value.retryPolicy, project)
+  const inProject = resolveInProject(value.retryPolicy, project)
+  const resolved = value.neverRunTwice ? overlayPolicy(inProject, { maxRetries: 0 }) : inProject
   const id = uuidv7()
   const secretEnviron = sealEnviron(secrets, value.secretEnviron)
-  const { project: _, dependsOn, clusterSize, creationId, startsAt, retryPolicy: __, ...spec } = value
+  const { project: _, dependsOn: __, inputs, clusterSize, creationId, startsAt, retryPolicy: ___, ...spec } = value
   return {
     ...FIRST_ATTEMPT,
     ...given(spec),
@@ -107,7 +118,8 @@ export function planFirstAttempt(
     secretEnviron,
     kernelIds: Array.from({ length: clusterSize }, () => uuidv7()),
     startsAt: startsAt?.toISOString() ?? null,
-    dependsOnChains: [...new Set(dependsOn.map((sessionId) => scope.chains.get(sessionId)!))],
+    inputs: inputs.map(({ from, match, to }) => ({ chainId: scope.chains.get(from)!, match, to })),
+    dependsOnChains: [...new Set(dependencies.map((sessionId) => scope.chains.get(sessionId)!))],
     chainId: id,
     retryPolicy: resolved.policy,
     retryPolicySources: statedSources(resolved.sources),

@@ -8,6 +8,8 @@ import {
   plainSelection,
   readFoundCheckpoints as readFoundRows,
   readPlainSessions,
+  type ProgressRow,
+  readProgress as readProgressRows,
   readStartNotes as readStartNoteRows,
   type SessionKey,
 } from '../../store/sql/session/read-sessions.sql.ts'
@@ -49,11 +51,15 @@ export type SessionRecord = Omit<Prisma.SessionGetPayload<{ include: typeof RELA
   /** The usage of its kernels together; null if nothing is known. */
   usage: KernelUsage | null
   checkpoint: ShownCheckpoint
+  /** Null if its program has told no progress. */
+  progress: ProgressRow | null
   /** The part of the environment that the viewer may read. */
   environ: ShownVariable[]
   /** Ids of all attempts of its chain, oldest to newest. */
   retryChain: string[]
 }
+
+export type { ProgressRow }
 
 /** The context of read services: the database and the viewer. */
 export interface ReadContext extends ServiceContext {
@@ -71,6 +77,19 @@ export async function readSession(context: ReadContext, id: string): Promise<Ses
   const session = await context.prisma.session.findFirst({ where, include: RELATED })
   if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
   return (await withChains(context, [session]))[0]!
+}
+
+/**
+ * Reads sessions that the viewer sees, by id. Why they wait is as the scheduler last wrote it: computing it anew takes
+ * longer than creating them.
+ */
+export async function readSessionRecords(
+  context: ReadContext,
+  ids: readonly string[],
+): Promise<Map<string, SessionRecord>> {
+  const where = { id: { in: [...ids] }, ...projectScope(context.viewer) }
+  const sessions = await context.prisma.session.findMany({ where, include: RELATED })
+  return new Map((await withChains(context, sessions, { explains: false })).map((session) => [session.id, session]))
 }
 
 /**
@@ -108,6 +127,14 @@ export async function readUsage(
 ): Promise<Map<string, KernelUsage>> {
   const rows = await readUsageRows(db, sessionIds)
   return new Map(rows.map(({ sessionId, ...usage }) => [sessionId, usage]))
+}
+
+/** Reads, by session, the last line of progress that its program has told. The caller has checked as above. */
+export async function readProgress(
+  { db }: Pick<ServiceContext, 'db'>,
+  sessionIds: readonly string[],
+): Promise<Map<string, ProgressRow>> {
+  return new Map((await readProgressRows(db, sessionIds)).map((row) => [row.sessionId, row]))
 }
 
 /** Reads, by session, the progress of sessions that are being started, as text. The caller has checked as above. */
@@ -181,12 +208,15 @@ export function sessionReader({ db, prisma }: { db: Queryable; prisma: PrismaCli
 
 export type { DependentRow }
 
-/** Reads the first attempts that depend on these chains and that the viewer sees, oldest first. */
+/**
+ * Reads the first attempts that depend on these chains and that the viewer sees, oldest first: one more than are listed,
+ * if there are more.
+ */
 export function readDependents(
   { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
   chainIds: readonly string[],
 ): Promise<DependentRow[]> {
-  return read(db, chainIds, viewer.projectId, DEPENDENTS_LISTED_MAX)
+  return read(db, chainIds, viewer.projectId, DEPENDENTS_LISTED_MAX + 1)
 }
 
 /**
@@ -218,7 +248,7 @@ async function readPage(
   return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
 }
 
-/** Needs four statements, and a few more if some of the sessions wait, however many sessions there are. */
+/** Needs five statements, and a few more if some of the sessions wait, however many sessions there are. */
 async function withChains<
   Row extends {
     id: string
@@ -226,36 +256,43 @@ async function withChains<
     statusReason: string | null
     chainId: string
     environ: Prisma.JsonValue
+    pendingReason: string | null
   },
 >(
   { db, prisma, viewer }: Pick<ReadContext, 'db' | 'prisma' | 'viewer'>,
   sessions: readonly Row[],
+  { explains } = { explains: true },
 ): Promise<
-  (Omit<Row, 'environ'> &
-    Pick<SessionRecord, 'checkpoint' | 'environ' | 'impossible' | 'pendingReason' | 'retryChain' | 'usage'>)[]
+  (Omit<Row, 'environ' | 'pendingReason'> &
+    Pick<
+      SessionRecord,
+      'checkpoint' | 'environ' | 'impossible' | 'pendingReason' | 'progress' | 'retryChain' | 'usage'
+    >)[]
 > {
-  const pending = sessions.filter(({ status }) => status === 'PENDING').map(({ id }) => id)
+  const explained = explains ? sessions.filter(({ status }) => status === 'PENDING').map(({ id }) => id) : []
   const starting = sessions.filter(({ status }) => isStarting(status)).map(({ id }) => id)
   const chainIds = [...new Set(sessions.map(({ chainId }) => chainId))]
   const sessionIds = sessions.map(({ id }) => id)
-  const [attempts, reasons, notes, usage, checkpoints] = await Promise.all([
+  const [attempts, reasons, notes, usage, checkpoints, progress] = await Promise.all([
     prisma.session.findMany({
       where: { chainId: { in: chainIds } },
       orderBy: { attempt: 'asc' },
       select: { id: true, chainId: true },
     }),
-    pending.length > 0 ? explainPendingSessions({ db }, pending) : new Map<string, PendingReason>(),
+    explained.length > 0 ? explainPendingSessions({ db }, explained) : new Map<string, PendingReason>(),
     starting.length > 0 ? readStartNotes({ db }, starting) : new Map<string, string>(),
     readUsage({ db }, sessionIds),
     readFoundCheckpoints({ db }, sessionIds),
+    readProgress({ db }, sessionIds),
   ])
   const chains = Map.groupBy(attempts, ({ chainId }) => chainId)
   return sessions.map((session) => ({
     ...session,
     statusReason: session.statusReason ?? notes.get(session.id) ?? null,
     usage: usage.get(session.id) ?? null,
+    progress: progress.get(session.id) ?? null,
     checkpoint: checkpoints.get(session.id) ?? NO_CHECKPOINT,
-    pendingReason: reasons.get(session.id)?.text ?? null,
+    pendingReason: explains ? (reasons.get(session.id)?.text ?? null) : session.pendingReason,
     impossible: reasons.get(session.id)?.impossible === true,
     environ: shownEnviron(viewer, session.environ as { name: string; value: string }[]),
     retryChain: chains.get(session.chainId)!.map(({ id }) => id),

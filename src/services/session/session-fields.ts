@@ -1,18 +1,26 @@
 import { z } from 'zod'
 import {
+  AGENT_GPUS_MAX,
   AGENTS_NAMED_MAX,
   ARGUMENT_BYTES_MAX,
   BATCH_TIMEOUT_SECONDS_MAX,
+  PROGRESS_TIMEOUT_SECONDS_MIN,
   MAX_PENDING_SECONDS_MAX,
   COMMAND_ARGUMENTS_MAX,
   COMMAND_BYTES_MAX,
   ENVIRON_BYTES_MAX,
   ENVIRON_ENTRIES_MAX,
   EXECUTOR_OPTIONS_MAX,
+  INPUTS_MAX,
   LABELS_MAX,
   MOUNTS_MAX,
   NAME_LENGTH_MAX,
+  OUTPUT_PATTERN_LENGTH_MAX,
+  OUTPUT_PATTERNS_MAX,
 } from '../../domain/limits.ts'
+import { changeNeed, GPU_SLOTS, type GpuChange, type GpuNeed } from '../../domain/gpu.ts'
+import { parseAmount } from '../../domain/amounts.ts'
+import { duration } from '../../domain/durations.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/stored-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
 import { isPlainText, isStorableText, PLAIN_TEXT, STORABLE_TEXT, UNSTORABLE } from '../../domain/storable-text.ts'
@@ -24,7 +32,8 @@ import {
   EXECUTOR_OPTION_VALUE_FAULT,
 } from '../../domain/session/kernel-environment.ts'
 import { mountAbove, mountPathFault, VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/session/mounts.ts'
-import { slotAmounts, text } from '../input/input-fields.ts'
+import { outputPathFault, outputPatternFault, OUTPUTS_WHEN } from '../../domain/session/outputs.ts'
+import { outputKeepDays, slotAmounts, text } from '../input/input-fields.ts'
 import type { ResubmissionOverrides } from '../../domain/resubmission.ts'
 import { mayReadEnviron } from '../access/authorize.ts'
 import type { Viewer } from '../service-context.ts'
@@ -36,13 +45,13 @@ export const argument = z
   .refine(isStorableText, STORABLE_TEXT)
   .refine(fitsArgument, `must be at most ${ARGUMENT_BYTES_MAX} bytes`)
 
-export const command = z
+export const commandOrNone = z
   .array(argument)
-  .min(1)
   .max(COMMAND_ARGUMENTS_MAX)
   .refine((words) => execBytes(words) <= COMMAND_BYTES_MAX, {
     message: `must be at most ${COMMAND_BYTES_MAX} bytes in all, 9 more for each argument`,
   })
+export const command = commandOrNone.min(1)
 
 /**
  * A session that requests no slots, or only memory, still takes one core, so that an agent runs no more such sessions
@@ -52,12 +61,76 @@ const DEFAULT_SLOTS: Readonly<Record<string, string>> = { cpu: '1' }
 
 /** An amount of 0 counts as not requested: `cpu` of 0 requests no core. */
 export const resourceSlots = slotAmounts
+  .superRefine((amounts, context) => {
+    const broken = GPU_SLOTS.find((slot) => Number(amounts[slot] ?? 0) > 1 && amounts[slot]!.includes('.'))
+    if (broken === undefined) return
+    const message = `${broken} must be a whole number, or a part of one GPU below 1`
+    context.addIssue({ code: 'custom', message })
+  })
   .transform((amounts) => {
     const isMemoryAlone = Object.keys(amounts).length === 1 && Object.hasOwn(amounts, 'mem')
     const requested = isMemoryAlone ? { ...amounts, ...DEFAULT_SLOTS } : amounts
     return Object.fromEntries(Object.entries(requested).filter(([, amount]) => amount !== '0'))
   })
   .default(DEFAULT_SLOTS)
+
+const gpuMemory = z.union([z.string(), z.number()]).transform((written, context) => {
+  const bytes = Number(parseAmount('mem', written) ?? 0)
+  if (bytes > 0 && Number.isSafeInteger(bytes)) return bytes
+  context.addIssue({ code: 'custom', message: 'must be bytes, which may end in k, m, g or t, like 40g' })
+  return z.NEVER
+})
+
+/** The GPUs of each kernel: their number, a part of their model's name, and the memory of each. */
+export const gpus = z.strictObject({
+  count: z.int().min(1).max(AGENT_GPUS_MAX).nullish(),
+  model: text(NAME_LENGTH_MAX).nullish(),
+  memory: gpuMemory.nullish(),
+})
+
+/**
+ * Adds the number of GPUs to the slots, and keeps what they must be like. Without a number, that of the slots counts,
+ * or 1.
+ */
+export function foldGpus(
+  slots: Record<string, string>,
+  wanted: z.output<typeof gpus> | null | undefined,
+): { resourceSlots: Record<string, string>; gpuNeed: GpuNeed | null } {
+  if (wanted == null) return { resourceSlots: slots, gpuNeed: null }
+  const { count } = wanted
+  const isCounted = GPU_SLOTS.some((slot) => slots[slot] !== undefined)
+  return {
+    resourceSlots: isCounted ? slots : { ...slots, 'cuda.device': String(count ?? 1) },
+    gpuNeed: changeNeed(null, wanted),
+  }
+}
+
+/** A change of the resources of a session that exists, as clients give it. */
+interface SizeChange {
+  resourceSlots?: Record<string, string> | null | undefined
+  gpus?: z.output<typeof gpus> | null | undefined
+}
+
+/** Moves the number of GPUs to the slots. In the rest, null removes a condition and a missing one stays as it is. */
+export function foldGpuChange({ resourceSlots: amounts, gpus: wanted }: SizeChange): {
+  resourceSlots?: Record<string, string>
+  gpus?: GpuChange
+} {
+  const { count, ...change } = wanted ?? {}
+  const slots = count == null ? amounts : { ...amounts, 'cuda.device': String(count) }
+  return { ...(slots && { resourceSlots: slots }), ...(wanted && { gpus: change }) }
+}
+
+/** Checks that the number of GPUs is given once. */
+export function checkGpus(
+  { gpus: wanted, resourceSlots: slots }: { gpus?: unknown; resourceSlots?: unknown },
+  context: z.RefinementCtx,
+): void {
+  const { count } = (wanted ?? {}) as { count?: unknown }
+  const given = GPU_SLOTS.find((slot) => Object.hasOwn(slots ?? {}, slot))
+  if (count == null || given === undefined) return
+  context.addIssue({ code: 'custom', path: ['gpus', 'count'], message: `${given} in resourceSlots is their number` })
+}
 
 /** Converts [{ key, value }], with each key once, to { key: value } in the same order. */
 function pairs(key: z.ZodType<string, string>, value: z.ZodType<string, string>, most: number) {
@@ -109,6 +182,45 @@ export const mounts = z
     }
   })
   .transform((all) => all.toSorted((a, b) => (a.path < b.path ? -1 : 1)))
+
+/** A pattern in the syntax of `.gitignore`. */
+export const outputPattern = z
+  .string()
+  .max(OUTPUT_PATTERN_LENGTH_MAX)
+  .refine(isStorableText, STORABLE_TEXT)
+  .superRefine((pattern, context) => {
+    const fault = outputPatternFault(pattern)
+    if (fault !== null) context.addIssue(fault)
+  })
+
+/** The order of patterns counts: the last one that matches decides. */
+export const outputs = z.strictObject({
+  paths: z.array(outputPattern).min(1).max(OUTPUT_PATTERNS_MAX),
+  when: z
+    .enum(OUTPUTS_WHEN)
+    .nullish()
+    .transform((when) => when ?? 'ALWAYS'),
+  keepDays: outputKeepDays.nullish().transform((keepDays) => keepDays ?? null),
+  inPlace: z
+    .boolean()
+    .nullish()
+    .transform((inPlace) => inPlace ?? false),
+})
+
+/** Outputs of other sessions, each of which is also a dependency. */
+export const inputs = z
+  .array(
+    z.strictObject({
+      from: z.uuid().toLowerCase(),
+      match: outputPattern.nullish().transform((match) => match ?? null),
+      to: z
+        .string()
+        .refine((path) => outputPathFault(path) === null, 'must be relative to the working directory, without . and ..')
+        .nullish()
+        .transform((to) => to ?? null),
+    }),
+  )
+  .max(INPUTS_MAX)
 
 export const agentIds = z
   .array(z.uuid().toLowerCase())
@@ -177,10 +289,13 @@ export function checkSecrets(
   }
 }
 
-export const batchTimeout = z.number().positive().max(BATCH_TIMEOUT_SECONDS_MAX)
+export const batchTimeout = duration(z.number().positive().max(BATCH_TIMEOUT_SECONDS_MAX))
+
+/** Seconds that an attempt may make no progress. */
+export const progressTimeout = duration(z.number().min(PROGRESS_TIMEOUT_SECONDS_MIN).max(BATCH_TIMEOUT_SECONDS_MAX))
 
 /** Seconds that a session may wait in PENDING. */
-export const maxPending = z.number().positive().max(MAX_PENDING_SECONDS_MAX)
+export const maxPending = duration(z.number().positive().max(MAX_PENDING_SECONDS_MAX))
 
 export const priority = z.int().min(0).max(100)
 

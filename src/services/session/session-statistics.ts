@@ -14,7 +14,7 @@ import {
   type CountedSpan,
   countFailures,
   countSessions,
-  type FailureGroup,
+  type FailureCount,
   type FailureGrouping,
   type OutcomeUsage,
   type PendingRetries,
@@ -29,7 +29,7 @@ import {
   figuresOf,
   type SessionFigures,
 } from '../../domain/session/statistics.ts'
-import { type SessionStatus, STATUSES } from '../../domain/session/lifecycle.ts'
+import { type SessionStatus, type SessionType, STATUSES } from '../../domain/session/lifecycle.ts'
 import { argumentError, refuseUnstorable, withoutNulls } from '../input/parse-input.ts'
 import type { ServiceContext } from '../service-context.ts'
 import type { FailureCause } from '../../domain/session/failure.ts'
@@ -58,6 +58,7 @@ interface CountedInput extends SpanInput {
   resourceGroup?: string | null
   /** The name of a user. */
   user?: string | null
+  sessionType?: readonly SessionType[] | null
 }
 
 interface StatisticsInput extends CountedInput {
@@ -116,11 +117,12 @@ export function readOutcomeUsage(
   return readOutcomes(db, counted, STATISTICS_TIMEOUT_MS).catch(explainTimeout)
 }
 
-export type { FailureGroup }
+export type { FailureCount }
 
-interface FailureGroupsInput extends CountedInput {
+interface FailureCountsInput extends CountedInput {
   by: FailureGrouping
   causes?: readonly FailureCause[] | null
+  timedOut?: boolean | null
   first?: number | null
 }
 
@@ -130,11 +132,11 @@ const GROUPS_DEFAULT = 20
  * Counts failures within a period, by default the last day, grouped by a common property. @throws RepriseError
  * VALIDATION_FAILED
  */
-export async function readFailureGroups(
+export async function readFailureCounts(
   { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
-  input: FailureGroupsInput,
-): Promise<FailureGroup[]> {
-  const { by, causes, first } = input
+  input: FailureCountsInput,
+): Promise<FailureCount[]> {
+  const { by, causes, timedOut, first } = input
   const limit = first ?? GROUPS_DEFAULT
   if (limit < 1 || limit > FAILURE_GROUPS_MAX) throw argumentError('first', `From 1 to ${FAILURE_GROUPS_MAX}.`)
   const failures = {
@@ -143,6 +145,7 @@ export async function readFailureGroups(
     by,
     limit,
     ...(causes && { causes: [...new Set(causes)] }),
+    ...withoutNulls({ timedOut }),
   }
   return countFailures(db, failures, STATISTICS_TIMEOUT_MS).catch(explainTimeout)
 }
@@ -215,11 +218,11 @@ function refusal(issues: readonly ValidationIssue[]): RepriseError {
 
 /** @throws RepriseError VALIDATION_FAILED */
 function countedOf({ projectId }: ServiceContext['viewer'], input: CountedInput): CountedSessions {
-  const { project, name, label, resourceGroup, user } = input
+  const { project, name, label, resourceGroup, user, sessionType } = input
   refuseUnstorable({ name, label, resourceGroup, user }, 'input')
   return {
     project: project ?? null,
     visibleProjectId: projectId,
-    ...withoutNulls({ name, label, resourceGroup, user }),
+    ...withoutNulls({ name, label, resourceGroup, user, sessionTypes: sessionType }),
   }
 }

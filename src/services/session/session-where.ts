@@ -1,8 +1,16 @@
 import { FILTER_DEPTH_MAX, FILTER_LIST_MAX, FILTER_TERMS_MAX } from '../../domain/limits.ts'
-import { type FailureCause, type RetryPhase, USER_CANCELLED } from '../../domain/session/failure.ts'
-import type { SessionOrigin, SessionResult, SessionStatus, SessionType } from '../../domain/session/lifecycle.ts'
+import { type FailureCause, type HoldReason, type RetryPhase, USER_CANCELLED } from '../../domain/session/failure.ts'
+import {
+  LIVE_STATUSES,
+  type SessionOrigin,
+  type SessionResult,
+  type SessionStatus,
+  type SessionType,
+  TERMINAL_STATUSES,
+} from '../../domain/session/lifecycle.ts'
 import type { SessionWhere } from '../../store/prisma.ts'
 import { idsBeginningWith, textConditions, type TextFilterInput } from '../input/input-fields.ts'
+import { labelConditions, type LabelFilterInput, labelWhere } from '../input/label-filter.ts'
 import { argumentError, refuseUnstorable, withoutNulls } from '../input/parse-input.ts'
 
 /** A filter of sessions. All given conditions must match; null counts as missing. */
@@ -14,15 +22,23 @@ export interface SessionFilterInput {
   failureCause?: FailureCause[] | null
   /** Names of failures, such as `task-timeout`. */
   failureReason?: string[] | null
+  /** Whether its batch timeout ended it. */
+  timedOut?: boolean | null
   exitCode?: number[] | null
   statusReason?: TextFilterInput | null
   retryPhase?: RetryPhase[] | null
+  /** Why its retry is held now. */
+  holdReason?: HoldReason[] | null
   project?: string | null
   /** The name of its user. */
   user?: string | null
   /** The beginning of the id, at least 8 hexadecimal digits. */
   idPrefix?: string | null
   chainId?: string | null
+  /** The id of a group of sessions. */
+  group?: string | null
+  /** The id of a group of failures, with those that are merged into it. */
+  failureGroup?: string | null
   parentSessionId?: string | null
   /** The id of an agent on which one of its kernels is, or was. */
   agent?: string | null
@@ -33,9 +49,14 @@ export interface SessionFilterInput {
   dependsOn?: string | null
   retryCount?: RangeFilterInput | null
   maxRetries?: RangeFilterInput | null
+  attempt?: RangeFilterInput | null
+  epoch?: RangeFilterInput | null
   name?: TextFilterInput | null
   label?: { key: string; value: string } | null
+  labels?: readonly LabelFilterInput[] | null
   createdAt?: TimeFilterInput | null
+  startedAt?: TimeFilterInput | null
+  terminatedAt?: TimeFilterInput | null
   AND?: SessionFilterInput[] | null
   OR?: SessionFilterInput[] | null
   NOT?: SessionFilterInput | null
@@ -48,8 +69,12 @@ export interface TimeFilterInput {
   lte?: Date | null
 }
 
-/** A range that includes both ends. */
+/** A range of numbers. `min` and `max` are old names of `gte` and `lte`. */
 export interface RangeFilterInput {
+  gt?: number | null
+  gte?: number | null
+  lt?: number | null
+  lte?: number | null
   min?: number | null
   max?: number | null
 }
@@ -79,7 +104,12 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
   const inner = (filters: SessionFilterInput[]) => filters.map((each) => where(each, budget, depth + 1))
   const all = [
     ...(retryPhase ? [phaseIn(retryPhase)] : []),
+    ...(filter.holdReason ? [heldFor(filter.holdReason)] : []),
     ...(filter.failureReason ? [reasonIn(filter.failureReason)] : []),
+    ...(label ? labelWhere([{ key: label.key, present: true, values: [label.value] }]) : []),
+    ...labelWhere(labelConditions(filter.labels)),
+    ...startedWithin(withoutNulls(filter.startedAt ?? {})),
+    ...endedWithin(withoutNulls(filter.terminatedAt ?? {})),
     ...inner(filter.AND ?? []),
     ...(filter.OR ? [anyOf(inner(filter.OR))] : []),
     ...(filter.NOT ? [not(where(filter.NOT, budget, depth + 1))] : []),
@@ -90,12 +120,15 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
     ...oneOf('sessionType', sessionType),
     ...oneOf('origin', origin),
     ...oneOf('failureCause', failureCause),
+    ...(filter.timedOut != null && { timedOut: filter.timedOut }),
     ...oneOf('exitCode', filter.exitCode),
     ...given('statusReason', textConditions(filter.statusReason, 'filter.statusReason')),
     ...(project != null && { project: { name: project } }),
     ...(filter.user != null && { user: { name: filter.user } }),
     ...(filter.idPrefix != null && { id: idsBeginningWith(filter.idPrefix, 'filter.idPrefix') }),
     ...(chainId != null && { chainId }),
+    ...(filter.group != null && { groupId: filter.group }),
+    ...(filter.failureGroup != null && { failure: { group: failuresOf(filter.failureGroup) } }),
     ...(parentSessionId != null && { parentSessionId }),
     ...(agent != null && { kernels: { some: { agentId: agent } } }),
     ...(resourceGroup != null && { resourceGroup }),
@@ -103,12 +136,17 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
     ...(dependsOn != null && { dependsOn: { some: { chainId: dependsOn } } }),
     ...within('retryCount', retryCount),
     ...within('maxRetries', maxRetries),
+    ...within('attempt', filter.attempt),
+    ...within('epoch', filter.epoch),
     ...given('name', textConditions(filter.name, 'filter.name')),
-    ...(label && { labels: { path: [label.key], equals: label.value } }),
     ...given('createdAt', filter.createdAt),
   }
   if (isEmptyWhere(own) && all.length === 1) return all[0]!
   return all.length > 0 ? { ...own, AND: all } : own
+}
+
+function failuresOf(groupId: string) {
+  return { OR: [{ id: groupId }, { mergedInto: groupId }] }
 }
 
 /**
@@ -134,13 +172,51 @@ function given<K extends string>(name: K, filter: object | null | undefined): { 
 }
 
 function within<K extends string>(name: K, range: RangeFilterInput | null | undefined): { [key in K]?: object } {
-  return given(name, range && { gte: range.min, lte: range.max })
+  if (!range) return {}
+  const { min, max, ...bounds } = withoutNulls(range)
+  return given(name, { gte: min, lte: max, ...bounds })
+}
+
+type Bounds = { [Key in keyof TimeFilterInput]?: Date }
+
+/** The conditions on the creation that follow from these on a later time; they bound scans in the order of creation. */
+function createdBefore({ lt, lte }: Bounds): SessionWhere[] {
+  return lt || lte ? [{ createdAt: { ...(lt && { lt }), ...(lte && { lte }) } }] : []
+}
+
+/**
+ * Filters by the start. It has no index, but what started at some time was created before and has not ended before;
+ * sessions_active and sessions_over find that.
+ */
+function startedWithin(bounds: Bounds): SessionWhere[] {
+  if (Object.keys(bounds).length === 0) return []
+  const { gt, gte } = bounds
+  const endedSince = gt || gte ? [notEndedBefore({ ...(gt && { gt }), ...(gte && { gte }) })] : []
+  return [{ startedAt: { not: null, ...bounds } }, ...createdBefore(bounds), ...endedSince]
+}
+
+function notEndedBefore(bounds: Bounds): SessionWhere {
+  return { OR: [{ status: { in: [...LIVE_STATUSES] } }, ended(bounds)] }
+}
+
+/** Filters by the end. Index: sessions_over. */
+function endedWithin(bounds: Bounds): SessionWhere[] {
+  return Object.keys(bounds).length === 0 ? [] : [ended(bounds), ...createdBefore(bounds)]
+}
+
+function ended(bounds: Bounds): SessionWhere {
+  return { status: { in: [...TERMINAL_STATUSES] }, terminatedAt: { not: null, ...bounds } }
 }
 
 function oneOf<K extends string, T>(field: K, values: readonly T[] | null | undefined): { [key in K]?: { in: T[] } } {
   if (!values) return {}
   if (values.length > FILTER_LIST_MAX) throw argumentError(`filter.${field}`, `At most ${FILTER_LIST_MAX} values.`)
   return { [field]: { in: [...values] } } as never
+}
+
+/** Filters by the reason of a hold. Index: retry_decisions_held. */
+function heldFor(reasons: readonly HoldReason[]): SessionWhere {
+  return { decision: { is: { phase: 'HELD', ...oneOf('holdReason', reasons) } } }
 }
 
 /** Filters by reason, as `failureReason` derives it. */

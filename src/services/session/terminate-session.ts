@@ -47,7 +47,7 @@ export async function terminateSession(
   }
   await assertMayEnd(context, 'session', id)
   const order = {
-    actor: actorOf(viewer),
+    actor: actorOf(viewer, reason),
     force: input.force ?? false,
     reason: terminationReason(viewer.name, reason),
   }

@@ -30,7 +30,10 @@ import { actorOf, assertMayAdminister, assertMayChange } from '../access/authori
 import { sealWebhookSecret } from './webhook-secrets.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { mayBeName } from '../input/input-fields.ts'
+import { projectScope } from '../access/tenants.ts'
+import { keysetPage, NEWEST_FIRST, type Page, type PageArguments } from '../paging.ts'
 import type { Queryable } from '../../store/database.ts'
+import type { Prisma, PrismaClient } from '../../store/prisma.ts'
 
 /** Settings of a webhook as a client gives them. */
 interface WebhookSettingsInput {
@@ -39,6 +42,7 @@ interface WebhookSettingsInput {
   description?: string | null
   chainId?: string | null
   labels?: { key: string; value: string }[] | null
+  skipGroupMembers?: boolean | null
 }
 
 const label = z.string().max(NAME_LENGTH_MAX).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT)
@@ -60,17 +64,19 @@ const schema = z.strictObject({
     .max(LABELS_MAX)
     .refine((labels) => new Set(labels.map(({ key }) => key)).size === labels.length, 'must name each key once')
     .nullish(),
+  skipGroupMembers: z.boolean().nullish(),
 })
 
 /** @throws RepriseError VALIDATION_FAILED with all faults */
 function parseWebhookSettings(input: WebhookSettingsInput): WebhookSettings {
-  const { url, eventTypes, description, chainId, labels } = parseInput(schema, input)
+  const { url, eventTypes, description, chainId, labels, skipGroupMembers } = parseInput(schema, input)
   return {
     url,
     eventTypes,
     description: description ?? '',
     chainId: chainId ?? null,
     labels: Object.fromEntries((labels ?? []).map(({ key, value }) => [key, value])),
+    skipGroupMembers: skipGroupMembers ?? false,
   }
 }
 
@@ -152,7 +158,8 @@ export async function updateWebhook(
   return { webhookId }
 }
 
-function merged(before: LockedWebhook, { url, eventTypes, description, chainId, labels }: UpdateWebhookInput) {
+function merged(before: LockedWebhook, input: UpdateWebhookInput) {
+  const { url, eventTypes, description, chainId, labels, skipGroupMembers } = input
   const labelsBefore = Object.entries(before.labels).map(([key, value]) => ({ key, value }))
   return {
     url: url ?? before.url,
@@ -160,6 +167,7 @@ function merged(before: LockedWebhook, { url, eventTypes, description, chainId, 
     description: description === undefined ? before.description : description,
     chainId: chainId === undefined ? before.chainId : chainId,
     labels: labels === undefined ? labelsBefore : labels,
+    skipGroupMembers: skipGroupMembers ?? before.skipGroupMembers,
   }
 }
 
@@ -225,4 +233,53 @@ export async function rotateWebhookSecret(
     return { overlapSeconds }
   })
   return { webhookId, secret: formatSecret(secret) }
+}
+
+const SHOWN = {
+  id: true,
+  url: true,
+  description: true,
+  eventTypes: true,
+  chainId: true,
+  labels: true,
+  skipGroupMembers: true,
+  enabled: true,
+  disabledReason: true,
+  disabledAt: true,
+  failingSince: true,
+  lastDeliveredAt: true,
+  restingUntil: true,
+  previousSecretExpiresAt: true,
+  createdAt: true,
+  project: { select: { name: true } },
+} as const satisfies Prisma.WebhookSelect
+
+/** A webhook as it is shown, without its secrets. */
+export type WebhookRecord = Prisma.WebhookGetPayload<{ select: typeof SHOWN }>
+
+type WebhookReader = Pick<ServiceContext, 'viewer'> & { prisma: PrismaClient }
+
+/** Reads webhooks, newest first. @throws RepriseError VALIDATION_FAILED */
+export function readWebhooks(
+  { prisma, viewer }: WebhookReader,
+  { project, enabled, page }: { project?: string; enabled?: boolean; page: PageArguments },
+): Promise<Page<WebhookRecord>> {
+  const wanted: Prisma.WebhookWhereInput = {
+    ...projectScope(viewer),
+    ...(project !== undefined && { project: { name: project } }),
+    ...(enabled !== undefined && { enabled }),
+  }
+  return keysetPage({
+    args: page,
+    order: NEWEST_FIRST,
+    find: ({ where, ...rest }) => prisma.webhook.findMany({ ...rest, where: { AND: [wanted, where] }, select: SHOWN }),
+    count: () => prisma.webhook.count({ where: wanted }),
+  })
+}
+
+/** @throws RepriseError WEBHOOK_NOT_FOUND */
+export async function readWebhook({ prisma, viewer }: WebhookReader, id: string): Promise<WebhookRecord> {
+  const webhook = await prisma.webhook.findFirst({ where: { id, ...projectScope(viewer) }, select: SHOWN })
+  if (webhook === null) throw new RepriseError('WEBHOOK_NOT_FOUND', `no webhook ${id}`)
+  return webhook
 }

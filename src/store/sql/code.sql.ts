@@ -19,12 +19,13 @@ export interface CodeRow {
 /** The files beside the database that rows refer to. */
 export interface StoredFiles {
   code: CodeKey[]
-  checkpoints: { chainId: string; sha256: string }[]
+  checkpoints: (CodeKey & { chainId: string })[]
 }
 
 const STORED_CODE_SQL = `SELECT project_id AS "projectId", sha256 FROM code_archives`
 const STORED_CHECKPOINTS_SQL = `
-SELECT chain_id AS "chainId", relay_sha256 AS sha256 FROM checkpoints WHERE relay_sha256 IS NOT NULL`
+SELECT project_id AS "projectId", chain_id AS "chainId", relay_sha256 AS sha256 FROM checkpoints
+WHERE relay_sha256 IS NOT NULL`
 
 /** Reads all of them, for a backup. */
 export async function readStoredFiles(db: Queryable): Promise<StoredFiles> {
@@ -62,9 +63,13 @@ const USED_SQL = `
 SELECT coalesce(sum(bytes), 0)::float8 AS bytes FROM code_archives WHERE project_id = $1 AND sha256 <> $2`
 
 /** Locks the code of the project; returns the bytes of its other archives. */
-export async function lockCode(tx: Queryable, { projectId, sha256 }: CodeKey): Promise<number> {
-  await tx.query(LOCK_SQL, [projectId])
-  return (await tx.query<{ bytes: number }>(USED_SQL, [projectId, sha256])).rows[0]!.bytes
+export async function lockCode(tx: Queryable, key: CodeKey): Promise<number> {
+  await tx.query(LOCK_SQL, [key.projectId])
+  return readCodeBytes(tx, key)
+}
+
+export async function readCodeBytes(db: Queryable, { projectId, sha256 }: CodeKey): Promise<number> {
+  return (await db.query<{ bytes: number }>(USED_SQL, [projectId, sha256])).rows[0]!.bytes
 }
 
 const RECORD_SQL = `
@@ -119,20 +124,6 @@ SELECT project_id AS "projectId" FROM code_archives WHERE sha256 = $1`
 export async function useCodeOfProjects(db: Queryable, sha256: string): Promise<Set<string>> {
   const { rows } = await db.query<{ projectId: string }>(USE_IN_ALL_SQL, [sha256])
   return new Set(rows.map(({ projectId }) => projectId))
-}
-
-/** Index: the primary key of kernels. */
-const OF_KERNEL_SQL = `
-SELECT s.project_id AS "projectId", s.code_sha256 AS sha256 FROM kernels k JOIN sessions s ON s.id = k.session_id
-WHERE k.id = $1 AND k.agent_id = $2 AND k.assignment = $3 AND k.terminated_at IS NULL`
-
-/** Reads the code of a kernel that the agent has now; undefined for any other kernel. */
-export async function readKernelCode(
-  db: Queryable,
-  { kernelId, agentId, assignment }: { kernelId: string; agentId: string; assignment: number },
-): Promise<{ projectId: string; sha256: string | null } | undefined> {
-  const values = [kernelId, agentId, assignment]
-  return (await db.query<{ projectId: string; sha256: string | null }>(OF_KERNEL_SQL, values)).rows[0]
 }
 
 /**

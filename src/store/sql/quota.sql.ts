@@ -15,6 +15,28 @@ const CHECKPOINT_BYTES = `(SELECT coalesce(sum(bytes), 0)::float8 FROM (
   SELECT p.bytes FROM checkpoints p JOIN sessions root ON root.id = p.chain_id AND root.user_id = q.scope_id
   WHERE q.scope = 'USER' AND p.dropped_at IS NULL) AS p)`
 
+/** The bytes of all kept outputs that the servers store and that count against `q (scope, scope_id)`. Index: session_outputs_kept. */
+const OUTPUT_BYTES = `(SELECT coalesce(sum(bytes), 0)::float8 FROM (
+  SELECT o.bytes FROM session_outputs o WHERE q.scope = 'PROJECT' AND o.project_id = q.scope_id AND o.files > 0 AND o.directory IS NULL
+  UNION ALL
+  SELECT o.bytes FROM projects own JOIN session_outputs o ON o.project_id = own.id AND o.files > 0 AND o.directory IS NULL
+  WHERE q.scope = 'DOMAIN' AND own.domain_id = q.scope_id
+  UNION ALL
+  SELECT o.bytes FROM sessions s JOIN session_outputs o ON o.session_id = s.id AND o.files > 0 AND o.directory IS NULL
+  WHERE q.scope = 'USER' AND s.user_id = q.scope_id) AS o)`
+
+const OUTPUTS_LEFT_SQL = `
+SELECT min(q.max_output_bytes - ${OUTPUT_BYTES})::float8 AS bytes
+FROM sessions s JOIN projects own ON own.id = s.project_id JOIN resource_policies q ON q.max_output_bytes IS NOT NULL
+  AND (q.scope = 'PROJECT' AND q.scope_id = s.project_id OR q.scope = 'USER' AND q.scope_id = s.user_id
+    OR q.scope = 'DOMAIN' AND q.scope_id = own.domain_id)
+WHERE s.id = $1`
+
+/** Returns the bytes of outputs that all quotas of a session leave; null if none limits them. It may be negative. */
+export async function readOutputBytesLeft(db: Queryable, sessionId: string): Promise<number | null> {
+  return (await db.query<{ bytes: number | null }>(OUTPUTS_LEFT_SQL, [sessionId])).rows[0]?.bytes ?? null
+}
+
 const ANY_SQL = `SELECT FROM resource_policies WHERE max_checkpoint_bytes IS NOT NULL LIMIT 1`
 
 /** Several quotas may apply to a session: the first one in key order is reported. */
@@ -121,9 +143,9 @@ const VISIBLE = `($1::uuid IS NULL OR scope = 'PROJECT' AND scope_id = $1 OR sco
 const QUOTAS = `
 SELECT q.scope, q.scope_id AS "scopeId", coalesce(u.name, p.name, d.name) AS name, coalesce(r.slots, '{}') AS slots,
   r.max_running AS "maxRunning", r.max_pending AS "maxPending",
-  r.max_checkpoint_bytes::float8 AS "maxCheckpointBytes",
+  r.max_checkpoint_bytes::float8 AS "maxCheckpointBytes", r.max_output_bytes::float8 AS "maxOutputBytes",
   json_build_object('slots', usage.slots, 'running', usage.running, 'pending', usage.pending,
-    'checkpointBytes', ${CHECKPOINT_BYTES}) AS usage
+    'checkpointBytes', ${CHECKPOINT_BYTES}, 'outputBytes', ${OUTPUT_BYTES}) AS usage
 FROM q
 LEFT JOIN resource_policies r USING (scope, scope_id)
 LEFT JOIN users u ON q.scope = 'USER' AND u.id = q.scope_id
@@ -146,35 +168,37 @@ export async function readQuotas(db: Queryable, keys: readonly QuotaKey[]): Prom
   return (await db.query<UsedQuota>(OF_SQL, [keys.map(({ scope }) => scope), keys.map(({ scopeId }) => scopeId)])).rows
 }
 
+/** Indexes: those of the unique names. */
 const FIND_SQL = `
-WITH named AS (
-  SELECT 'USER'::quota_scope AS scope, id AS scope_id FROM users WHERE $3 = 'USER' AND name = $4 AND deleted_at IS NULL
-  UNION ALL SELECT 'PROJECT', id FROM projects WHERE $3 = 'PROJECT' AND name = $4
-  UNION ALL SELECT 'DOMAIN', id FROM domains WHERE $3 = 'DOMAIN' AND name = $4
+WITH asked AS (SELECT * FROM unnest($3::text[], $4::text[]) AS asked(kind, name)), named AS (
+  SELECT 'USER'::quota_scope AS scope, u.id AS scope_id FROM asked a JOIN users u ON u.name = a.name
+  WHERE a.kind = 'USER' AND u.deleted_at IS NULL
+  UNION ALL SELECT 'PROJECT', p.id FROM asked a JOIN projects p ON p.name = a.name WHERE a.kind = 'PROJECT'
+  UNION ALL SELECT 'DOMAIN', d.id FROM asked a JOIN domains d ON d.name = a.name WHERE a.kind = 'DOMAIN'
 )
-SELECT scope_id AS id FROM named WHERE ${VISIBLE}`
+SELECT scope, scope_id AS "scopeId" FROM named WHERE ${VISIBLE}`
 
-/** Finds a scope's id by its name; undefined if the viewer may not see it. */
-export async function findQuotaScope(
+/** Finds the ids of scopes by their names; those that the viewer may not see are missing. */
+export async function findQuotaScopes(
   db: Queryable,
-  scope: QuotaScope,
-  name: string,
+  scopes: readonly { scope: QuotaScope; name: string }[],
   viewer: VisibleTo,
-): Promise<string | undefined> {
-  const values = [viewer.projectId, viewer.userId, scope, name]
-  return (await db.query<{ id: string }>(FIND_SQL, values)).rows[0]?.id
+): Promise<QuotaKey[]> {
+  const values = [viewer.projectId, viewer.userId, scopes.map(({ scope }) => scope), scopes.map(({ name }) => name)]
+  return (await db.query<QuotaKey>(FIND_SQL, values)).rows
 }
 
 const FIRST_SQL = `SELECT pg_advisory_xact_lock(hashtext('reprise:quota'), hashtext($1))`
 const LOCK_SQL = `
 SELECT slots, max_running AS "maxRunning", max_pending AS "maxPending",
-  max_checkpoint_bytes::float8 AS "maxCheckpointBytes"
+  max_checkpoint_bytes::float8 AS "maxCheckpointBytes", max_output_bytes::float8 AS "maxOutputBytes"
 FROM resource_policies WHERE scope = $1 AND scope_id = $2 FOR UPDATE`
 const WRITE_SQL = `
-INSERT INTO resource_policies (scope, scope_id, slots, max_running, max_pending, max_checkpoint_bytes)
-VALUES ($1, $2, $3, $4, $5, $6)
+INSERT INTO resource_policies (scope, scope_id, slots, max_running, max_pending, max_checkpoint_bytes, max_output_bytes)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (scope, scope_id) DO UPDATE SET slots = EXCLUDED.slots, max_running = EXCLUDED.max_running,
-  max_pending = EXCLUDED.max_pending, max_checkpoint_bytes = EXCLUDED.max_checkpoint_bytes, updated_at = reprise_now()`
+  max_pending = EXCLUDED.max_pending, max_checkpoint_bytes = EXCLUDED.max_checkpoint_bytes,
+  max_output_bytes = EXCLUDED.max_output_bytes, updated_at = reprise_now()`
 const CLEAR_SQL = `DELETE FROM resource_policies WHERE scope = $1 AND scope_id = $2`
 
 /**
@@ -189,16 +213,16 @@ export async function lockQuota(tx: Queryable, { scope, scopeId }: QuotaKey): Pr
 
 /** Writes a quota; one that limits nothing is deleted. */
 export async function writeQuota(tx: Queryable, { scope, scopeId }: QuotaKey, limits: QuotaLimits): Promise<void> {
-  const { slots, maxRunning, maxPending, maxCheckpointBytes } = limits
-  const limitsNothing =
-    Object.keys(slots).length === 0 && [maxRunning, maxPending, maxCheckpointBytes].every((limit) => limit === null)
+  const { slots, maxRunning, maxPending, maxCheckpointBytes, maxOutputBytes } = limits
+  const numbers = [maxRunning, maxPending, maxCheckpointBytes, maxOutputBytes]
+  const limitsNothing = Object.keys(slots).length === 0 && numbers.every((limit) => limit === null)
   await (limitsNothing
     ? tx.query(CLEAR_SQL, [scope, scopeId])
-    : tx.query(WRITE_SQL, [scope, scopeId, JSON.stringify(slots), maxRunning, maxPending, maxCheckpointBytes]))
+    : tx.query(WRITE_SQL, [scope, scopeId, JSON.stringify(slots), ...numbers]))
 }
 
 /** A quota with those of the given projects that it covers; none for a user's quota. */
-export interface LockedQuota extends Omit<Quota, 'maxCheckpointBytes'> {
+export interface LockedQuota extends Omit<Quota, 'maxCheckpointBytes' | 'maxOutputBytes'> {
   projectIds: string[]
 }
 

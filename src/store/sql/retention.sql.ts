@@ -4,13 +4,14 @@ import type { Retention } from '../../domain/retention.ts'
 
 /**
  * Claims finished chains, oldest first, that nothing waits for and that have no running kernel. Index:
- * chains(project_id, state, newest_activity_at), once for each final state. Locks: chains.
+ * chains_by_activity, once for each final state, with and without replicas. Locks: chains.
  */
 const CLAIM_SQL = `
 SELECT c.chain_id AS id FROM unnest(ARRAY['SUCCEEDED', 'FAILED', 'CANCELLED']::chain_state[]) AS final(state)
+CROSS JOIN unnest(ARRAY[false, true]) AS kind(replica)
 CROSS JOIN LATERAL (
   SELECT chain_id FROM chains
-  WHERE project_id = $1 AND state = final.state AND newest_activity_at < $2
+  WHERE project_id = $1 AND state = final.state AND replica = kind.replica AND newest_activity_at < $2
     AND NOT EXISTS (SELECT FROM session_dependencies d JOIN sessions s ON s.id = d.session_id
       WHERE d.chain_id = chains.chain_id AND s.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED'))
     AND NOT EXISTS (SELECT FROM sessions s JOIN kernels k ON k.session_id = s.id
@@ -258,6 +259,29 @@ export async function removeOldScheduleRuns(
   limit: number,
 ): Promise<number> {
   return (await db.query(REMOVE_OLD_SCHEDULE_RUNS, [projectId, before, limit])).rowCount ?? 0
+}
+
+/**
+ * Deletes groups of failures that have none left and that nobody has judged, and with them what successful runs printed
+ * long ago. Indexes: failure_groups(project_id, last_at), failures(group_id, …), failure_groups(merged_into).
+ */
+const REMOVE_OLD_FAILURE_GROUPS_SQL = `
+WITH usual AS (
+  DELETE FROM usual_lines WHERE project_id = $1 AND read_at < $2
+), old AS (
+  SELECT g.id FROM failure_groups g WHERE g.project_id = $1 AND g.last_at < $2 AND g.state = 'OPEN' AND g.name IS NULL
+    AND g.merged_into IS NULL AND NOT EXISTS (SELECT FROM failures f WHERE f.group_id = g.id)
+    AND NOT EXISTS (SELECT FROM failure_groups m WHERE m.merged_into = g.id)
+  ORDER BY g.last_at LIMIT $3 FOR UPDATE SKIP LOCKED
+)
+DELETE FROM failure_groups g USING old WHERE g.id = old.id`
+
+export async function removeOldFailureGroups(
+  db: Queryable,
+  { projectId, before }: ChainBound,
+  limit: number,
+): Promise<number> {
+  return (await db.query(REMOVE_OLD_FAILURE_GROUPS_SQL, [projectId, before, limit])).rowCount ?? 0
 }
 
 /**

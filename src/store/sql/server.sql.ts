@@ -1,5 +1,6 @@
 import type { Database, Queryable } from '../database.ts'
 import type { WarningFacts } from '../../domain/warning.ts'
+import { OVERFLOW_FINGERPRINT } from './insight/failures.sql.ts'
 
 const SQL = 'SELECT reprise_now() AS now'
 
@@ -69,7 +70,7 @@ export async function adoptSecretsKey(db: Queryable, keyId: string, before: stri
   await db.query(ADOPT_SQL, [keyId, before])
 }
 
-/** Reads small tables only, because readiness probes need it. */
+/** Reads small tables and one small partial index only, because readiness probes need it. */
 const WARNING_FACTS_SQL = `
 WITH present AS (
   SELECT isolation, embedded, warnings FROM agents WHERE status NOT IN ('LOST', 'TERMINATED')
@@ -88,6 +89,8 @@ SELECT array_remove(ARRAY[
         AND (expires_at IS NULL OR expires_at > reprise_now()))
     THEN (SELECT count(*)::int FROM present WHERE isolation = 'none') ELSE 0 END AS "agentsAtRisk",
   (SELECT count(*)::int FROM projects) AS projects,
+  (SELECT count(*)::int FROM failure_groups WHERE fingerprint = '${OVERFLOW_FINGERPRINT}' AND last_at > reprise_now() - interval '1 day')
+    AS "projectsWithTooManyFailures",
   (SELECT coalesce(json_agg(reported), '[]') FROM reported) AS reported
 FROM pg_roles r WHERE r.rolname = current_user`
 

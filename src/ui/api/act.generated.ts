@@ -5,17 +5,17 @@ export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' |
 import type * as Types from '../../client/schema-types.generated.ts';
 
 import type { TypedDocumentNode as DocumentNode } from '@graphql-typed-document-node/core';
-type UiRefusal_ConflictError_Fragment = { code: string, message: string };
+type UiRefusal_ConflictError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_ForbiddenError_Fragment = { code: string, message: string };
+type UiRefusal_ForbiddenError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_InvalidStateError_Fragment = { code: string, message: string };
+type UiRefusal_InvalidStateError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_NotFoundError_Fragment = { code: string, message: string };
+type UiRefusal_NotFoundError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_QuotaExceededError_Fragment = { code: string, message: string };
+type UiRefusal_QuotaExceededError_Fragment = { code: Types.ErrorCode, message: string };
 
-type UiRefusal_ValidationError_Fragment = { code: string, message: string, issues: Array<{ path: string, message: string }> };
+type UiRefusal_ValidationError_Fragment = { code: Types.ErrorCode, message: string, issues: Array<{ path: string, message: string }> };
 
 export type UiRefusalFragment =
   | UiRefusal_ConflictError_Fragment
@@ -35,6 +35,10 @@ export type UiRetryNowMutationVariables = Exact<{
 
 export type UiRetryNowMutation = { retryNow:
     | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
+    | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment
     )
@@ -47,6 +51,10 @@ export type UiRetryNowMutation = { retryNow:
       & UiRefusal_NotFoundError_Fragment
     )
     | { __typename: 'RetryNowPayload', session: UiActedOnFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & UiRefusal_ValidationError_Fragment
+    )
    };
 
 export type UiCancelRetryMutationVariables = Exact<{
@@ -56,6 +64,10 @@ export type UiCancelRetryMutationVariables = Exact<{
 
 export type UiCancelRetryMutation = { cancelRetry:
     | { __typename: 'CancelRetryPayload', session: UiActedOnFragment }
+    | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment
@@ -68,6 +80,10 @@ export type UiCancelRetryMutation = { cancelRetry:
       { __typename: 'NotFoundError' }
       & UiRefusal_NotFoundError_Fragment
     )
+    | (
+      { __typename: 'ValidationError' }
+      & UiRefusal_ValidationError_Fragment
+    )
    };
 
 export type UiTerminateMutationVariables = Exact<{
@@ -77,6 +93,10 @@ export type UiTerminateMutationVariables = Exact<{
 
 
 export type UiTerminateMutation = { terminateSession:
+    | (
+      { __typename: 'ConflictError' }
+      & UiRefusal_ConflictError_Fragment
+    )
     | (
       { __typename: 'ForbiddenError' }
       & UiRefusal_ForbiddenError_Fragment

@@ -4,7 +4,7 @@ import type { OnProgress } from '../../client/settings.ts'
 import { serverNow } from './clock.ts'
 import { connection } from './connection.ts'
 import { UiChangesDocument, type UiChangesSubscription } from './live.generated.ts'
-import { browserKey, session } from './login.ts'
+import { browserKey, noteSilence, session } from './login.ts'
 import { isUnauthenticated, problemOf } from './problem.ts'
 import { createStore } from './store.ts'
 
@@ -59,9 +59,13 @@ export type Changes = UiChangesSubscription['changes']
 export type LiveState =
   | { kind: 'idle' | 'connecting' | 'live' }
   | { kind: 'reconnecting'; since: number }
-  | { kind: 'off'; why: string }
+  | { kind: 'off'; since: number; why: string }
 
 export const liveState = createStore<LiveState>({ kind: 'idle' })
+
+/** The number of streams that pages follow. */
+let followers = 0
+const IDLE_AFTER_MS = 1_000
 
 interface Follow {
   /** The cursor that was read with the shown data; null until data has been read. */
@@ -101,8 +105,14 @@ export function useLive({ cursor, project, chainIds, concerns = ofSessions, onCh
       ...(project !== undefined && { project }),
       ...(chains !== undefined && { chainIds: chains.split(',') }),
     }
+    followers++
     void follow(cursor, filter, ended.signal, { change, miss })
-    return () => ended.abort()
+    return () => {
+      ended.abort()
+      followers--
+      // The next page may follow changes, too.
+      setTimeout(() => void (followers === 0 && liveState.set({ kind: 'idle' })), IDLE_AFTER_MS)
+    }
   }, [cursor, project, chains])
 
   useEffect(() => {
@@ -158,11 +168,12 @@ async function follow(
       signal,
       onGone: (error) => {
         clearTimeout(settled)
-        liveState.set({ kind: 'off', why: problemOf(error).message })
+        liveState.set({ kind: 'off', since: serverNow(), why: problemOf(error).message })
       },
       onProgress: (progress) => {
         if (progress.kind !== 'reconnect') return
         settle(progress.delaySeconds * 1000 + CONNECTED_WITHIN_MS)
+        noteSilence()
         if (liveState.get().kind !== 'reconnecting') liveState.set({ kind: 'reconnecting', since: serverNow() })
       },
     },
@@ -178,6 +189,6 @@ async function follow(
   } catch (error) {
     if (signal.aborted) return
     clearTimeout(settled)
-    liveState.set({ kind: 'off', why: problemOf(error).message })
+    liveState.set({ kind: 'off', since: serverNow(), why: problemOf(error).message })
   }
 }

@@ -110,9 +110,26 @@ interface Build {
 /** The build of the web UI that the server has. */
 export const build = createStore<Build>({ loaded: null, served: null })
 
+/** When the server last answered; at first, when it sent the program. */
+let answeredAt = performance.now()
+
+/** Records that the server does not answer. */
+export function noteSilence(): void {
+  answeredAt = Number.NEGATIVE_INFINITY
+}
+
+/** Whether the server has answered within this time, and still did when it was last asked. */
+export function hasAnsweredWithin(ms: number): boolean {
+  return performance.now() - answeredAt < ms
+}
+
 /** Records the server's build and the state of the login from each answer. */
 export const fetchNoting: typeof fetch = async (...request) => {
-  const response = await fetch(...request)
+  const response = await fetch(...request).catch((error: unknown) => {
+    noteSilence()
+    throw error
+  })
+  answeredAt = performance.now()
   if (response.headers.get('x-reprise-login') === 'incomplete') isLoginIncomplete.set(true)
   const served = response.headers.get('x-reprise-build')
   const known = build.get()

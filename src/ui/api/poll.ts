@@ -2,6 +2,8 @@ import type { AnyVariables, Client, OperationResult, TypedDocumentNode } from '@
 import { useCallback, useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
 import { useClient } from 'urql'
 import { serverNow, setServerNow } from './clock.ts'
+import { problemOf } from './problem.ts'
+import { createStore } from './store.ts'
 
 const SENT_AT = 'sentAt'
 
@@ -111,20 +113,24 @@ export function usePolled<Data extends { now: string }, Variables extends AnyVar
     let nth = 0
     let isWanted = false
     let timer: ReturnType<typeof setTimeout> | undefined
+    const health = everyMs === undefined ? null : followPoll()
     const poll = async () => {
       clearTimeout(timer)
       // The current read may have begun before the change for which `again` was called.
       isWanted = isReading
       if (isReading || globalThis.document.hidden) return
       isReading = true
+      health?.begin()
       const { data, error } = await readAnew(client, document, wanted(nth++))
       isReading = false
       if (left) return
       if (data) {
         setServerNow(data.now)
+        health?.succeed()
         setRead({ key, data, ...(error && { error }) })
       } else {
         const refused = error ?? new Error('The server sent no answer')
+        health?.fail(problemOf(refused).message)
         setRead((before) => ({ ...(before.key === key && before), key, error: refused }))
       }
       if (isWanted) void poll()
@@ -140,6 +146,7 @@ export function usePolled<Data extends { now: string }, Variables extends AnyVar
     return () => {
       left = true
       clearTimeout(timer)
+      health?.end()
       globalThis.document.removeEventListener('visibilitychange', seen)
     }
   }, [client, document, key, everyMs])
@@ -147,4 +154,92 @@ export function usePolled<Data extends { now: string }, Variables extends AnyVar
   const again = useCallback(() => wake.current(), [])
   const own = read.key === key ? read : undefined
   return { data: own?.data, error: own?.error, again }
+}
+
+/** Shown data may be outdated since this time; `why`: the reason, or null if the server does not answer. */
+export interface Stale {
+  /** Milliseconds since 1970, by the server's clock. */
+  since: number
+  why: string | null
+}
+
+interface Polls {
+  /** The number of queries that the page polls. */
+  count: number
+  /** Whether one of them has been answered. */
+  isAnswered: boolean
+  /** The oldest data that is outdated. */
+  stale: Stale | null
+}
+
+/** Whether what the page polls is up to date. */
+export const polls = createStore<Polls>({ count: 0, isAnswered: false, stale: null })
+
+/** Data is outdated when the answer to a read takes longer than this. */
+export const STALE_AFTER_MS = 5_000
+/** Data is outdated after this number of reads without an answer that could be used. */
+const STALE_AFTER_READS = 2
+
+interface Followed {
+  isAnswered: boolean
+  stale: Stale | null
+}
+
+const followed = new Set<Followed>()
+/** What was outdated when the page before was left, until the server answers. */
+let leftStale: Stale | null = null
+
+function publish(): void {
+  const stale = [leftStale, ...[...followed].map((each) => each.stale)].filter((each) => each !== null)
+  const [oldest = null] = stale.toSorted((one, other) => one.since - other.since)
+  polls.set({ count: followed.size, isAnswered: [...followed].some((each) => each.isAnswered), stale: oldest })
+}
+
+interface PollHealth {
+  /** A read begins. */
+  begin: () => void
+  succeed: () => void
+  fail: (why: string) => void
+  /** The page no longer polls. */
+  end: () => void
+}
+
+/** Follows the reads of one polled query. */
+function followPoll(): PollHealth {
+  const own: Followed = { isAnswered: false, stale: null }
+  let readAt = serverNow()
+  let missed = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const set = (stale: Stale | null) => {
+    own.stale = stale
+    publish()
+  }
+  followed.add(own)
+  publish()
+  return {
+    begin() {
+      clearTimeout(timer)
+      timer = setTimeout(() => set({ since: readAt, why: own.stale?.why ?? null }), STALE_AFTER_MS)
+    },
+    succeed() {
+      clearTimeout(timer)
+      missed = 0
+      readAt = serverNow()
+      const isChanged = !own.isAnswered || own.stale !== null || leftStale !== null
+      own.isAnswered = true
+      leftStale = null
+      if (isChanged) set(null)
+    },
+    fail(why) {
+      clearTimeout(timer)
+      missed++
+      if (missed >= STALE_AFTER_READS || own.stale) set({ since: readAt, why })
+    },
+    end() {
+      clearTimeout(timer)
+      leftStale ??= own.stale
+      followed.delete(own)
+      publish()
+    },
+  }
 }

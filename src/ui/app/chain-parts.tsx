@@ -1,6 +1,6 @@
 import { serverNow, useServerNow } from '../api/clock.ts'
 import type { StripMark } from '../charts/attempt-strip.tsx'
-import { causeInWords, HOLDS, lookOfCause } from '../design/causes.ts'
+import { causeInWords, HOLDS, kindOf, lookOfCause, TIMED_OUT } from '../design/causes.ts'
 import {
   CancelledIcon,
   FailedIcon,
@@ -10,13 +10,17 @@ import {
   SucceededIcon,
   WaitingIcon,
 } from '../design/icons.tsx'
-import { countdown, shortDuration } from '../words/time.ts'
+import type { ChainState } from '../../client/schema-types.generated.ts'
+import { countdown, limitInWords, shortDuration } from '../words/time.ts'
 import type { UiChainRowFragment as ChainRow } from './app.generated.ts'
 import { useMoments } from './moments.tsx'
+import { SWITCHED_OFF, useSwitchedOff, whoSwitched } from './retry/switches.tsx'
 import './app.css'
 
 const STATES = {
-  LIVE: { icon: RunningIcon, name: 'running', tone: 'running' },
+  QUEUED: { icon: QueuedIcon, name: 'queued', tone: 'queued' },
+  IMPOSSIBLE: { icon: HeldIcon, name: 'impossible', tone: 'held' },
+  RUNNING: { icon: RunningIcon, name: 'running', tone: 'running' },
   WAITING_RETRY: { icon: WaitingIcon, name: 'waiting for a retry', tone: 'queued' },
   HELD: { icon: HeldIcon, name: 'held', tone: 'held' },
   SUCCEEDED: { icon: SucceededIcon, name: 'succeeded', tone: 'succeeded' },
@@ -24,13 +28,24 @@ const STATES = {
   CANCELLED: { icon: CancelledIcon, name: 'cancelled', tone: 'unknown' },
 } as const
 
-const QUEUED = { icon: QueuedIcon, name: 'queued', tone: 'queued' } as const
-/** It waits in vain. */
-const IMPOSSIBLE = { icon: HeldIcon, name: 'impossible', tone: 'held' } as const
+/** The states that a chain can have; filters know another one. */
+export type ShownState = Exclude<ChainState, 'LIVE'>
 
-export function StateIcon({ chain: { state, newestAttempt } }: { chain: ChainRow }) {
-  const isQueued = state === 'LIVE' && newestAttempt.status === 'PENDING'
-  const { icon: Icon, name, tone } = !isQueued ? STATES[state] : newestAttempt.impossible ? IMPOSSIBLE : QUEUED
+interface Stated {
+  state: ChainRow['state']
+}
+
+function lookOf({ state }: Stated) {
+  return STATES[state as ShownState]
+}
+
+/** The chain's state in a word or a few: `queued`, `waiting for a retry`. */
+export function stateName(chain: Stated): string {
+  return lookOf(chain).name
+}
+
+export function StateIcon({ chain }: { chain: ChainRow }) {
+  const { icon: Icon, name, tone } = lookOf(chain)
   return <Icon label={name} className={`tone-${tone}`} />
 }
 
@@ -39,10 +54,17 @@ export function Outlook({ chain }: { chain: ChainRow }) {
   const { ticks } = outlookOf(chain, serverNow())
   const now = useServerNow(ticks)
   const { words, why } = outlookOf(chain, now)
+  const off = useSwitchedOff(chain.project)
+  const isOff = off !== undefined && chain.state === 'WAITING_RETRY'
   return (
     <>
       <span className="outlook-words">{words}</span>
-      {why !== null && (
+      {isOff && (
+        <span className="outlook-why tone-held" title={why === null ? whoSwitched(off) : `${why}; ${whoSwitched(off)}`}>
+          {SWITCHED_OFF}
+        </span>
+      )}
+      {!isOff && why !== null && (
         <span className="outlook-why" title={why}>
           {why}
         </span>
@@ -68,15 +90,21 @@ export function Latest({ at }: { at: string }) {
 
 /** A chain's state and its next step, in few words. @param now milliseconds, by the server's clock */
 function outlookOf(chain: ChainRow, now: number): { words: string; why: string | null; ticks: boolean } {
-  const { state, newestAttempt: newest, attempts } = chain
-  const cause = chain.cause === null ? null : causeInWords(chain.cause, newest.exitCode)
+  const { newestAttempt: newest, attempts } = chain
+  const kind = newest.timedOut ? TIMED_OUT : chain.cause
+  const cause = kind === null ? null : causeInWords(kind, newest.exitCode, limitInWords(newest.batchTimeout))
+  const state = chain.state as ShownState
   switch (state) {
-    case 'LIVE':
-      return live(chain, now)
+    case 'IMPOSSIBLE':
+      return { words: 'impossible', why: whyImpossible(newest.pendingReason), ticks: false }
+    case 'QUEUED':
+      return { words: 'queued', why: newest.pendingReason, ticks: false }
+    case 'RUNNING':
+      return running(chain, now)
     case 'WAITING_RETRY': {
-      const { at } = chain.outlook
-      if (at === null) return { words: 'retry is due', why: cause, ticks: false }
-      const seconds = (Date.parse(at) - now) / 1000
+      const { dueAt } = chain.outlook
+      if (dueAt === null) return { words: 'retry is due', why: cause, ticks: false }
+      const seconds = (Date.parse(dueAt) - now) / 1000
       return { words: seconds > 0 ? `retry in ${countdown(seconds)}` : 'retry is due', why: cause, ticks: true }
     }
     case 'HELD': {
@@ -104,14 +132,10 @@ export function whyImpossible(pendingReason: string | null): string | null {
   return pendingReason?.replace(/^impossible: /, '') ?? null
 }
 
-function live({ newestAttempt: newest }: ChainRow, now: number) {
-  if (newest.status === 'PENDING' && newest.impossible) {
-    return { words: 'impossible', why: whyImpossible(newest.pendingReason), ticks: false }
-  }
-  if (newest.status === 'PENDING') return { words: 'queued', why: newest.pendingReason, ticks: false }
+function running({ newestAttempt: newest }: ChainRow, now: number) {
   if (newest.status === 'RUNNING' && newest.startedAt !== null) {
     const seconds = Math.max(0, (now - Date.parse(newest.startedAt)) / 1000)
-    return { words: `running for ${shortDuration(Math.floor(seconds))}`, why: null, ticks: true }
+    return { words: `running for ${shortDuration(Math.floor(seconds))}`, why: newest.progress, ticks: true }
   }
   if (newest.status === 'TERMINATING') return { words: 'ending', why: null, ticks: false }
   const hasEnded = ['TERMINATED', 'ERROR', 'CANCELLED'].includes(newest.status)
@@ -123,7 +147,7 @@ export function marksOf({ sessions, state }: ChainRow): StripMark[] {
   const marks = sessions.edges.map(({ node }): StripMark => {
     if (node.result === 'SUCCESS') return 'succeeded'
     if (node.status === 'ERROR' || node.status === 'CANCELLED' || node.result === 'FAILURE') {
-      return lookOfCause(node.failureCause).tone
+      return lookOfCause(kindOf(node)).tone
     }
     if (node.status === 'TERMINATED') return 'unknown'
     return node.status === 'RUNNING' || node.status === 'TERMINATING' ? 'running' : 'queued'

@@ -1,10 +1,18 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { ArrowLeftIcon } from '../design/icons.tsx'
+import { useTitle } from './page.tsx'
+import { BackLink } from './places.tsx'
 import '../design/detail.css'
 import '../design/panel.css'
 
-const LISTS = { '/agents': 'Agents', '/deployments': 'Deployments', '/schedules': 'Schedules' } as const
+const LISTS = {
+  '/agents': 'Agents',
+  '/deployments': 'Deployments',
+  '/failures': 'Failures',
+  '/groups': 'Groups',
+  '/schedules': 'Schedules',
+} as const
 
 interface DetailHeadProps {
   /** The list that contains the thing. */
@@ -22,9 +30,9 @@ export function DetailHead({ list, name, mark, acts, children }: DetailHeadProps
   return (
     <header className="page-head">
       <div className="back-place">
-        <Link to={list} className="back-link">
+        <BackLink to={list} className="back-link">
           <ArrowLeftIcon /> {LISTS[list]}
-        </Link>
+        </BackLink>
       </div>
       <h1 tabIndex={-1}>{name}</h1>
       {mark}
@@ -58,6 +66,7 @@ export function FactsCard(props: { title: string; facts: readonly Fact[]; childr
 /** Shown for something that does not exist, or that the user may not see. `noun`: `agent` */
 export function Missing(props: { noun: string; list: keyof typeof LISTS; why?: string }) {
   const { noun, list, why = 'It does not exist, or it is in a project that you do not see.' } = props
+  useTitle(`There is no such ${noun}`)
   return (
     <div className="empty">
       <h1 tabIndex={-1}>There is no such {noun}</h1>

@@ -9,6 +9,8 @@ interface Props {
   note?: ReactNode
   /** The text of the button that sends the form. */
   act: string
+  /** The text of the button that closes it. */
+  keep?: string
   isDanger?: boolean
   /** False while the form cannot be sent yet. */
   isReady?: boolean
@@ -24,7 +26,19 @@ interface Props {
 
 /** A form over the page. Shows the server's faults at their fields. Load it lazily, as it brings the dialog along. */
 export function FormDialog(props: Props) {
-  const { title, note, act, isDanger = false, isReady = true, fields, codes, onSend, onClose, children } = props
+  const {
+    title,
+    note,
+    act,
+    keep = 'Cancel',
+    isDanger = false,
+    isReady = true,
+    fields,
+    codes,
+    onSend,
+    onClose,
+    children,
+  } = props
   const [faults, setFaults] = useState(NO_FAULTS)
   const [isBusy, setBusy] = useState(false)
   const form = useRef<HTMLFormElement>(null)
@@ -56,7 +70,7 @@ export function FormDialog(props: Props) {
           </p>
         )}
         <div className="dialog-buttons">
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{keep}</Button>
           <Button kind={isDanger ? 'danger' : 'primary'} type="submit" disabled={!isReady || isBusy}>
             {act}
           </Button>

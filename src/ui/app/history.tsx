@@ -72,7 +72,7 @@ async function readPage(client: Client, id: string, after: string | null): Promi
 }
 
 interface ShownEntry {
-  phase: string
+  handler: string
   fromStatus: string | null
   toStatus: string | null
   result: string
@@ -107,12 +107,12 @@ export function HistoryTable(props: {
         </thead>
         <tbody>
           {entries.map((entry) => (
-            <tr key={`${entry.firstAt} ${entry.phase} ${entry.toStatus} ${entry.message}`}>
+            <tr key={`${entry.firstAt} ${entry.handler} ${entry.toStatus} ${entry.message}`}>
               <td className="nowrap" title={moments.absolute(Date.parse(entry.lastAt))}>
                 {written(Date.parse(entry.firstAt))}
               </td>
               <td>
-                {entry.phase}
+                {entry.handler.toLowerCase().replaceAll('_', '-')}
                 {entry.attempts > 1 && <span className="soft"> × {entry.attempts}</span>}
               </td>
               <td className="nowrap soft">{statusWords(entry)}</td>

@@ -1,6 +1,8 @@
 import { Link } from '@tanstack/react-router'
 import { useEffect } from 'react'
+import { polls } from '../api/poll.ts'
 import { problemOf } from '../api/problem.ts'
+import { useStore } from '../api/store.ts'
 import { Button } from '../design/controls.tsx'
 import './app.css'
 
@@ -32,6 +34,7 @@ export function ProblemPanel({ error, onAgain }: { error: unknown; onAgain: () =
 
 /** Shown for things that do not exist and for those that the user may not see; the API does not tell them apart. */
 export function NotFound() {
+  useTitle('Nothing here')
   return (
     <div className="problem-panel">
       <h1 tabIndex={-1}>Nothing here</h1>
@@ -43,9 +46,10 @@ export function NotFound() {
   )
 }
 
-/** A notice above older data, where the last read failed. */
+/** A notice above older data, where the last read failed. Once the whole page is stale, the frame has a notice. */
 export function Outdated({ error }: { error: Error | null | undefined }) {
-  if (!error) return null
+  const { stale } = useStore(polls)
+  if (!error || stale) return null
   return (
     <p className="notice" role="status">
       This is no longer up to date: {problemOf(error).message}
@@ -53,9 +57,9 @@ export function Outdated({ error }: { error: Error | null | undefined }) {
   )
 }
 
-/** Sets the title of the browser's tab; undefined leaves it unchanged. */
-export function useTitle(title: string | undefined): void {
+/** Sets the title of the browser's tab. */
+export function useTitle(title: string): void {
   useEffect(() => {
-    if (title !== undefined) document.title = `${title} · Reprise`
+    document.title = `${title} · Reprise`
   }, [title])
 }

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useEffect, useEffectEvent, useState } from 'react'
 import type { SessionAction } from '../../client/schema-types.generated.ts'
-import type { Problem } from '../api/problem.ts'
+import { NO_FAULTS, placeFaults, type Problem } from '../api/problem.ts'
 import { ConfirmForm } from '../app/confirm.tsx'
 import { Button, TextField } from '../design/controls.tsx'
 import { Dialog } from '../design/dialog.tsx'
@@ -53,8 +53,8 @@ export function BulkDialog({ action, selection, onClose, onDone }: Props) {
       </Dialog>
     )
   }
-  const { tried, isBusy, problem } = stage
-  return <Asking {...{ action, onClose, tried, isBusy, problem, begin, tryWith }} />
+  const { tried, isBusy, problem, refused } = stage
+  return <Asking {...{ action, onClose, tried, isBusy, problem, refused, begin, tryWith }} />
 }
 
 interface AskingProps extends Pick<ReturnType<typeof useBulk>, 'begin' | 'tryWith'> {
@@ -62,15 +62,18 @@ interface AskingProps extends Pick<ReturnType<typeof useBulk>, 'begin' | 'tryWit
   tried: UiDryRunFragment
   isBusy: boolean
   problem: Problem | null
+  refused: Problem | null
   onClose: () => void
 }
 
-function Asking({ action, tried, isBusy, problem, begin, tryWith, onClose }: AskingProps) {
+function Asking({ action, tried, isBusy, problem, refused, begin, tryWith, onClose }: AskingProps) {
   const [reason, setReason] = useState('')
   const changes = useChanges(tryWith)
   const { act, follows, isDestructive } = ACTION_WORDS[action]
-  const refused = tried.total - tried.count
-  const refusals = <Refusals title={`${counted(refused, 'chain')} would be refused`} groups={tried.refusals} />
+  // The changes of a resubmission show their faults themselves.
+  const faults = refused && action !== 'RESUBMIT' ? placeFaults(refused, ['reason']) : NO_FAULTS
+  const left = tried.total - tried.count
+  const refusals = <Refusals title={`${counted(left, 'chain')} would be refused`} groups={tried.refusals} />
   if (tried.count === 0 && !changes.isAny) {
     return (
       <Dialog
@@ -103,17 +106,23 @@ function Asking({ action, tried, isBusy, problem, begin, tryWith, onClose }: Ask
       >
         <div className="bulk-outcome">
           <p>{follows}</p>
-          {action === 'RESUBMIT' && <Changes changes={changes} problem={problem} />}
+          {action === 'RESUBMIT' && <Changes changes={changes} problem={problem ?? refused} />}
           {refusals}
           {action === 'TERMINATE' && (
             <TextField
               label="Reason"
               hint="for those who read the chain's history"
+              fault={faults.fields['reason']}
               spellCheck
               value={reason}
               maxLength={500}
               onType={setReason}
             />
+          )}
+          {faults.rest !== null && (
+            <p className="field-note" role="alert">
+              {faults.rest}
+            </p>
           )}
         </div>
       </ConfirmForm>
@@ -139,14 +148,10 @@ function Begun(props: { action: SessionAction; first: UiOutcomeFragment; onClose
         <Refusals title={`${count(outcome.refusedCount)} refused`} groups={outcome.refusals} />
       </div>
       <div className="dialog-buttons">
-        <Link
-          to="/resubmissions/$resubmissionId"
-          params={{ resubmissionId: outcome.resubmissionId }}
-          className="button"
-        >
+        <Link to="/bulk-actions/$bulkActionId" params={{ bulkActionId: outcome.bulkActionId }} className="button">
           Each chain of it
         </Link>
-        {isRunning && <AbortButton id={outcome.resubmissionId} onAborted={put} />}
+        {isRunning && <AbortButton id={outcome.bulkActionId} onAborted={put} />}
         <Button kind="primary" onClick={onClose}>
           {isRunning ? 'Close; it continues' : 'Close'}
         </Button>

@@ -1,6 +1,5 @@
 import type { SessionAction } from '../../client/schema-types.generated.ts'
-import { causeInWords } from '../design/causes.ts'
-import { amountWords } from '../words/numbers.ts'
+import { amountWords, counted } from '../words/numbers.ts'
 
 interface ActionWords {
   /** The name of the action: `Resubmission`. */
@@ -51,6 +50,11 @@ export const ACTION_WORDS: Readonly<Record<SessionAction, ActionWords>> = {
   },
 }
 
+/** `Termination of 12 chains` */
+export function titleOf({ action, total }: { action: SessionAction; total: number }): string {
+  return `${ACTION_WORDS[action].noun} of ${counted(total, 'chain')}`
+}
+
 export const ACTIONS = Object.keys(ACTION_WORDS) as SessionAction[]
 
 /** The reasons for many sessions; the server's message is about one. */
@@ -75,59 +79,9 @@ export function reasonInWords(code: string): string {
   return REASONS[code] ?? code.toLowerCase().replaceAll('_', ' ')
 }
 
-const STATES: Readonly<Record<string, string>> = {
-  LIVE: 'running',
-  WAITING_RETRY: 'waiting for a retry',
-  HELD: 'held',
-  SUCCEEDED: 'succeeded',
-  FAILED: 'failed',
-  CANCELLED: 'cancelled',
-}
-
-/** The conditions that selected the sessions: `failed`, `out of memory`, `team=cms`, `project research`. */
-export function filterInWords(filter: string | null): string[] {
-  if (filter === null) return ['named one by one']
-  const { chains, ...conditions } = JSON.parse(filter) as Record<string, unknown>
-  return Object.entries((chains as object | undefined) ?? conditions).map(([name, value]) =>
-    conditionInWords(name, value),
-  )
-}
-
-function conditionInWords(name: string, value: unknown): string {
-  switch (name) {
-    case 'state':
-      return (value as string[]).map((state) => STATES[state] ?? state).join(' or ')
-    case 'cause':
-    case 'failureCause':
-      return (value as string[]).map((cause) => causeInWords(cause, null)).join(' or ')
-    case 'label': {
-      const { key, value: of } = value as { key: string; value: string }
-      return `${key}=${of}`
-    }
-    case 'search':
-      return `“${String(value)}”`
-    case 'activityAt':
-    case 'createdAt':
-    case 'dueAt':
-      return `${TIMES[name]} ${Object.entries(value as object)
-        .map(([bound, at]) => `${BOUNDS[bound]} ${minute(String(at))}`)
-        .join(' and ')}`
-    default:
-      return `${name} ${typeof value === 'string' || typeof value === 'number' ? value : JSON.stringify(value)}`
-  }
-}
-
-const TIMES = { activityAt: 'active', createdAt: 'created', dueAt: 'due' }
-const BOUNDS: Readonly<Record<string, string>> = { gt: 'after', gte: 'since', lt: 'before', lte: 'until' }
-
-/** `2026-01-31 12:04 UTC` */
-function minute(at: string): string {
-  return `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`
-}
-
 /** The changes, or the force and reason of a termination: `priority 7`, `mem 8g`. */
-export function overridesInWords(overrides: string): string[] {
-  const given = Object.entries(JSON.parse(overrides) as Record<string, unknown>)
+export function overridesInWords(overrides: unknown): string[] {
+  const given = Object.entries(overrides as Record<string, unknown>)
   return given.flatMap(([name, value]) => {
     if (Array.isArray(value)) return value.map((each) => pairInWords(name, each))
     if (value !== null && typeof value === 'object') {

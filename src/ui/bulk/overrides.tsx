@@ -21,10 +21,14 @@ export function overridesOf(changed: Changed): ResubmissionOverrides {
     if (text === undefined) return undefined
     return text === '' || Number.isNaN(Number(text)) ? (text as unknown as number) : Number(text)
   }
+  /** An empty text removes the condition. */
+  const condition = (name: string) => (changed[name] === undefined ? undefined : changed[name].trim() || null)
+  const gpus = { model: condition('gpuModel'), memory: condition('gpuMemory') }
   const policy = { maxRetries: number('maxRetries'), retryDelay: number('retryDelay') }
   return {
     ...(slots.length > 0 && { resourceSlots: slots.map(([slot, amount]) => ({ slot, amount })) }),
     ...(environ.length > 0 && { environ: environ.map(([name, value]) => ({ name, value })) }),
+    ...((gpus.model !== undefined || gpus.memory !== undefined) && { gpus }),
     ...((policy.maxRetries ?? policy.retryDelay) !== undefined && { retryPolicy: policy }),
     ...(changed['batchTimeout'] !== undefined && {
       batchTimeout: changed['batchTimeout'].trim() === '' ? null : number('batchTimeout'),
@@ -75,7 +79,7 @@ export function Changes({ changes: { draft, faults, change }, problem }: UseChan
   const said: Record<string, string> = {}
   for (const [path, words] of Object.entries(placed?.fields ?? {})) said[OVERRIDE_PLACES[path]!] = words
   return (
-    <details className="bulk-changes">
+    <details className="bulk-changes" open={problem !== null || undefined}>
       <summary>Change something for all of them</summary>
       <OverrideFields draft={draft} faults={{ ...said, ...faults }} onChange={change} />
       {placed?.rest != null && (
@@ -101,6 +105,8 @@ interface OverrideFieldsProps {
 const OVERRIDE_PLACES: Readonly<Record<string, string>> = {
   'overrides.resourceSlots': 'slots',
   'overrides.environ': 'environ',
+  'overrides.gpus.model': 'gpuModel',
+  'overrides.gpus.memory': 'gpuMemory',
   'overrides.retryPolicy.maxRetries': 'maxRetries',
   'overrides.retryPolicy.retryDelay': 'retryDelay',
   'overrides.batchTimeout': 'batchTimeout',
@@ -113,12 +119,17 @@ const LINES: readonly (readonly [name: string, label: string, hint: string])[] =
   ['environ', 'environment', 'name=value, one a line'],
 ]
 const FIELDS: readonly (readonly [name: string, label: string])[] = [
+  ['gpuModel', 'GPU model'],
+  ['gpuMemory', 'memory of each GPU, like 40g'],
   ['maxRetries', 'retries'],
   ['retryDelay', 'first delay, seconds'],
   ['batchTimeout', 'timeout, seconds'],
   ['priority', 'priority'],
   ['resourceGroup', 'resource group'],
 ]
+
+/** Those that are no numbers. */
+const TEXTS = ['gpuModel', 'gpuMemory', 'resourceGroup']
 
 /** The fields that a resubmission of many can change. */
 function OverrideFields({ draft, faults, onChange }: OverrideFieldsProps) {
@@ -162,7 +173,7 @@ function readOverrides(draft: Changed): { changed: Changed; faults: Record<strin
     const text = draft[name]?.trim() ?? ''
     if (text === '') continue
     changed[name] = text
-    if (name !== 'resourceGroup' && Number.isNaN(Number(text))) faults[name] = 'It is not a number.'
+    if (!TEXTS.includes(name) && Number.isNaN(Number(text))) faults[name] = 'It is not a number.'
   }
   if (draft['freshCheckpoint']) changed['freshCheckpoint'] = 'true'
   return { changed, faults }

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import type { ResubmissionState } from '../../client/schema-types.generated.ts'
+import type { BulkActionState } from '../../client/schema-types.generated.ts'
 import { useSend } from '../app/act.ts'
 import { toast } from '../app/toasts.tsx'
 import { Button } from '../design/controls.tsx'
@@ -7,7 +7,7 @@ import { CancelledIcon, FailedIcon, RunningIcon, SucceededIcon } from '../design
 import { count, percentage } from '../words/numbers.ts'
 import { reasonInWords } from './bulk-words.ts'
 import {
-  UiAbortResubmissionDocument,
+  UiAbortBulkActionDocument,
   type UiOutcomeFragment,
   type UiProgressFragment,
   type UiRefusalGroupFragment,
@@ -93,7 +93,7 @@ export function Refusals({ title, groups }: { title: string; groups: readonly Ui
 }
 
 /** `refused`: all were refused. */
-export function StateMark({ state, refused }: { state: ResubmissionState; refused: boolean }) {
+export function StateMark({ state, refused }: { state: BulkActionState; refused: boolean }) {
   if (state === 'RUNNING') return <RunningIcon label="goes on" className="tone-running" />
   if (state === 'ABORTED') return <CancelledIcon label="stopped" className="tone-unknown" />
   if (refused) return <FailedIcon label="done to none" className="tone-exit" />
@@ -106,10 +106,10 @@ export function AbortButton({ id, onAborted }: { id: string; onAborted: (outcome
   const [isBusy, setBusy] = useState(false)
   const abort = async () => {
     setBusy(true)
-    const { done, problem } = await send(UiAbortResubmissionDocument, { resubmissionId: id })
+    const { done, problem } = await send(UiAbortBulkActionDocument, { bulkActionId: id })
     setBusy(false)
     if (problem) toast('refused', problem.message)
-    else onAborted(done.resubmission)
+    else onAborted(done.bulkAction)
   }
   return (
     <Button kind="danger" disabled={isBusy} onClick={() => void abort()}>

@@ -1,6 +1,12 @@
 import { useCallback, useEffect, useEffectEvent, useState } from 'react'
 import { useClient } from 'urql'
-import type { ChainFilter, ResubmissionOverrides, SessionAction } from '../../client/schema-types.generated.ts'
+import type {
+  ChainFilter,
+  ResubmissionOverrides,
+  SessionAction,
+  SessionFilter,
+  SessionSelection,
+} from '../../client/schema-types.generated.ts'
 import { connection } from '../api/connection.ts'
 import { session } from '../api/login.ts'
 import { isUnauthenticated, type Problem } from '../api/problem.ts'
@@ -18,15 +24,18 @@ import {
   UiTerminateManyDocument,
 } from './bulk.generated.ts'
 
-/** The target: these sessions, or the newest attempts of all chains that match. */
-export type Selection = { sessionIds: readonly string[] } | { chainFilter: ChainFilter }
+/** The target: these sessions, those that match, or the newest attempts of all chains that match. */
+export type Selection = { sessionIds: readonly string[] } | { filter: SessionFilter } | { chainFilter: ChainFilter }
 
-type Answer = ({ __typename: 'DryRun' } & UiDryRunFragment) | { resubmission: UiOutcomeFragment }
+type Answer = ({ __typename: 'DryRun' } & UiDryRunFragment) | { bulkAction: UiOutcomeFragment }
 
 export type Stage =
   | { kind: 'trying' }
-  /** `problem`: the fault of the typed changes, because of which there was no dry run. */
-  | { kind: 'asking'; tried: UiDryRunFragment; isBusy: boolean; problem: Problem | null }
+  /**
+   * `problem`: the fault of the typed changes, because of which there was no dry run. `refused`: why the action itself
+   * was refused.
+   */
+  | { kind: 'asking'; tried: UiDryRunFragment; isBusy: boolean; problem: Problem | null; refused: Problem | null }
   | { kind: 'begun'; first: UiOutcomeFragment }
   | { kind: 'refused'; problem: Problem }
 
@@ -43,7 +52,7 @@ export function useBulk(action: SessionAction, selection: Selection) {
 
   const request = useCallback(
     async (more: More & { dryRun?: true }): Promise<Sent<{ answer: Answer }>> => {
-      const input = { ...selection, ...more } as { sessionIds: string[] }
+      const input = { select: selection as SessionSelection, ...more }
       switch (action) {
         case 'RESUBMIT':
           return send(UiResubmitManyDocument, { input })
@@ -62,7 +71,7 @@ export function useBulk(action: SessionAction, selection: Selection) {
     setStage({ kind: 'trying' })
     const { done, problem } = await request({ dryRun: true })
     if (problem) setStage({ kind: 'refused', problem })
-    else if (!('resubmission' in done)) setStage({ kind: 'asking', tried: done, isBusy: false, problem: null })
+    else if (!('bulkAction' in done)) setStage(askingAbout(done))
   }, [request])
   useEffect(() => void tryOut(), [tryOut])
 
@@ -74,7 +83,7 @@ export function useBulk(action: SessionAction, selection: Selection) {
       setStage((last) => {
         if (last.kind !== 'asking') return last
         if (problem) return { ...last, isBusy: false, problem }
-        return 'resubmission' in done ? last : { kind: 'asking', tried: done, isBusy: false, problem: null }
+        return 'bulkAction' in done ? last : askingAbout(done)
       })
     },
     [request],
@@ -83,10 +92,14 @@ export function useBulk(action: SessionAction, selection: Selection) {
   const begin = async (more: More) => {
     setStage((last) => (last.kind === 'asking' ? { ...last, isBusy: true } : last))
     const { done, problem } = await request(more)
-    if (problem) setStage({ kind: 'refused', problem })
-    else if ('resubmission' in done) setStage({ kind: 'begun', first: done.resubmission })
+    if (problem) setStage((last) => (last.kind === 'asking' ? { ...last, isBusy: false, refused: problem } : last))
+    else if ('bulkAction' in done) setStage({ kind: 'begun', first: done.bulkAction })
   }
   return { stage, begin, tryWith, again: () => void tryOut() }
+}
+
+function askingAbout(tried: UiDryRunFragment): Stage {
+  return { kind: 'asking', tried, isBusy: false, problem: null, refused: null }
 }
 
 const READS_APART_MS = 1_000
@@ -106,7 +119,7 @@ export function useOutcome(first: UiOutcomeFragment, onProgress?: () => void): F
   const client = useClient()
   const [outcome, setOutcome] = useState(first)
   const [error, setError] = useState<Error | null>(null)
-  const { resubmissionId: id, state } = outcome
+  const { bulkActionId: id, state } = outcome
   const told = useEffectEvent(() => onProgress?.())
 
   useEffect(() => {
@@ -116,8 +129,8 @@ export function useOutcome(first: UiOutcomeFragment, onProgress?: () => void): F
     const read = async () => {
       timer = undefined
       const { data } = await client.query(UiBulkOutcomeDocument, { id }, { requestPolicy: 'network-only' }).toPromise()
-      if (left.signal.aborted || !data?.resubmission) return
-      setOutcome(data.resubmission)
+      if (left.signal.aborted || !data?.bulkAction) return
+      setOutcome(data.bulkAction)
       told()
     }
     const follow = async () => {
@@ -126,10 +139,10 @@ export function useOutcome(first: UiOutcomeFragment, onProgress?: () => void): F
         { id },
         { signal: left.signal },
       )
-      for await (const { resubmissionProgress } of messages) {
+      for await (const { bulkActionProgress } of messages) {
         // The end is shown when the reasons are known too.
-        if (resubmissionProgress.state === 'RUNNING') setOutcome((last) => ({ ...last, ...resubmissionProgress }))
-        timer ??= setTimeout(() => void read(), resubmissionProgress.state === 'RUNNING' ? READS_APART_MS : 0)
+        if (bulkActionProgress.state === 'RUNNING') setOutcome((last) => ({ ...last, ...bulkActionProgress }))
+        timer ??= setTimeout(() => void read(), bulkActionProgress.state === 'RUNNING' ? READS_APART_MS : 0)
       }
       clearTimeout(timer)
       await read()

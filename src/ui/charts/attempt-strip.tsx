@@ -7,6 +7,8 @@ export type StripMark =
   | 'queued'
   | 'planned'
   | 'exit'
+  | 'timeout'
+  | 'hung'
   | 'memory'
   | 'agent'
   | 'image'

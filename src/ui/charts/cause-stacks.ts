@@ -1,3 +1,4 @@
+import { TIMED_OUT } from '../design/causes.ts'
 import { roundUp } from '../words/numbers.ts'
 import type { Moments } from '../words/time.ts'
 
@@ -7,6 +8,17 @@ export interface CauseBucket {
   /** The end of the span, exclusive. */
   to: string
   byCause: readonly { cause: string; failed: number }[]
+}
+
+/** Divides the failures of a span by kind: timeouts are a kind of their own. */
+export function byKind<Bucket extends { byCause: readonly { cause: string; failed: number; timedOut: number }[] }>(
+  bucket: Bucket,
+): Omit<Bucket, 'byCause'> & Pick<CauseBucket, 'byCause'> {
+  const kinds = bucket.byCause.flatMap(({ cause, failed, timedOut }) => [
+    { cause, failed: failed - timedOut },
+    { cause: TIMED_OUT, failed: timedOut },
+  ])
+  return { ...bucket, byCause: kinds.filter(({ failed }) => failed > 0) }
 }
 
 export interface Stack {

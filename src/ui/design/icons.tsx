@@ -34,6 +34,22 @@ export function ChainsIcon(props: IconProps) {
   )
 }
 
+export function SessionsIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <path d="m2.5 3 2 1.2-2 1.2zM7 4.2h6.5M2.5 7l2 1.2-2 1.2zM7 8.2h6.5M2.5 11l2 1.2-2 1.2zM7 12.2h6.5" />
+    </Icon>
+  )
+}
+
+export function GroupsIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <path d="M2.5 2.5h3v3h-3zM10.5 2.5h3v3h-3zM2.5 10.5h3v3h-3zM10.5 10.5h3v3h-3zM7.8 4h.4M4 7.8v.4M8 8h.01M12 7.8v.4M7.8 12h.4" />
+    </Icon>
+  )
+}
+
 export function AgentsIcon(props: IconProps) {
   return (
     <Icon {...props}>
@@ -61,7 +77,7 @@ export function SchedulesIcon(props: IconProps) {
   )
 }
 
-export function ResubmissionsIcon(props: IconProps) {
+export function BulkActionsIcon(props: IconProps) {
   return (
     <Icon {...props}>
       <path d="M2.5 4.5h8M2.5 8h5M2.5 11.5h3.5M13 10.2A2.8 2.8 0 1 1 12 8l1.2 1M13.4 6.6V9h-2.4" />

@@ -1,4 +1,5 @@
-import { memo, useMemo, useRef, useState } from 'react'
+import { memo, useEffect, useEffectEvent, useMemo, useState } from 'react'
+import { flushSync } from 'react-dom'
 import { count } from '../words/numbers.ts'
 import { parseAnsi, type Span } from './ansi.ts'
 import { type LogLine, type LogText, type Match, NOTE } from './log-text.ts'
@@ -111,6 +112,62 @@ function highlighted(spans: readonly Span[], query: string): Shown[] {
   })
 }
 
+/** Whether the page is being printed. */
+export function usePrinting(): boolean {
+  const [isPrinting, setPrinting] = useState(false)
+  useEffect(() => {
+    // Drawn before the event ends, as the page is printed then.
+    const begin = () => flushSync(() => setPrinting(true))
+    const end = () => setPrinting(false)
+    const media = matchMedia('print')
+    const change = () => (media.matches ? begin() : end())
+    media.addEventListener('change', change)
+    addEventListener('beforeprint', begin)
+    addEventListener('afterprint', end)
+    return () => {
+      media.removeEventListener('change', change)
+      removeEventListener('beforeprint', begin)
+      removeEventListener('afterprint', end)
+    }
+  }, [])
+  return isPrinting
+}
+
+const PRINTED_LINES_MAX = 10_000
+
+interface PrintedProps {
+  log: LogText
+  hasEarlier: boolean
+  ends: readonly { key: string; text: string }[]
+}
+
+/** The lines for paper, which has no scroll bar; of a very long log the last ones. */
+export function PrintedLog({ log, hasEarlier, ends }: PrintedProps) {
+  const first = Math.max(0, log.lineCount - PRINTED_LINES_MAX)
+  return (
+    <div className="log-printed">
+      {(hasEarlier || first > 0) && <div className="log-end">earlier lines are in the download</div>}
+      {Array.from({ length: log.lineCount - first }, (_, index) => (
+        <LogLineRow
+          // oxlint-disable-next-line react/no-array-index-key -- the lines keep their places
+          key={index}
+          line={log.line(first + index)}
+          number={hasEarlier ? null : first + index + 1}
+          part={null}
+          query=""
+          isChosen={false}
+          onLine={() => {}}
+        />
+      ))}
+      {ends.map(({ key, text }) => (
+        <div key={key} className="log-end">
+          {text}
+        </div>
+      ))}
+    </div>
+  )
+}
+
 const MATCHES_MAX = 10_000
 
 interface Find {
@@ -119,40 +176,51 @@ interface Find {
   matches: readonly Match[]
   /** The current match. */
   current: Match | null
+  /** Another object for each choice, by typing or by a button. */
+  chosen: object | null
   index: number
   go(step: number): void
-  open(): void
-  input: React.RefObject<HTMLInputElement | null>
 }
 
-export function useFind(text: { readonly log: LogText }): Find {
-  const input = useRef<HTMLInputElement>(null)
-  const [query, setWords] = useState('')
-  const [index, setIndex] = useState(-1)
+/** Sets the focus to the search field of the open log; without one, to that of the page. */
+export function openFind(): void {
+  const input = document.querySelector<HTMLInputElement>('#find') ?? document.querySelector<HTMLInputElement>('#search')
+  input?.focus()
+  input?.select()
+}
+
+/** `prepended`: the number of lines that were added at the front. */
+export function useFind(text: { readonly log: LogText }, prepended: number): Find {
+  const [query, setQuery] = useState('')
+  // The current match stays the same while earlier lines are added, which changes its number.
+  const [chosen, setChosen] = useState<Match | null>(null)
   const matches = useMemo(() => text.log.search(query, MATCHES_MAX), [text, query])
-  const at = Math.min(index, matches.length - 1)
+  const index = chosen === null ? -1 : matches.findIndex(({ line }) => line === chosen.line + prepended)
+  const choose = (at: number) => {
+    const match = matches.at(at)
+    setChosen(match ? { ...match, line: match.line - prepended } : null)
+  }
+  const chooseFirst = useEffectEvent((isTyped: boolean) => void ((isTyped || index < 0) && choose(0)))
+  useEffect(() => chooseFirst(true), [query])
+  useEffect(() => chooseFirst(false), [prepended])
   return {
     query,
-    setQuery(words) {
-      setWords(words)
-      setIndex(-1)
-    },
+    setQuery,
     matches,
-    current: at < 0 ? null : matches[at]!,
-    index: at,
-    go: (step) => matches.length > 0 && setIndex((at + step + matches.length) % matches.length),
-    open: () => input.current?.focus(),
-    input,
+    current: matches[index] ?? null,
+    chosen,
+    index,
+    go: (step) => matches.length > 0 && choose(index < 0 ? 0 : (index + step) % matches.length),
   }
 }
 
 export function FindBar({ find, hasEarlier, onAll }: { find: Find; hasEarlier: boolean; onAll: () => void }) {
-  const { query, matches, index, input } = find
+  const { query, matches, index } = find
   const found = matches.length >= MATCHES_MAX ? `${count(MATCHES_MAX)}+` : count(matches.length)
   return (
     <div className="find">
       <input
-        ref={input}
+        id="find"
         type="search"
         value={query}
         placeholder="find  /"

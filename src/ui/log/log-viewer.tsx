@@ -10,7 +10,7 @@ import {
 } from 'react'
 import { count, counted } from '../words/numbers.ts'
 import { plainText } from './ansi.ts'
-import { FindBar, LogLineRow, useFind } from './log-parts.tsx'
+import { FindBar, LogLineRow, PrintedLog, useFind, usePrinting } from './log-parts.tsx'
 import type { LogText } from './log-text.ts'
 import { scrollHeight, scrollTopOf, windowAt } from './window.ts'
 import './log.css'
@@ -40,13 +40,14 @@ const ANNOUNCED_MS_MIN = 1000
 
 export function LogViewer(props: LogViewerProps) {
   const { text, hasEarlier, ends, isLive, line, onLine } = props
+  const isPrinting = usePrinting()
   const { log } = text
   const scroller = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ scrollTop: 0, height: 0, width: 0 })
   const [isFollowing, setIsFollowing] = useState(line === undefined)
   const [seenLines, setSeenLines] = useState(0)
   const [isWrapped, setIsWrapped] = useState(false)
-  const find = useFind(text)
+  const find = useFind(text, props.prepended)
   const columns = Math.max(20, Math.floor((view.width - 88) / CHARACTER_PX))
   const layout = useMemo(() => layoutOf(text.log, isWrapped ? columns : null), [text, isWrapped, columns])
   const rows = { count: layout.rows + ends.length, height: ROW_PX, viewHeight: view.height }
@@ -72,10 +73,9 @@ export function LogViewer(props: LogViewerProps) {
   useEffect(() => {
     if (isThere) goToEvent(line - 1)
   }, [isThere, line])
-  const found = find.current?.line
-  useEffect(() => {
-    if (found !== undefined) goToEvent(found)
-  }, [found])
+  const { chosen } = find
+  const goToMatch = useEffectEvent(() => void (find.current && goTo(find.current.line)))
+  useEffect(() => goToMatch(), [chosen])
 
   const onScroll = () => {
     const { scrollTop, scrollHeight: whole, clientHeight } = scroller.current!
@@ -85,11 +85,7 @@ export function LogViewer(props: LogViewerProps) {
     if (scrollTop < ROW_PX * 10 && hasEarlier && !props.isReading && !isFollowing) props.onEarlier(false)
   }
   const onKey = (event: KeyboardEvent) => {
-    if (event.key === 'End') setIsFollowing(true)
-    if (event.key === '/' && !(event.target as HTMLElement).matches('input')) {
-      event.preventDefault()
-      find.open()
-    }
+    if (event.key === 'End' && !(event.target as HTMLElement).matches('input')) setIsFollowing(true)
   }
   const unseen = log.lineCount - seenLines
   return (
@@ -155,6 +151,7 @@ export function LogViewer(props: LogViewerProps) {
           </div>
         )}
       </div>
+      {isPrinting && <PrintedLog log={log} hasEarlier={hasEarlier} ends={ends} />}
       {!isFollowing && unseen > 0 && isLive && (
         <button type="button" className="log-new" onClick={() => setIsFollowing(true)}>
           {counted(unseen, 'new line')}
@@ -164,9 +161,11 @@ export function LogViewer(props: LogViewerProps) {
         {hasEarlier
           ? `the last ${counted(log.lineCount, 'line')}`
           : log.lineCount === 0
-            ? 'no lines'
+            ? props.isReading
+              ? 'reading…'
+              : 'no lines'
             : `${count(log.lineCount)} ${log.lineCount === 1 ? 'line' : 'lines'}`}
-        {isLive && ' so far'}
+        {isLive && !(props.isReading && log.lineCount === 0) && ' so far'}
       </p>
       <Announcer text={text} isOn={isFollowing && isLive} />
     </div>

@@ -78,9 +78,10 @@ export function useLog(of: string, open: () => LogSource, isWhole: boolean) {
       setState((last) => ({ ...last, text: { log: text } }))
     })
     const read = async () => {
-      add(await opened.earlier(FIRST_CHUNKS, signal))
+      const end = await opened.earlier(FIRST_CHUNKS, signal)
       if (signal.aborted) return
-      setState((last) => ({ ...last, isReading: false, hasEarlier: opened.hasEarlier() }))
+      text.append(end)
+      setState((last) => ({ ...last, text: { log: text }, isReading: false, hasEarlier: opened.hasEarlier() }))
       if (opened.hasEarlier() && (isWhole || opened.isShort())) void earlier(true)
       for await (const pieces of opened.later(signal)) add(pieces)
     }

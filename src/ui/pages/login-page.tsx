@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'react'
 import { browserKey, isLoginIncomplete, logIn } from '../api/login.ts'
 import { useStore } from '../api/store.ts'
 import { LoginForm } from '../app/frame/login-form.tsx'
+import { useTitle } from '../app/page.tsx'
 import { Button } from '../design/controls.tsx'
 import '../app/frame/frame.css'
 
@@ -13,6 +14,7 @@ export function LoginPage() {
   const router = useRouter()
   const done = () => router.history.replace(to)
   const { state, refusal, follow } = useCode(done)
+  useTitle('Log in')
   const isIncomplete = useStore(isLoginIncomplete)
   return (
     <main className="login">

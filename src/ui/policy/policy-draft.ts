@@ -22,10 +22,12 @@ export function untypedOf(policy: SetPolicy): Record<string, unknown> {
 
 /** The text for a value; empty where the form has none. */
 function textOf({ kind, on }: Field, value: unknown): string {
-  if (value === undefined || (value === null && kind !== 'duration')) return ''
+  if (value === undefined || (value === null && kind !== 'duration' && kind !== 'durations')) return ''
   switch (kind) {
     case 'duration':
       return value === null ? 'none' : `${value as number}s`
+    case 'durations':
+      return value === null ? 'none' : (value as number[]).map((seconds) => `${seconds}s`).join(',')
     case 'choice':
       return inWords(value as string)
     case 'causes':
@@ -71,6 +73,7 @@ const WANTED: Partial<Record<Kind, string>> = {
   count: 'It is not a whole number.',
   decimal: 'It is not a number.',
   duration: 'It is not a duration, like 30, 90s, 5m, 2h or 1d.',
+  durations: 'These are not durations separated by commas, like 20s, 5m, 2h.',
   rules: 'It is not a list in JSON.',
   growth: 'It is not True, False or a number.',
 }
@@ -84,6 +87,8 @@ function valueOf(field: Field, text: string): unknown {
       return numberOf(text)
     case 'duration':
       return text === 'none' ? null : secondsOf(text)
+    case 'durations':
+      return text === 'none' ? null : listOfSeconds(text)
     case 'switch':
       return field.on
     case 'causes':
@@ -111,6 +116,11 @@ const UNITS = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 } as con
 export function secondsOf(text: string): number | undefined {
   const [, amount, unit = 's'] = /^(-?\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)?$/.exec(text) ?? []
   return amount === undefined ? undefined : Number(amount) * UNITS[unit as keyof typeof UNITS]
+}
+
+function listOfSeconds(text: string): (number | undefined)[] | undefined {
+  const list = text.split(',').map((each) => secondsOf(each.trim()))
+  return list.includes(undefined) ? undefined : list
 }
 
 function listOf(text: string): unknown[] | undefined {

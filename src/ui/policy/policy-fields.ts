@@ -1,5 +1,15 @@
 /** How a typed text becomes a value: `count` and `decimal` are numbers, `duration` is seconds. */
-export type Kind = 'count' | 'decimal' | 'duration' | 'choice' | 'switch' | 'causes' | 'rules' | 'growth' | 'text'
+export type Kind =
+  | 'count'
+  | 'decimal'
+  | 'duration'
+  | 'durations'
+  | 'choice'
+  | 'switch'
+  | 'causes'
+  | 'rules'
+  | 'growth'
+  | 'text'
 
 export interface Field {
   /** The name in the address and in the form. */
@@ -58,6 +68,15 @@ const BUDGET: readonly Field[] = [
 ]
 
 const DELAYS: readonly Field[] = [
+  {
+    name: 'delays',
+    path: 'delays',
+    kind: 'durations',
+    label: 'Table of delays',
+    hint: 'like 20s, 5m, 2h, instead of the formula below; the last one repeats',
+    option: '--delays',
+    canBeNone: true,
+  },
   {
     name: 'delay',
     path: 'retryDelay',
@@ -196,6 +215,16 @@ const WHICH: readonly Field[] = [
     label: 'Work that exits with 0 has succeeded, even if the lack of memory killed a part of it',
     option: '--ignore-oom',
     on: false,
+  },
+  {
+    name: 'progress-timeout',
+    path: 'progressTimeout',
+    kind: 'duration',
+    label: 'May make no progress for',
+    hint: 'then it has hung, and is stopped',
+    standard: 'none',
+    option: '--progress-timeout',
+    canBeNone: true,
   },
   {
     name: 'rules',

@@ -20,7 +20,7 @@ export function PolicyInputs({ sections, foldedFrom, draft, faults, onChange }: 
         const inputs = fields.map((field) => (
           <Input
             key={field.name}
-            field={field}
+            field={withStandard(field, draft)}
             text={draft[field.name] ?? ''}
             fault={faults[field.name]}
             onChange={(text) => onChange(field.name, text)}
@@ -45,6 +45,13 @@ export function PolicyInputs({ sections, foldedFrom, draft, faults, onChange }: 
       })}
     </>
   )
+}
+
+/** A table of delays has other defaults: as many retries as entries, and no jitter. */
+function withStandard(field: PolicyField, { delays = '' }: Draft): PolicyField {
+  if (delays.trim() === '' || delays.trim() === 'none') return field
+  if (field.path === 'maxRetries') return { ...field, standard: String(delays.split(',').length) }
+  return field.path === 'jitter' ? { ...field, standard: 'none' } : field
 }
 
 interface InputProps {
@@ -78,11 +85,11 @@ function Input({ field, text, fault, onChange }: InputProps) {
   return (
     <TextField
       {...shared}
-      wide={kind === 'growth'}
+      wide={kind === 'growth' || kind === 'durations'}
       type="text"
       inputMode={kind === 'count' ? 'numeric' : kind === 'decimal' ? 'decimal' : 'text'}
       placeholder={standard}
-      maxLength={200}
+      maxLength={kind === 'durations' ? 1_000 : 200}
     />
   )
 }

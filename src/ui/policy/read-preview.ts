@@ -21,16 +21,18 @@ export interface Refused {
 /** A preview is read after each change of the draft; no other page uses it. */
 export const FRESH = { requestPolicy: 'network-only' } as const
 
-/** The server's preview of a typed policy, for the typed failure. */
+/** The server's preview of a typed policy over the defaults of a project, for the typed failure. */
 export async function readPreview(
   client: Client,
   draft: Draft,
+  project: string | undefined,
 ): Promise<{ policy: object; preview: PolicyPreview } | Refused> {
   const given = readDraft(draft, POLICY_FIELDS)
   const failure = readDraft(draft, FAILURE_FIELDS)
   const faults = { ...given.faults, ...failure.faults }
   if (Object.keys(faults).length > 0) return { faults }
-  const variables = { policy: given.input as RetryPolicyInput, ...failure.input } as UiPolicyPreviewQueryVariables
+  const input = { policy: given.input as RetryPolicyInput, ...failure.input }
+  const variables = { ...input, ...(project !== undefined && { project }) } as UiPolicyPreviewQueryVariables
   const { data, error } = await client.query(UiPolicyPreviewDocument, variables, FRESH).toPromise()
   if (!data) return refusedAt(error!, [...POLICY_FIELDS, ...FAILURE_FIELDS])
   return { policy: given.input, preview: data.retryPolicyPreview }

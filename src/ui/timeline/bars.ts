@@ -1,3 +1,6 @@
+import { kindOf } from '../design/causes.ts'
+import { limitInWords } from '../words/time.ts'
+
 /** A segment of a chain's timeline as in the API, with its times in milliseconds since 1970. */
 export interface Segment {
   kind: SegmentKind
@@ -23,6 +26,9 @@ export interface SegmentSession {
   status: string
   result: string
   exitCode: number | null
+  timedOut?: boolean
+  /** In seconds. */
+  batchTimeout?: number | null
   checkpoint: FoundCheckpoint
 }
 
@@ -55,9 +61,11 @@ export interface Bar {
   /** The parts from beginning to end, without gaps or overlaps. */
   parts: readonly Part[]
   outcome: Outcome
-  /** The cause of the failure. */
+  /** The kind of the failure. */
   cause: string | null
   exitCode: number | null
+  /** The batch timeout in words. */
+  timeout: string | null
   session: SegmentSession
   /** The reason why it ended or waits. */
   reason: string | null
@@ -167,8 +175,9 @@ function barOf(segment: Segment, kind: PartKind, span: Span): Bar {
     ...span,
     parts,
     outcome: outcomeOf(session, cause),
-    cause,
+    cause: cause === null ? null : kindOf({ failureCause: cause, ...session }),
     exitCode: session.exitCode,
+    timeout: limitInWords(session.batchTimeout ?? null),
     session,
     reason,
   }

@@ -5,6 +5,8 @@ const TONE_WORDS: Readonly<Record<Tone, string>> = {
   succeeded: 'succeeded',
   running: 'running',
   exit: 'exit code',
+  timeout: 'timed out',
+  hung: 'hung',
   memory: 'out of memory',
   agent: 'agent lost',
   image: 'image',
@@ -140,6 +142,12 @@ export function Patterns({ id }: { id: string }) {
       <Hatch id={`${id}-agent`} size={8} className="hatch-on-tone" />
       <pattern id={`${id}-image`} width={5} height={5} patternUnits="userSpaceOnUse">
         <circle className="dot-on-tone" cx={2.5} cy={2.5} r={0.9} />
+      </pattern>
+      <pattern id={`${id}-timeout`} width={5} height={5} patternUnits="userSpaceOnUse">
+        <path className="hatch-on-tone" d="M2.5 0v5" />
+      </pattern>
+      <pattern id={`${id}-hung`} width={6} height={6} patternUnits="userSpaceOnUse">
+        <path className="hatch-on-tone" d="M1.5 1v4M4.5 1v4" />
       </pattern>
       <pattern id={`${id}-scheduler`} width={5} height={5} patternUnits="userSpaceOnUse">
         <path className="hatch-on-tone" d="M0 2.5h5" />

@@ -239,7 +239,7 @@ export function optionId(id: string, { bars }: DrawnBar): string {
   return `${id}-bar-${bars[0]!.attempt}`
 }
 
-const PATTERNED: readonly Tone[] = ['memory', 'agent', 'image', 'scheduler']
+const PATTERNED: readonly Tone[] = ['timeout', 'hung', 'memory', 'agent', 'image', 'scheduler']
 
 /**
  * Draws the segments over the colour of the bars: hollow where they waited, with the pattern of their cause where

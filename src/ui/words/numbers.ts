@@ -37,9 +37,14 @@ export function percentage(part: number, whole: number): string {
 
 const BINARY = ['', 'k', 'm', 'g', 't', 'p']
 
+/** Slots that count bytes, such as `mem` and `cuda.mem`. */
+function isMemory(slot: string): boolean {
+  return slot === 'mem' || slot.endsWith('.mem')
+}
+
 /** An amount of a resource in the form of the command line: `8g`, `1.5`. */
 export function amountWords(slot: string, amount: string): string {
-  if (slot !== 'mem') return amount
+  if (!isMemory(slot)) return amount
   let value = Number(amount)
   let unit = 0
   while (value >= 1024 && value % 1 === 0 && value / 1024 >= 1 && unit < BINARY.length - 1) {
@@ -53,13 +58,25 @@ export function amountWords(slot: string, amount: string): string {
 export function roughAmount(slot: string, amount: string): string {
   let value = Number(amount)
   let unit = 0
-  const unitMax = slot === 'mem' ? BINARY.length - 1 : 0
+  const unitMax = isMemory(slot) ? BINARY.length - 1 : 0
   while (value >= 1024 && unit < unitMax) {
     value /= 1024
     unit++
   }
   const rounded = value >= 100 ? Math.round(value) : Number(value.toPrecision(3))
   return `${rounded}${BINARY[unit]}`
+}
+
+/** Memory in sentences, as on the command line: `312 B`, `1.1 MiB`, `64 GiB`. */
+export function memoryWords(value: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
+  let size = value
+  let unit = 0
+  while (size >= 1023.5 && unit < units.length - 1) {
+    size /= 1024
+    unit++
+  }
+  return `${size < 9.95 && unit > 0 ? Number(size.toFixed(1)) : Math.round(size)}${SPACE}${units[unit]}`
 }
 
 /** Rounds up to 1, 2 or 5 times a power of ten. */
@@ -78,7 +95,7 @@ const SLOT_UNITS = [
 /** An amount in the form that can be typed: `8g` for memory, the number for others. */
 export function slotWords(slot: string, amount: string): string {
   const value = Number(amount)
-  if (slot !== 'mem' || value === 0) return amount
+  if (!isMemory(slot) || value === 0) return amount
   const unit = SLOT_UNITS.find(([size]) => value % size === 0)
   return unit ? `${value / unit[0]}${unit[1]}` : amount
 }
@@ -93,4 +110,10 @@ export function readSlots(text: string): { slot: string; amount: string }[] {
       const [slot, ...amount] = each.split(/[\s=:]+/)
       return { slot: slot!, amount: amount.join(' ') }
     })
+}
+
+/** `model a100, at least 40g each`. */
+export function gpuWords({ model, memoryBytes }: { model: string | null; memoryBytes: number | null }): string {
+  const memory = memoryBytes === null ? null : `at least ${amountWords('mem', String(memoryBytes))} each`
+  return [model && `model ${model}`, memory].filter(Boolean).join(', ')
 }

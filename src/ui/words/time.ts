@@ -107,3 +107,8 @@ function offsetWords(minutes: number): string {
   const two = (number: number) => String(number).padStart(2, '0')
   return `${minutes < 0 ? '-' : '+'}${two(Math.floor(of / 60))}:${two(Math.floor(of % 60))}`
 }
+
+/** A time limit in words; null for none. */
+export function limitInWords(seconds: number | null): string | null {
+  return seconds === null ? null : duration(seconds)
+}

@@ -7,6 +7,7 @@ import { createContainerExecutor } from '../../../src/agent/executors/container/
 import type { ContainerOptions } from '../../../src/agent/executors/container/container-kernel.ts'
 import { openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
 import type { EngineDescription } from '../../../src/agent/executors/container/engine/engine-answers.ts'
+import type { Gpus } from '../../../src/agent/gpus/gpu-watch.ts'
 import { FOREVER } from '../../../src/domain/retention.ts'
 import { BASE_IMAGE, type ContainerEngine, type EngineName } from '../../support/containers/engines.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -33,6 +34,7 @@ export interface ContainerFixture extends ExecutorFixture {
   readonly description: EngineDescription
   kernel(kernelId: string): string
   container(kernelId: string): Promise<ListedContainer | undefined>
+  create(hooks: ExecutorHooks, gpus?: Gpus): Executor
 }
 
 interface ListedContainer {
@@ -87,7 +89,7 @@ export async function createContainerFixture(
       await engine.call('DELETE', `/containers/${Id}?force=1`)
     },
     vanishedError: 'cancelled-outside',
-    create: (hooks: ExecutorHooks): Executor =>
+    create: (hooks: ExecutorHooks, gpus?: Gpus): Executor =>
       createContainerExecutor(
         {
           agentDir,
@@ -98,6 +100,7 @@ export async function createContainerFixture(
           engine: openEngine(engine.socket),
           description,
           container: { ...CONTAINER_DEFAULTS, ...overrides },
+          gpus: gpus ?? null,
         },
         hooks,
       ),

@@ -12,6 +12,7 @@ import { eventually } from '../../support/eventually.ts'
 import { holdAgent, SLOWLY_MS } from './container-agent.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
 import { kernelSpec, reaches, readAll } from './executor-subject.ts'
+import { describeBytes } from '../../../src/domain/amounts.ts'
 
 describe('logs', () => {
   const BINARY_BYTES = 300_000
@@ -118,7 +119,7 @@ describe('memory', () => {
   const mem = { mem: String(MEM_BYTES) }
   /** Alone: another process that needed a page while this one died would have the system kill the next, which may be the shell. */
   const EATS = 'tail </dev/zero >/dev/null'
-  const OUT_OF_MEMORY = { name: 'oom-killed', message: `ran out of its ${MEM_BYTES} bytes of memory` }
+  const OUT_OF_MEMORY = { name: 'oom-killed', message: `ran out of its ${describeBytes(MEM_BYTES)} of memory` }
 
   describeEnginesConcurrently('what %s says of a container that was killed', (name) => {
     const missing = whyNoEngine(name)

@@ -1,6 +1,10 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { eventually, pause } from '../../support/eventually.ts'
+import { expectProgress } from './progress-conformance.ts'
+import { outputServers, type OutputServers } from './output-servers.ts'
 import { find, kernelSpec, reaches, readAll, type ExecutorFixture } from './executor-subject.ts'
 
 /** The contract of every executor. */
@@ -14,11 +18,13 @@ export function executorConformance(
     let fixture: ExecutorFixture
     let executor: Executor
     let changes: number
+    let servers: OutputServers
 
     beforeEach(async () => {
       changes = 0
       fixture = await createFixture()
-      executor = fixture.create({ changed: () => changes++ })
+      servers = outputServers()
+      executor = fixture.create({ changed: () => changes++, ...servers.hooks })
       await executor.recover()
     })
     afterEach(async () => {
@@ -66,6 +72,45 @@ export function executorConformance(
       executor.stop(kernelIds[0]!, 1, 5_000)
       expect((await reaches(executor, kernelIds[0]!, 'EXITED')).port).toBe(ports[0])
       expect(await reaches(executor, start(hang), 'RUNNING')).toMatchObject({ port: null })
+    })
+
+    test('the outputs of a kernel are sent when it is gone, and nothing waits for them', async () => {
+      const { shell } = fixture.commands
+      if (shell === null) return
+      const script = 'mkdir r; echo one > r/a; echo no > c; echo two > "$REPRISE_OUTPUT_DIR/b"; exit 3'
+      const kernelId = start(shell(script), { outputPaths: ['r/**'] })
+      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 3 })
+      expect(servers.reports).toEqual([])
+      executor.forget(kernelId, 1)
+      await eventually(() => find(executor, kernelId) === undefined)
+      servers.answer()
+      const end = await eventually(() => servers.reports.find(({ step }) => step === 'END'), { withinMs: 60_000 })
+      expect(end).toMatchObject({ kernelId, assignment: 1, state: 'COMPLETE', reasons: [] })
+      expect(servers.files()).toEqual({ b: 'two\n', 'r/a': 'one\n' })
+    })
+
+    test('outputs that stay in place are moved beside the working directory, which is removed', async () => {
+      const { shell } = fixture.commands
+      if (shell === null) return
+      servers.answer()
+      const script = 'mkdir -p r/deep; echo one > r/deep/a; echo no > c; echo two > "$REPRISE_OUTPUT_DIR/b"'
+      const kernelId = start(shell(script), { outputPaths: ['r/**'], outputsInPlace: true })
+      await reaches(executor, kernelId, 'EXITED')
+      executor.forget(kernelId, 1)
+      const end = await eventually(() => servers.ends().find((report) => report.kernelId === kernelId), {
+        withinMs: 60_000,
+      })
+      expect(end).toMatchObject({ state: 'COMPLETE', directory: expect.stringMatching(/^\/.*\/files$/) })
+      const { directory } = end
+      expect(await readFile(join(directory!, 'r/deep/a'), 'utf8')).toBe('one\n')
+      expect(await readFile(join(directory!, 'b'), 'utf8')).toBe('two\n')
+      expect((await readdir(directory!)).toSorted()).toEqual(['b', 'r'])
+      // Who ran the program finds its files.
+      const owners = await Promise.all(['', 'r', 'b'].map(async (path) => (await stat(join(directory!, path))).uid))
+      expect(new Set(owners).size).toBe(1)
+      const beside = () => readdir(join(directory!, '..'))
+      await eventually(async () => (await beside()).toSorted().join() === 'files,listed,spec.json')
+      expect(servers.files()).toEqual({ b: undefined, 'r/deep/a': undefined })
     })
 
     test('a start prepares what is not prepared', async () => {
@@ -145,6 +190,11 @@ export function executorConformance(
       expect(startedMs).toBeLessThanOrEqual(Date.now())
       expect([3_600_000, 3_601_000]).toContain(Date.parse(deadline!) - startedMs)
       expect(least).toEqual(['1', '', '{}', expect.stringMatching(/Z$/), '', ''])
+    })
+
+    test('reports what a program tells about its progress, and stops one that makes none', async ({ skip }) => {
+      if (fixture.commands.shell === null) return skip('it runs no programs')
+      await expectProgress(executor, fixture.commands.shell)
     })
 
     test('ends after the grace what does not heed the stop', async () => {

@@ -1,3 +1,4 @@
+import { readKernelUsage } from '../../../src/domain/agent/kernel-report.ts'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -83,6 +84,23 @@ describe('kernels', () => {
     expect(ended).not.toHaveProperty('verdict')
   })
 
+  test('output, a touched file and a published checkpoint are progress; an end that onHang causes is a hang', async () => {
+    const limits = { progressTimeoutMs: 4_000, stopGraceMs: 0 }
+    const repeats = (what: string) => ['sh', '-c', `for i in 1 2 3 4 5 6; do ${what}; sleep 1; done`]
+    const alive = [
+      start(repeats('echo $i'), limits),
+      start(repeats('echo $i >>$REPRISE_PROGRESS_FILE'), limits),
+      start(['sh', '-c', 'sleep 6'], { ...limits, progressTimeoutMs: null }),
+    ]
+    const onHang = ['sh', '-c', 'kill -QUIT "$REPRISE_PID"; exec sleep 60']
+    const quits = start(['sleep', '1000'], { ...limits, onHang })
+    const ended = await reaches(executor, quits.kernelId, 'EXITED')
+    expect(ended).toMatchObject({ stopped: false, error: { name: 'no-progress' } })
+    for (const { kernelId } of alive) {
+      expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 0, error: null })
+    }
+  })
+
   test('arguments and variables arrive as they are', async () => {
     const odd = `it's "$HOME" \`x\` \\ *\n\ttwo  blanks é😀`
     const command = ['sh', '-c', 'printf "%s|" "$@"; printf "%s" "$ODD"', 'sh', odd, '', '-n']
@@ -112,6 +130,8 @@ describe('kernels', () => {
         'REPRISE_DEADLINE',
         'REPRISE_KERNEL_ID',
         'REPRISE_MEMORY_BYTES',
+        'REPRISE_OUTPUT_DIR',
+        'REPRISE_PROGRESS_FILE',
         'REPRISE_SLOTS',
         'REPRISE_STARTED_AT',
         'REPRISE_VERDICT_FILE',
@@ -250,7 +270,7 @@ describe('memory', () => {
       executor.start(greedy, 1)
       const { error, exitCode, oomKilled, usage } = await reaches(executor, greedy.kernelId, 'EXITED', 20_000)
       expect({ oomKilled, name: error?.name }).toEqual({ oomKilled: true, name: 'oom-killed' })
-      expect(error?.message).toContain(mem)
+      expect(error?.message).toContain('48 MiB')
       // A cgroup lets nothing beyond its limit; the watcher sees what was.
       if (mode === 'cgroup') expect(usage!.peakMemoryBytes).toBeLessThanOrEqual(LIMIT)
       expect(usage!.peakMemoryBytes).toBeGreaterThan(mode === 'cgroup' ? LIMIT / 2 : LIMIT)
@@ -261,11 +281,12 @@ describe('memory', () => {
       // The state after a crash before the report to the server.
       const next = fixture.create({ changed: () => undefined })
       await next.recover()
-      expect(await reaches(next, greedy.kernelId, 'EXITED', 20_000)).toMatchObject({
+      const found = await reaches(next, greedy.kernelId, 'EXITED', 20_000)
+      expect({ ...found, usage: readKernelUsage(found.usage) }).toMatchObject({
         error,
         exitCode,
         oomKilled,
-        usage,
+        usage: readKernelUsage(usage),
       })
       expect(find(next, modest.kernelId)?.status).toBe('RUNNING')
       for (const { kernelId, assignment } of next.observe()) next.forget(kernelId, assignment)

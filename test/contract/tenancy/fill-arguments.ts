@@ -60,8 +60,16 @@ function valueOfType(type: GraphQLInputType, values: Values, path: string): unkn
   throw new Error(`${path}: nothing is known to fill a ${type.name} with; say it in the test`)
 }
 
-/** The value that holds the id of each type of node; a new type has to be named here. */
-const NODE_IDS: Record<string, string> = {
+/** The value that holds the id of each type of node, or several of them; a new type has to be named here. */
+const NODE_IDS: Record<string, string | ((values: Values) => unknown[])> = {
+  AuditEntry: 'auditEntryId',
+  DeploymentRevision: ({ deploymentId }) => [deploymentId, 1],
+  ProjectMember: ({ projectId, userId }) => [projectId, userId],
+  Quota: ({ project }) => ['PROJECT', project],
+  ResubmissionItem: ({ resubmissionId }) => [resubmissionId, 0],
+  RetryDefaults: ({ project }) => ['PROJECT', project],
+  RetrySwitch: ({ project }) => ['PROJECT', project],
+  ScheduleRun: 'runId',
   Session: 'sessionId',
   Kernel: 'kernelId',
   Project: 'projectId',
@@ -69,6 +77,8 @@ const NODE_IDS: Record<string, string> = {
   ResourceGroup: 'resourceGroup',
   Chain: 'chainId',
   Resubmission: 'resubmissionId',
+  BulkAction: 'bulkActionId',
+  BulkActionItem: ({ bulkActionId }) => [bulkActionId, 0],
   Webhook: 'webhookId',
   WebhookDelivery: 'deliveryId',
   Token: 'tokenId',
@@ -88,6 +98,24 @@ export function idsFor(field: string, id: string): string | string[] {
 /** The global id of the node of this type that the values name. */
 export function globalId(type: string, values: Values): string {
   const name = NODE_IDS[type]
-  if (name === undefined || !(name in values)) throw new Error(`no id is known of a ${type}; name it in NODE_IDS`)
-  return Buffer.from(`${type}:${String(values[name])}`).toString('base64')
+  const parts = typeof name === 'function' ? name(values) : [name === undefined ? undefined : values[name]]
+  if (parts.includes(undefined)) throw new Error(`no id is known of a ${type}; name it in NODE_IDS`)
+  return Buffer.from(`${type}:${parts.join(':')}`).toString('base64')
+}
+
+/** Arguments that belong to no tenant. */
+export const COMMON: Values = {
+  name: 'walked',
+  String: 'walked',
+  'deleteResourceGroup.input.name': 'walked',
+  'createWebhook.input.url': 'https://example.com/walked',
+  eventTypes: ['*'],
+  command: ['true'],
+  'createDeployment.input.name': 'walked',
+  since: '2026-01-01T00:00:00Z',
+  Int: 1,
+  Float: 1,
+  Boolean: true,
+  settings: {},
+  policy: {},
 }

@@ -54,7 +54,7 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
     [projectId, JSON.stringify([{ name: 'SECRET', value: texts.environ }]), texts.command, texts.reason],
   )
   await db.query(
-    `INSERT INTO scheduling_history (entity, entity_id, phase, result, message) VALUES ('SESSION', $1, 'p', 'SUCCESS', $3), ('KERNEL', $2, 'p', 'SUCCESS', $3)`,
+    `INSERT INTO scheduling_history (entity, entity_id, phase, result, message) VALUES ('SESSION', $1, 'schedule-sessions', 'SUCCESS', $3), ('KERNEL', $2, 'agent-sync', 'SUCCESS', $3)`,
     [session.id, kernelId, texts.history],
   )
   const codeSha256 = createHash('sha256').update(word('code')).digest('hex')
@@ -165,6 +165,30 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
     'CreateSchedulePayload',
     'schedule { scheduleId name }',
   )
+  const { group } = await answerOf(
+    server,
+    member,
+    'createSessions',
+    {
+      group: { name: word('group'), key: word('group-key'), open: true },
+      sessions: [{ name: word('member'), project, command: [texts.command] }],
+    },
+    'CreateSessionsPayload',
+    'group { groupId name key }',
+  )
+  const failureGroupId = randomUUID()
+  const failureTitle = word('failure-group')
+  await db.query(
+    `INSERT INTO failure_groups (id, project_id, fingerprint, version, title, lines, masked)
+     VALUES ($1, $2, $3, 1, $3, ARRAY[$3], ARRAY[$3])`,
+    [failureGroupId, projectId, failureTitle],
+  )
+  const runId = randomUUID()
+  await db.query(
+    `INSERT INTO schedule_runs (id, schedule_id, planned_at, last_planned_at, outcome, reason)
+     VALUES ($1, $2, now(), now(), 'SKIPPED', $3)`,
+    [runId, schedule.scheduleId, texts.reason],
+  )
   const { webhook, secret } = await answerOf(
     server,
     member,
@@ -225,9 +249,31 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       'resubmission.id': resubmission.resubmission.resubmissionId,
       'resubmissionProgress.id': resubmission.resubmission.resubmissionId,
       resubmissionId: resubmission.resubmission.resubmissionId,
+      'bulkAction.id': resubmission.resubmission.resubmissionId,
+      'bulkActionProgress.id': resubmission.resubmission.resubmissionId,
+      bulkActionId: resubmission.resubmission.resubmissionId,
       deploymentId: deployment.id,
       'deployment.id': deployment.id,
       routeId: route.id,
+      runId,
+      auditEntryId: (
+        await db.query<{ id: string }>('SELECT id::text FROM audit_log WHERE project_id = $1 LIMIT 1', [projectId])
+      ).rows[0]!.id,
+      'webhook.id': webhook.webhookId,
+      'project.by.name': project,
+      'user.by.name': userName,
+      'domain.by.name': 'default',
+      'resourceGroup.name': 'default',
+      'agent.id': (await db.query<{ id: string }>('SELECT id FROM agents LIMIT 1')).rows[0]!.id,
+      groupId: group.groupId,
+      failureGroupId,
+      left: session.id,
+      right: chain[0]!.id,
+      'failureGroup.id': failureGroupId,
+      failureGroupIds: failureGroupId,
+      into: randomUUID(),
+      'sessionGroup.id': group.groupId,
+      'member.index': 0,
       scheduleId: schedule.scheduleId,
       'schedule.id': schedule.scheduleId,
       reason: texts.reason,
@@ -265,8 +311,14 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       deployment.name,
       route.id,
       route.session.id,
+      failureGroupId,
+      failureTitle,
+      group.groupId,
+      group.name,
+      group.key,
       schedule.scheduleId,
       schedule.name,
+      runId,
       resubmission.resubmission.resubmissionId,
       webhook.webhookId,
       delivery.deliveryId,

@@ -142,6 +142,20 @@ test.each([
   expect({ status, text }).toEqual({ status: 404, text: 'Not found\n' })
 })
 
+test.each(['/nowhere', '/chains/a/b', '/assets/none.js'])(
+  '%s is the page in a browser, which says that there is nothing, and still 404',
+  async (path) => {
+    const { status, headers, text } = await ask(path, { accept: 'text/html,*/*', cookie: 'reprise_theme=dark' })
+    expect(status).toBe(404)
+    expect(headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(headers['content-security-policy']).toContain("default-src 'none'")
+    expect(text).toContain('data-theme="dark"')
+    const again = await ask(path, { accept: 'text/html', 'if-none-match': headers.etag! })
+    expect(again.status).toBe(404)
+    expect((await ask('/v2/nowhere', { accept: 'text/html' })).text).not.toContain('<div id="root">')
+  },
+)
+
 test('the compressed copy of a file is not served as a file', async () => {
   expect((await ask(`${script}.br`)).status).toBe(404)
 })

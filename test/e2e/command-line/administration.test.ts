@@ -34,9 +34,9 @@ test('defaults, switches and quotas are set, shown and removed', async () => {
 
   const quota = ['quotas', 'set', 'project', 'default']
   expect(await reprise(...quota, '--max-running', '7', '--slot', 'cpu=3')).toMatchObject({ status: 0 })
-  expect((await reprise('quotas')).stdout).toMatch(/PROJECT +default +\d+\/∞ +0\/7 +0 B\/∞ +cpu 0\/3/)
+  expect((await reprise('quotas')).stdout).toMatch(/PROJECT +default +\d+\/∞ +0\/7 +0 B\/∞ +0 B\/∞ +cpu 0\/3/)
   expect(await reprise(...quota, '--max-running', 'none')).toMatchObject({ status: 0 })
-  expect((await reprise('quotas')).stdout).toMatch(/ 0\/∞ +0 B\/∞ +cpu 0\/3/)
+  expect((await reprise('quotas')).stdout).toMatch(/ 0\/∞ +0 B\/∞ +0 B\/∞ +cpu 0\/3/)
   expect((await reprise('projects')).stdout).toMatch(/default +default/)
 })
 
@@ -53,12 +53,12 @@ test('users, projects and groups are created, granted, drained and removed', asy
   expect(await reprise('projects', 'revoke', 'vision', 'grace')).toMatchObject({ status: 0 })
   expect((await reprise('users')).stdout).not.toContain('VIEWER')
 
-  expect(await reprise('groups', 'create', 'tpu')).toMatchObject({ status: 0 })
-  expect(await reprise('groups', 'drain', 'tpu', '--reason', 'new driver')).toMatchObject({ status: 0 })
-  expect((await reprise('groups')).stdout).toMatch(/^tpu +DRAINING +0 .* new driver$/m)
-  expect(await reprise('groups', 'resume', 'tpu')).toMatchObject({ status: 0 })
-  expect((await reprise('groups')).stdout).toMatch(/^tpu +OPEN /m)
-  const timeouts = ['groups', 'timeouts', 'tpu'] as const
+  expect(await reprise('resource-groups', 'create', 'tpu')).toMatchObject({ status: 0 })
+  expect(await reprise('resource-groups', 'drain', 'tpu', '--reason', 'new driver')).toMatchObject({ status: 0 })
+  expect((await reprise('resource-groups')).stdout).toMatch(/^tpu +DRAINING +0 .* new driver$/m)
+  expect(await reprise('resource-groups', 'resume', 'tpu')).toMatchObject({ status: 0 })
+  expect((await reprise('resource-groups')).stdout).toMatch(/^tpu +OPEN /m)
+  const timeouts = ['resource-groups', 'timeouts', 'tpu'] as const
   expect((await reprise(...timeouts)).stdout).toMatch(/^pending +no limit$/m)
   const changed = await reprise(
     ...timeouts,
@@ -78,15 +78,15 @@ test('users, projects and groups are created, granted, drained and removed', asy
   )
   expect(await reprise(...timeouts)).toEqual(changed)
   expect(await reprise(...timeouts, '--terminate', '1s')).toMatchObject({ status: 2 })
-  expect(await reprise('groups', 'timeouts', 'nowhere')).toMatchObject({ status: 3 })
-  const options = ['groups', 'options', 'tpu'] as const
+  expect(await reprise('resource-groups', 'timeouts', 'nowhere')).toMatchObject({ status: 3 })
+  const options = ['resource-groups', 'options', 'tpu'] as const
   expect((await reprise(...options)).stdout).toMatch(/^options +none\nsessions may set +none$/m)
   const set = await reprise(...options, '--option', 'qos=low', '--option', 'partition=a', '--allow', 'qos')
   expect(set.stdout).toMatch(/^options +qos=low, partition=a\nsessions may set +qos$/m)
   expect((await reprise(...options, '--option', 'none')).stdout).toMatch(/^options +none\nsessions may set +qos$/m)
   expect(await reprise(...options, '--allow', 'a b')).toMatchObject({ status: 2 })
-  expect(await reprise('groups', 'delete', 'tpu')).toMatchObject({ status: 0 })
-  expect((await reprise('groups')).stdout).not.toContain('tpu')
+  expect(await reprise('resource-groups', 'delete', 'tpu')).toMatchObject({ status: 0 })
+  expect((await reprise('resource-groups')).stdout).not.toContain('tpu')
 })
 
 test('stats shows what the server counted, history what it did', async () => {
@@ -96,7 +96,7 @@ test('stats shows what the server counted, history what it did', async () => {
   await server.db.query(
     `INSERT INTO scheduling_history (entity, entity_id, phase, to_status, result, attempts, first_at, last_at)
      VALUES ('SESSION', $1, 'schedule-sessions', 'SCHEDULED', 'SUCCESS', 3, now(), now()),
-       ('SESSION', $2, 'settle-sessions', 'TERMINATED', 'SUCCESS', 1, now(), now())`,
+       ('SESSION', $2, 'promote-to-terminated', 'TERMINATED', 'SUCCESS', 1, now(), now())`,
     [id, well.id],
   )
   const { stdout } = await reprise('stats', '--with-name', 'counted')
@@ -106,7 +106,7 @@ test('stats shows what the server counted, history what it did', async () => {
     / 2 +1 +1 +0 +0$/m,
   )
   expect((await reprise('history', 'counted')).status).toBe(0)
-  expect((await reprise('history', well.id)).stdout).toMatch(/ 1 +settle-sessions +SUCCESS +SUCCEEDED$/m)
+  expect((await reprise('history', well.id)).stdout).toMatch(/ 1 +promote-to-terminated +SUCCESS +SUCCEEDED$/m)
   expect((await reprise('history', id)).stdout).toMatch(/ 3 +schedule-sessions +SUCCESS +SCHEDULED$/m)
 })
 
@@ -286,9 +286,12 @@ test('users, members and tokens come from a file, once', async () => {
   expect([mine.status, mine.stderr]).toEqual([2, expect.stringContaining('has no user')])
   const foreign = await nina('cancel', 'of-nobody')
   expect([foreign.status, foreign.stderr]).toEqual([4, expect.stringContaining('--members-end all')])
-  expect((await reprise('projects', 'update', 'atlas', '--members-end', 'all')).stdout).toBe(
-    'atlas: members end all work\n',
-  )
+  const update = async (...args: string[]) => reprise('projects', 'update', 'atlas', ...args)
+  const allMembers = await update('--members-end', 'all')
+  expect(allMembers.stdout).toBe('atlas: members end all work; outputs are kept as long as the server says\n')
+  expect((await update('--output-keep-days', '90')).stdout).toMatch(/kept for 90 days\n$/)
+  expect((await update()).status).toBe(2)
+  expect((await update('--output-keep-days', 'none')).stdout).toMatch(/server says\n$/)
   expect((await nina('cancel', 'of-nobody')).status).toBe(0)
 
   for (const [text, message] of [

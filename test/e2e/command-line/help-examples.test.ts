@@ -20,7 +20,8 @@ import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 const SCRIPT = '#!/bin/sh\necho "$0 $*"\n'
 const FILES: Readonly<Record<string, string>> = {
   'bin/reprise': `#!/bin/sh\nexec '${process.execPath}' ${heapFlags().join(' ')} '${MAIN}' "$@"\n`,
-  'train.py': 'import sys\nprint(sys.argv)\n',
+  'train.py':
+    "import os, sys\nprint(sys.argv)\nos.makedirs('results', exist_ok=True)\nopen('results/model', 'w').write('1')\n",
   'flaky.sh': SCRIPT,
   'hungry.sh': SCRIPT,
   'simulate.sh': SCRIPT,
@@ -97,28 +98,63 @@ async function waiting(): Promise<string> {
   return sessionId
 }
 
+async function withOutputs(): Promise<void> {
+  const command = ['sh', '-c', 'mkdir results; echo 1 >results/metrics.json']
+  const sessionId = await session({ name: 'train', command, outputs: { paths: ['results/**'] } })
+  const asked = `{ session(id: "${sessionId}") { outputs { state } } }`
+  await eventually(async () => {
+    const { session: found } = await client.request<{ session: { outputs: { state: string } } }>(asked)
+    return found.outputs.state === 'COMPLETE'
+  })
+}
+
+/** A group that is found by its name, new for each example. */
+async function sweep(example: string): Promise<void> {
+  if (!example.includes('sweep')) return
+  const script = example.includes('cancel') ? 'sleep 60' : 'echo 1 >"$REPRISE_OUTPUT_DIR/result"; exit $REPRISE_INDEX'
+  const work = { name: 'fit', command: ['sh', '-c', script] }
+  const { group } = await client.createGroup([work], { name: 'sweep', indexes: '0-1' })
+  if (example.includes('cancel') || example.includes('wait')) return
+  for await (const _ of client.followGroup(group.groupId));
+}
+
 async function webhook(): Promise<string> {
   return (await client.createWebhook({ url: 'http://127.0.0.1:1024/', eventTypes: ['*'] })).webhook.webhookId
 }
 
 /** Creates what an example needs; returns the id for its placeholder. */
 const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = {
+  'reprise compare': async () => {
+    for (const name of ['train', 'train', 'nightly']) {
+      const sessionId = await session({ name, command: ['true'] })
+      await eventually(async () => (await client.session(sessionId)).result === 'SUCCESS')
+    }
+  },
   'reprise history': () => session({ command: ['true'] }),
   'reprise projects revoke': () => client.setProjectMember({ project: 'research', user: 'ada', role: 'MEMBER' }),
   'reprise tokens create': () => client.setProjectMember({ project: 'research', user: 'ada', role: 'MEMBER' }),
   'reprise users delete': () => client.createUser('grace').catch(() => {}),
+  'reprise groups show': sweep,
+  'reprise logs': sweep,
   'reprise groups delete': () => client.createResourceGroup({ name: 'tpu' }).catch(() => {}),
+  'reprise resource-groups delete': () => client.createResourceGroup({ name: 'tpu' }).catch(() => {}),
   'reprise info': () => session({ command: ['true'] }),
-  'reprise wait': () => Promise.all(['nightly', 'report'].map((name) => session({ name, command: ['true'] }))),
-  'reprise cancel': () => session({}),
+  'reprise wait': (example) =>
+    Promise.all([
+      sweep(example.includes('sweep') ? 'wait sweep' : ''),
+      ...['nightly', 'report'].map((name) => session({ name, command: ['true'] })),
+    ]),
+  'reprise cancel': (example) => Promise.all([sweep(example), session({})]),
   'reprise exec': () => running({}),
   'reprise port-forward': () => running({ name: 'notebook' }),
   'reprise retry now': waiting,
   'reprise retry cancel': waiting,
   'reprise retry update': waiting,
-  'reprise resubmit': failed,
-  'reprise resubmissions abort': async () =>
-    (await client.resubmitSessions({ sessionIds: [await failed()] })).resubmission.resubmissionId,
+  'reprise resubmit': (example) => Promise.all([sweep(example), failed()]),
+  'reprise outputs': withOutputs,
+  'reprise download': (example) => Promise.all([sweep(example), withOutputs()]),
+  'reprise bulk-actions abort': async () =>
+    (await client.resubmitSessions({ select: { sessionIds: [await failed()] } })).bulkAction.bulkActionId,
   'reprise tokens revoke': async () =>
     (await client.createToken({ name: 'old', role: 'VIEWER', project: 'default' })).token.tokenId,
   ...Object.fromEntries(
@@ -135,9 +171,14 @@ const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = 
 
 /** Statuses for a correct command whose object is missing or needs no change. */
 const ENDS_WITH: Readonly<Record<string, number>> = {
-  'reprise resubmissions abort': 5,
+  'reprise bulk-actions abort': 5,
   'reprise agents remove': 5,
+  'reprise agents gpus node-7 --return GPU-5d5ba0d6': 3,
+  'reprise agents gpus node-7 --take GPU-5d5ba0d6 --reason "fan noise"': 3,
   'reprise logs --cause oom-killed --all-attempts': 3,
+  // One of the two members has failed.
+  'reprise wait sweep    # a group, by its key, name or id': 1,
+  'reprise download sweep --to results/    # of the members of a group, each into its own directory': 1,
   // The token of this test has no user.
   'reprise list --mine --cause oom-killed --since 2h': 2,
   // The shell finds no program in what it reads.

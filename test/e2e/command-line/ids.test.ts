@@ -146,7 +146,7 @@ describe('ids', () => {
     expect(ended).toMatchObject({ status: 5, stderr: expect.not.stringContaining('There is no') })
     expect(await reprise('resubmissions', 'abort', '01234567-89')).toMatchObject({
       status: 3,
-      stderr: expect.stringContaining('There is no resubmission with the id 01234567-89'),
+      stderr: expect.stringContaining('There is no bulk action with the id 01234567-89'),
     })
   })
 

@@ -70,7 +70,7 @@ describe('exit statuses and what to do', () => {
     expect(await reprise('agents', 'drian', 'node-7')).toMatchObject({
       status: 2,
       stderr: expect.stringContaining(
-        "unknown command 'drian' of reprise agents, which has list, drain, resume, remove",
+        "unknown command 'drian' of reprise agents, which has list, gpus, drain, resume, remove",
       ),
     })
   })
@@ -288,7 +288,7 @@ test('chains are filtered, ordered and counted', async () => {
   expect(await names('--exit-code', '0', '--in-group', 'default')).toEqual(['over'])
   expect(await names('--of-user', 'nobody')).toEqual([])
   expect(await names('--on-agent', UNKNOWN)).toEqual([])
-  const { stdout } = await reprise('chains', '--in-project', project, '--state', 'live', '--counts')
+  const { stdout } = await reprise('chains', '--in-project', project, '--state', 'queued', '--counts')
   expect(stdout).toMatch(/WAITING_RETRY +1\n.*HELD +1\n.*SUCCEEDED +1\n/)
 })
 
@@ -373,7 +373,7 @@ describe.skipIf(!PSEUDO_TERMINAL)('in a terminal (needs `script` of util-linux)'
     const { status, text } = await run.ended
     expect(status).toBe(130)
     expect(text).toContain(' chains resubmitted, the rest aborted')
-    expect((await reprise('resubmissions')).stdout).toMatch(/ABORTED/)
+    expect((await reprise('bulk-actions')).stdout).toMatch(/ABORTED/)
   })
 })
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { zstdDecompressSync } from 'node:zlib'
+import { basename, join } from 'node:path'
 import { expect } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
@@ -144,23 +143,26 @@ export async function leftOnRecord(fleet: RemoteFleet, chainId: string, attempt:
 /** Directory in which a server keeps copies by default. */
 export const checkpointDirOf = (fleet: RemoteFleet) => join(fleet.agentDir('server'), '../checkpoints')
 
-export function copiesIn(checkpointDir: string, chainId: string) {
-  const directory = join(checkpointDir, 'relay', chainId)
-  const names = () => (existsSync(directory) ? readdirSync(directory) : [])
+/** The blobs in the directory of a server: all copies, of all chains. */
+export function copiesIn(checkpointDir: string) {
+  const paths = () =>
+    readdirSync(join(checkpointDir, 'blobs'), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name))
   return {
-    names,
     partBytes: () =>
-      names()
-        .filter((name) => name.endsWith('.part'))
-        .map((name) => statSync(join(directory, name)).size),
-    /** Checks that every file with the name of a copy is that copy. */
+      paths()
+        .filter((path) => path.endsWith('.part'))
+        .map((path) => statSync(path).size),
+    /** Checks that every file with the name of a blob is that blob. @returns their hashes */
     expectWhole(): string[] {
-      const copies = names().filter((name) => !name.endsWith('.part'))
-      for (const name of copies) {
-        const archive = zstdDecompressSync(readFileSync(join(directory, name)))
-        expect(`${createHash('sha256').update(archive).digest('hex')}.tar.zst`).toBe(name)
-      }
-      return copies
+      return paths()
+        .filter((path) => !path.endsWith('.part'))
+        .map((path) => {
+          const sha256 = createHash('sha256').update(readFileSync(path)).digest('hex')
+          expect(basename(path)).toBe(sha256)
+          return sha256
+        })
     },
   }
 }

@@ -74,7 +74,7 @@ test('uploaded code runs, and a retry on another agent finds the same files', as
 })
 
 test('code that the server has deleted is reported, and can be uploaded again', async () => {
-  const directory = join(fleet.agentDir('server'), '../checkpoints/code')
+  const directory = join(fleet.agentDir('server'), '../checkpoints/blobs')
   const [project] = await readdir(directory)
   await rm(join(directory, project!), { recursive: true })
   const [{ code_sha256: codeSha256 }] = (await fleet.sql('SELECT code_sha256 FROM sessions LIMIT 1')) as [any]

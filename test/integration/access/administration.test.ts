@@ -319,11 +319,26 @@ describe('the audit log', () => {
       expect(new Set((await log({ action: ['session.create'] })).map(({ action }: any) => action))).toEqual(
         new Set(['session.create']),
       )
+      expect((await log({ actionContains: 'SION.CRE' })).length).toBeGreaterThan(0)
+      expect(await log({ actionContains: 'SION.CRE' })).toEqual(await log({ action: ['session.create'] }))
+      expect(new Set((await log({ actorContains: 'embER' })).map(({ actor }: any) => actor))).toEqual(
+        new Set(['MEMBER-token']),
+      )
+      expect(await log({ actorContains: '%' })).toEqual([])
       for (const wrong of [{ after: 'bent' }, { before: 'bent' }]) {
         const { errors } = await server.query(LOG, wrong)
         expect(errors?.[0]?.extensions['code']).toBe('VALIDATION_FAILED')
       }
     })
+  })
+
+  test('the entries of the server itself can be left out', async () => {
+    await server.db.query(`INSERT INTO audit_log (actor, action, details) VALUES ('scheduler', 'retry.decided', '{}')`)
+    const actorsOf = async (automatic: boolean) =>
+      new Set((await log({ automatic })).map(({ actor, tokenId: id }: any) => (id === null ? actor : 'a token')))
+    expect(await actorsOf(true)).toContain('scheduler')
+    expect(await actorsOf(true)).not.toContain('a token')
+    expect(await actorsOf(false)).toEqual(new Set(['a token']))
   })
 
   test('a page of a large log is found by an index', async () => {
@@ -350,5 +365,6 @@ describe('the audit log', () => {
     expect(await indexOf({ tokenId: projectId })).toContain('audit_log_token')
     expect(await indexOf({ sessionId: projectId })).toContain('audit_log_session')
     expect(await indexOf({ refused: true })).toContain('audit_log_refused')
+    expect(await indexOf({ automatic: false })).toContain('audit_log_by_people')
   })
 })

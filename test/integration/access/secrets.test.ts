@@ -17,7 +17,7 @@ import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import { useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { TEST_SECRETS } from '../../support/servers/test-secrets.ts'
-import { TEST_CODE, TEST_RELAY } from '../../support/servers/test-code.ts'
+import { TEST_CODE, TEST_OUTPUTS, TEST_RELAY } from '../../support/servers/test-code.ts'
 
 const given = useScheduling()
 const resubmit = useResubmission(given)
@@ -119,6 +119,7 @@ describe('secret variables', () => {
       metrics: server.metrics,
       code: TEST_CODE,
       relay: TEST_RELAY,
+      outputs: TEST_OUTPUTS,
       onAgent: server.hub.onAgent,
       logged: () => {},
     })

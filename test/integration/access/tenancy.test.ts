@@ -96,6 +96,14 @@ describe('things of another project are not found', () => {
     const text = 'query ($id: UUID!) { retryPolicyPreview(policy: {}, sessionId: $id) { eligible } }'
     const { errors } = await server.query(text, { id: theirs.id }, member)
     expect(errors?.[0]?.extensions['code']).toBe('SESSION_NOT_FOUND')
+    const names = 'trial { matched decisions { name } }'
+    const tried = `query ($ids: [UUID!]) { retryPolicyPreview(policy: {}, sessionIds: $ids) { ${names} } }`
+    const { errors: refused } = await server.query(tried, { ids: [mine.id, theirs.id] }, member)
+    expect(refused?.[0]?.extensions['code']).toBe('SESSION_NOT_FOUND')
+    const all = await read(
+      `{ retryPolicyPreview(policy: {}, window: { to: "2100-01-01T00:00:00Z", from: "2020-01-01T00:00:00Z" }) { ${names} } }`,
+    )
+    expect(all).toEqual({ retryPolicyPreview: { trial: { matched: 1, decisions: [{ name: 'mine' }] } } })
   })
 
   test.each(['terminateSession', 'cancelRetry', 'retryNow'])('for %s', async (mutation) => {

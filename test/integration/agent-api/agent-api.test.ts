@@ -30,6 +30,11 @@ async function watchedApi(options: { bodyWithinMs?: number } = {}) {
     offerCheckpoint: () => Promise.reject(new Error('no checkpoint')),
     sendCheckpoint: () => Promise.reject(new Error('no checkpoint')),
     fetchCheckpoint: () => Promise.reject(new Error('no checkpoint')),
+    reportOutputs: () => Promise.reject(new Error('no outputs')),
+    listInputs: () => Promise.reject(new Error('no inputs')),
+    haveBlobs: () => Promise.reject(new Error('no blob')),
+    sendParts: () => Promise.reject(new Error('no blob')),
+    fetchBlob: () => Promise.reject(new Error('no blob')),
     sync: (request, signal) =>
       new Promise((resolve) => {
         waits.push({ request, signal })

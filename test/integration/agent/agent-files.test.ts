@@ -18,6 +18,7 @@ import { TEST_CODE } from '../../support/servers/test-code.ts'
 import { removeOlder } from '../../support/sessions/remove-older.ts'
 import { archiveOf, chunksOf } from '../code/code-archives.ts'
 import { useAgentProgram } from './agent-fixture.ts'
+import { describeBytes } from '../../../src/domain/amounts.ts'
 
 const given = useAgentProgram()
 
@@ -50,7 +51,9 @@ describe('directories of chains', () => {
         `cd $REPRISE_CHAIN_DIR; head -c ${4 * MEGABYTE} /dev/zero >a; for f in b c d; do ln a $f; done; exit 3`,
       ),
     ])
-    const numbers = new RegExp(`chain's directory holds 12\\d{6} bytes, more than the ${8 * MEGABYTE} `)
+    const numbers = new RegExp(
+      `chain's directory holds 1[12](\\.\\d+)? MiB, more than the ${describeBytes(8 * MEGABYTE)} `,
+    )
     for (const { reason, phase, cause } of [running, failed]) {
       expect(reason).toMatch(numbers)
       expect({ phase, cause }).toEqual({ phase: 'NOT_ELIGIBLE', cause: 'QUOTA_EXCEEDED' })
@@ -68,7 +71,7 @@ describe('directories of chains', () => {
       failureOf(`${make(99)}; for n in $(seq 50); do ln a/1 $n; done; exit 3`),
     ])
     for (const { reason, phase, cause } of [running, failed]) {
-      expect(reason).toContain("chain's directory holds 151 files, more than the 100 that its agent allows")
+      expect(reason).toContain("chain's directory holds 151 files, more than the 100 files that its agent allows")
       expect({ phase, cause }).toEqual({ phase: 'NOT_ELIGIBLE', cause: 'QUOTA_EXCEEDED' })
     }
     expect(modest).toMatchObject({ cause: 'KERNEL_NONZERO_EXIT', phase: expect.stringMatching(/SCHEDULED|DISPATCHED/) })
@@ -161,31 +164,40 @@ describe('uploaded code', () => {
     await given.newAgent().start()
     const { sessionId, kernelId } = await given.create(['sh', '-c', 'sh lib/link; find . | sort; cat lib/a.txt'], INPUT)
     await given.reaches(sessionId, 'TERMINATED')
-    expect(await given.text(kernelId)).toBe('trained\n.\n./lib\n./lib/a.txt\n./lib/link\n./train.sh\na')
+    expect(await given.text(kernelId)).toBe(
+      'trained\n.\n./.reprise-output\n./lib\n./lib/a.txt\n./lib/link\n./train.sh\na',
+    )
   })
 
   test('a server that cannot send it is asked again, and the attempt continues', async () => {
-    const { fetchCode } = given.gateway
-    let failures = 0
-    given.gateway.fetchCode = async (request, signal) => {
-      if (failures++ < 2) throw new Error('no connection')
-      const answer = await fetchCode(request, signal)
+    const { fetchBlob } = given.gateway
+    const offsets: number[] = []
+    given.gateway.fetchBlob = async (request, signal) => {
+      if (offsets.push(request.offset) <= 2) throw new Error('no connection')
+      const answer = await fetchBlob(request, signal)
       // Half of it, then nothing.
-      return failures === 3 ? { ...answer, chunks: chunksOf(CODE.bytes.subarray(0, 1_100)) } : answer
+      return offsets.length === 3 ? { ...answer, chunks: chunksOf(CODE.bytes.subarray(0, 1_100)) } : answer
     }
     await given.newAgent().start()
     const { sessionId } = await given.create(['sh', 'train.sh'], INPUT)
     await given.reaches(sessionId, 'TERMINATED')
     const [kernel] = await kernelRows(given.db, sessionId)
-    expect({ failures, assignment: kernel!.assignment }).toEqual({ failures: 4, assignment: 1 })
+    // The half that has come is not fetched again.
+    expect({ offsets, assignment: kernel!.assignment }).toEqual({ offsets: [0, 0, 0, 1_100], assignment: 1 })
   })
 
-  const lies: [string, () => Promise<{ bytes: number; chunks: AsyncIterable<Uint8Array> }>, string, string][] = [
+  const answerOf = (bytes: Uint8Array, total = bytes.length) => ({
+    sha256: CODE.sha256,
+    total,
+    bytes: total,
+    chunks: chunksOf(bytes),
+  })
+  const lies: [string, () => Promise<ReturnType<typeof answerOf>>, string, string][] = [
     [
       'that is another one',
       async () => {
         const { bytes } = archiveOf({ 'train.sh': 'echo stolen\n' })
-        return { bytes: bytes.length, chunks: chunksOf(bytes) }
+        return answerOf(bytes)
       },
       'IMAGE_PULL_FAILURE',
       'is damaged: its SHA-256 is',
@@ -195,7 +207,7 @@ describe('uploaded code', () => {
       async () => {
         const link = { kind: 'link', name: 'l', bytes: 0, executable: false, target: '../../spec.json' } as const
         const { bytes } = archiveOf({ a: '' }, [link])
-        return { bytes: bytes.length, chunks: chunksOf(bytes) }
+        return answerOf(bytes)
       },
       'VALIDATION_ERROR',
       'the link l leads to ../../spec.json, which is outside',
@@ -204,17 +216,12 @@ describe('uploaded code', () => {
     ...HOSTILE_ARCHIVES.filter(({ limit }) => limit !== 'entries').map(
       ({ name, bytes, says }): (typeof lies)[number] => [
         `of ${name}`,
-        async () => ({ bytes: bytes.length, chunks: chunksOf(bytes) }),
+        async () => answerOf(bytes),
         'VALIDATION_ERROR',
         says,
       ],
     ),
-    [
-      'that is too large',
-      async () => ({ bytes: 2 ** 40, chunks: chunksOf(CODE.bytes) }),
-      'VALIDATION_ERROR',
-      'REPRISE_UPLOAD_BYTES_MAX',
-    ],
+    ['that is too large', async () => answerOf(CODE.bytes, 2 ** 40), 'VALIDATION_ERROR', 'REPRISE_UPLOAD_BYTES_MAX'],
     [
       'that is gone',
       () => Promise.reject(new RepriseError('CODE_NOT_FOUND', 'the uploaded code is gone')),
@@ -223,11 +230,11 @@ describe('uploaded code', () => {
     ],
   ]
 
-  test.each(lies)('an archive %s fails the session', async (_, fetchCode, cause, reason) => {
+  test.each(lies)('an archive %s fails the session', async (_, fetchBlob, cause, reason) => {
     let fetched = 0
-    given.gateway.fetchCode = () => {
+    given.gateway.fetchBlob = () => {
       fetched += 1
-      return fetchCode()
+      return fetchBlob()
     }
     await given.newAgent().start()
     const { sessionId } = await given.create(['sh', 'train.sh'], INPUT)
@@ -244,13 +251,13 @@ describe('uploaded code', () => {
 
   test('a session that ends while its code is fetched ends at once, and leaves nothing', async () => {
     let fetched: AbortSignal | undefined
-    given.gateway.fetchCode = async (_, signal) => {
+    given.gateway.fetchBlob = async (_, signal) => {
       fetched = signal
       const chunks = async function* () {
         yield CODE.bytes.subarray(0, 700)
         await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
       }
-      return { bytes: CODE.bytes.length, chunks: chunks() }
+      return { ...answerOf(CODE.bytes), chunks: chunks() }
     }
     await given.newAgent().start()
     const { sessionId } = await given.create(['sh', 'train.sh'], INPUT)
@@ -261,15 +268,15 @@ describe('uploaded code', () => {
   })
 
   test('an agent that stops while it fetches code starts the fetch again at its next start', async () => {
-    const { fetchCode } = given.gateway
-    given.gateway.fetchCode = async (_, signal) =>
+    const { fetchBlob } = given.gateway
+    given.gateway.fetchBlob = async (_, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
     const agent = given.newAgent()
     await agent.start()
     const { sessionId, kernelId } = await given.create(['sh', 'train.sh'], INPUT)
     await given.reaches(sessionId, 'PULLING')
     await agent.stop()
-    given.gateway.fetchCode = fetchCode
+    given.gateway.fetchBlob = fetchBlob
     await given.newAgent().start()
     await given.reaches(sessionId, 'TERMINATED')
     expect(await given.text(kernelId)).toBe('trained\n')
@@ -277,7 +284,7 @@ describe('uploaded code', () => {
 })
 
 describe('logs', () => {
-  const note = (bytes: number) => `\n[reprise: ${bytes} bytes of output are left out here]\n`
+  const note = (bytes: number) => `\n[reprise: ${describeBytes(bytes)} of output are left out here]\n`
 
   it('all output is delivered before the end is reported', async () => {
     const { gateway, create, reaches, text, db } = given

@@ -377,7 +377,7 @@ describe('verdicts of programs', () => {
       expect(await decisionOn(`${script}; exit 3`)).toMatchObject({
         reason: 'exited with 3',
         phase: 'SCHEDULED',
-        explanation: `retry 1 of 2: exit code 3; its verdict file cannot be used: ${fault}; waits 900 s`,
+        explanation: `retry 1 of 2: exit code 3; its verdict file cannot be used: ${fault}; waits 15 min`,
       })
     }
   })

@@ -9,10 +9,12 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { afterEach, expect, test } from 'vitest'
 import { createHttpGateway } from '../../../src/agent/http-gateway.ts'
-import { createCheckpointStore, receiveCheckpoint } from '../../../src/services/agent/relay-checkpoint.ts'
+import { receiveKernelParts } from '../../../src/services/agent/kernel-blobs.ts'
+import { createDirectoryBlobStore } from '../../../src/services/blob/directory-blob-store.ts'
 import { ROOT } from '../../guard/source-files.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+import { TEST_RELAY } from '../../support/servers/test-code.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 import { chainsOnMachines, type Machine } from './chains-on-machines.ts'
 import { killProcessesIn } from './processes.ts'
@@ -48,13 +50,14 @@ const SHOWN_HERE: Record<string, () => Promise<Shown>> = {
     return goOn(machines, chains)
   },
   'The network fails, or the server is killed, while the copy is sent': async () => {
-    const { offerCheckpoint, sendCheckpoint } = given.gateway
+    const { offerCheckpoint, sendParts } = given.gateway
     let failures = 0
     given.gateway.offerCheckpoint = (request, signal) =>
       failures++ < 2 ? Promise.reject(new Error('connect ECONNREFUSED')) : offerCheckpoint(request, signal)
-    given.gateway.sendCheckpoint = async (request, chunks, signal) => {
-      if (failures++ > 5) return sendCheckpoint(request, chunks, signal)
-      await sendCheckpoint(request, brokenOff(chunks), signal).catch(() => {})
+    given.gateway.sendParts = async (request, body, signal) => {
+      if (failures++ > 5) return sendParts(request, body, signal)
+      // The first ones do not arrive, and the answer to the others does not.
+      if (failures > 4) await sendParts(request, body, signal)
       throw new Error('socket hang up')
     }
     const shown = await bothWays('exit 3')
@@ -74,29 +77,29 @@ const SHOWN_HERE: Record<string, () => Promise<Shown>> = {
     return { elsewhere }
   },
   "The server's disk is full": async () => {
-    const relay = createCheckpointStore({ directory: await smallDisk(), bytesMax: 1e9 })
-    given.gateway.sendCheckpoint = (request, chunks) => receiveCheckpoint({ db: given.db, relay }, request, chunks)
+    const relay = { ...TEST_RELAY, blobs: createDirectoryBlobStore({ directory: await smallDisk() }) }
+    given.gateway.sendParts = (request, body) => receiveKernelParts({ db: given.db, relay }, request, body)
     return bothWays(LARGE)
   },
   'It is larger than `REPRISE_CHECKPOINT_RELAY_MAX`': () => bothWays('truncate -s 65m large; exit 3'),
   'A proxy before the server refuses it as too large (413), or permanently for another reason': async () => {
     await using proxy = await refusingProxy(413)
-    given.gateway.sendCheckpoint = proxy.gateway.sendCheckpoint
+    given.gateway.sendParts = proxy.gateway.sendParts
     const shown = await bothWays('exit 3')
     expect(proxy.requests()).toBe(2)
     return shown
   },
   'The server, or a proxy before it, refuses it temporarily (503)': async () => {
     await using proxy = await refusingProxy(503)
-    const { sendCheckpoint } = given.gateway
+    const { sendParts } = given.gateway
     let isRefused = true
-    given.gateway.sendCheckpoint = (...args) =>
-      isRefused ? proxy.gateway.sendCheckpoint(...args) : sendCheckpoint(...args)
+    given.gateway.sendParts = (...args) => (isRefused ? proxy.gateway.sendParts(...args) : sendParts(...args))
     const machines = await two()
     const goesTo = async (where: Machine) => {
       isRefused = true
       const refused = proxy.requests()
-      const chainId = await beginOn(machines.one)
+      // Content that the servers have already is not sent.
+      const chainId = await beginOn(machines.one, 'head -c 8 /dev/urandom >unique; exit 3')
       await eventually(async () => (await phaseOf(chainId)) === 'SCHEDULED null')
       await retryOn(chainId, where)
       await eventually(async () => (await phaseOf(chainId)) === 'HELD PARENT_ALIVE')
@@ -262,11 +265,4 @@ async function beginBoth({ one }: Machines, then: string): Promise<readonly [str
 async function goOn({ one, two: other }: Machines, [here, away]: readonly [string, string]): Promise<Shown> {
   for (const chainId of [here, away]) expect(await attempt(chainId, 1)).toBe('none:')
   return { there: await nextOn(one, here), elsewhere: await nextOn(other, away) }
-}
-
-async function* brokenOff(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    yield chunk.subarray(0, 1)
-    throw new Error('broken off')
-  }
 }

@@ -117,6 +117,11 @@ export function faultyGateway(server: Gateway): FaultyGateway {
     offerCheckpoint: (request, signal) => server.offerCheckpoint(request, signal),
     sendCheckpoint: (request, chunks, signal) => server.sendCheckpoint(request, chunks, signal),
     fetchCheckpoint: (request, signal) => server.fetchCheckpoint(request, signal),
+    reportOutputs: (request, signal) => server.reportOutputs(request, signal),
+    listInputs: (request, signal) => server.listInputs(request, signal),
+    haveBlobs: (request, signal) => server.haveBlobs(request, signal),
+    sendParts: (request, body, signal) => server.sendParts(request, body, signal),
+    fetchBlob: (request, signal) => server.fetchBlob(request, signal),
     async register(request, signal) {
       const answer = await pass(request, signal, (connection) => server.register(request, connection))
       registrations.push(request)

@@ -183,7 +183,7 @@ describe('reading logs', () => {
       expect(response.status).toBe(200)
       expect(Object.fromEntries(response.headers)).toMatchObject({
         'content-type': 'text/plain; charset=utf-8',
-        'content-disposition': `attachment; filename="kernel-${kernelId}.log"`,
+        'content-disposition': expect.stringMatching(/^attachment; filename="[\w.-]+-attempt-1\.log"$/),
         'x-content-type-options': 'nosniff',
         'accept-ranges': 'bytes',
         'content-length': '21',
@@ -195,6 +195,25 @@ describe('reading logs', () => {
       expect((await get(kernelId, '', { range: 'bytes=0-1', 'if-range': '"other"' })).status).toBe(200)
       expect((await get(kernelId, '', { range: 'bytes=0-1', 'if-range': etag })).status).toBe(206)
       expect((await get(kernelId, '?stream=both')).status).toBe(422)
+    })
+
+    test('all attempts of a chain are one text, with a line before each', async () => {
+      const kernelId = await kernelWith([out('first\nno break'), { stream: 'STDERR', text: 'x' }])
+      const { chainId, name } = (
+        await server.db.query(
+          `SELECT s.chain_id AS "chainId", s.name FROM kernels k JOIN sessions s ON s.id = k.session_id WHERE k.id = $1`,
+          [kernelId],
+        )
+      ).rows[0] as { chainId: string; name: string }
+      const ofChain = (token: string) =>
+        fetch(`${server.url}/v2/chains/${chainId}/log`, { headers: { authorization: `Bearer ${token}` } })
+      const response = await ofChain(server.adminToken)
+      expect(response.headers.get('content-disposition')).toBe(
+        `attachment; filename="${name.replaceAll(' ', '-')}-all-attempts.log"`,
+      )
+      expect(await response.text()).toMatch(new RegExp(`^──── ${name}, attempt 1: .+ ────\\nfirst\\nno breakx\\n$`))
+      const stranger = await server.factory.token({ role: 'VIEWER', projectId: await server.factory.project('apart') })
+      expect((await ofChain(stranger)).status).toBe(404)
     })
 
     test('any range of bytes is that part of it', async () => {

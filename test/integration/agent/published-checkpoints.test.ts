@@ -6,6 +6,7 @@ import { zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { ARCHIVE_END, archiveHeader } from '../../../src/archive/archive-format.ts'
 import { PUBLISH_PAUSE_MS } from '../../../src/domain/limits.ts'
+import { RepriseError } from '../../../src/domain/errors.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { useAgentProgram } from './agent-fixture.ts'
@@ -44,8 +45,8 @@ test('a retry elsewhere continues from the published checkpoint, if nothing else
   const gate = `until [ -e ${go} ]; do sleep 0.05; done`
   const { sessionId, kernelId } = await begin(`${FIRST}echo 5 >step; publish; ${gate}; echo 6 >step; exit 3`)
   await eventually(async () => (await record(sessionId))?.relay_attempt === 1)
-  given.gateway.sendCheckpoint = async () => {
-    throw Object.assign(new Error('no way'), { code: 'EACCES', syscall: 'open' })
+  given.gateway.sendParts = async () => {
+    throw new RepriseError('REQUEST_TOO_LARGE', 'no way')
   }
   writeFileSync(go, '')
   await attempt(sessionId, 1)
@@ -70,8 +71,8 @@ test('the copy from the end of the attempt replaces the published one', async ()
 test('who publishes all the time has the last state sent, and not each', async () => {
   const [one] = await machines()
   let sent = 0
-  const { sendCheckpoint } = given.gateway
-  given.gateway.sendCheckpoint = (...args) => (sent++, sendCheckpoint(...args))
+  const { sendParts } = given.gateway
+  given.gateway.sendParts = (...args) => (sent++, sendParts(...args))
   const began = performance.now()
   const { sessionId } = await begin(
     `for step in $(seq 100); do echo $step >step.new; mv step.new step; : >.publish; sleep 0.08; done
@@ -90,15 +91,15 @@ test('who publishes all the time has the last state sent, and not each', async (
 test('the next instance finishes a snapshot that its predecessor began', async () => {
   const [one] = await machines()
   const held = Promise.withResolvers<never>()
-  const { sendCheckpoint } = given.gateway
+  const { sendParts } = given.gateway
   let began = 0
-  given.gateway.sendCheckpoint = () => (began++, held.promise)
+  given.gateway.sendParts = () => (began++, held.promise)
   const { sessionId } = await begin('echo 5 >step; publish; exec sleep 1000')
   await eventually(() => began === 1)
   await one.agent.stop()
   const directory = join(one.chainsDir, sessionId)
   expect(readdirSync(directory).toSorted()).toEqual(['.publish', 'step'])
-  given.gateway.sendCheckpoint = sendCheckpoint
+  given.gateway.sendParts = sendParts
   await restart(one)
   await eventually(() => answerIn(one, sessionId))
   expect(answerIn(one, sessionId)).toMatchObject({ published: true, attempt: 1 })
@@ -131,7 +132,7 @@ test('where no other agent needs it, nothing is sent, and the program reads why'
 })
 
 const refusals: [string, string, string][] = [
-  ['too large', 'truncate -s 64m large; publish', 'bytes (REPRISE_CHECKPOINT_RELAY_MAX)'],
+  ['too large', 'truncate -s 64m large; publish', 'MiB (REPRISE_CHECKPOINT_RELAY_MAX)'],
   ['a link out of it', 'ln -s ../../secret out; publish', 'which is outside'],
   ['what is too deep', `mkdir -p ${'d/'.repeat(200)}; publish`, 'levels deep: the limit is 128'],
   ['an absolute link', 'ln -s /etc/passwd out; publish', 'which is absolute'],

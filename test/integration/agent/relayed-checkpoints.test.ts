@@ -11,16 +11,18 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { zstdCompressSync } from 'node:zlib'
+import { buffer } from 'node:stream/consumers'
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { ARCHIVE_END, archiveHeader, archivePadding } from '../../../src/archive/archive-format.ts'
 import { packCheckpoint } from '../../../src/agent/executors/chain/pack-checkpoint.ts'
 import type { CheckpointCopy } from '../../../src/domain/agent/protocol.ts'
 import { RepriseError } from '../../../src/domain/errors.ts'
-import { createCheckpointStore, removeRelayLeftovers } from '../../../src/services/agent/relay-checkpoint.ts'
-import { eventually } from '../../support/eventually.ts'
+import { migrateOldFiles } from '../../../src/services/blob/migrate-blobs.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { TEST_CHECKPOINT_DIR, TEST_RELAY } from '../../support/servers/test-code.ts'
+import { TEST_CHECKPOINT_DIR, TEST_RELAY, testBlobPath } from '../../support/servers/test-code.ts'
+import { DEFAULT_PROJECT_ID } from '../../support/sessions/factories.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 import { ADD, chainsOnMachines } from './chains-on-machines.ts'
 
@@ -41,9 +43,13 @@ async function* chunksOf(bytes: Uint8Array) {
   yield bytes
 }
 
-const copies = async (chainId: string) => {
-  const all = (await TEST_RELAY.chains()).includes(chainId)
-  return all ? (await TEST_RELAY.removeOthers(chainId, 'none', Number.POSITIVE_INFINITY), chainId) : null
+/** The hashes of the blobs of the default project that these servers have for checkpoints. */
+async function copies(): Promise<string[]> {
+  const { rows } = await given.db.query<{ sha256: string }>('SELECT sha256 FROM blobs')
+  const known = new Set(rows.map(({ sha256 }) => sha256))
+  const stored: string[] = []
+  for await (const { sha256 } of TEST_RELAY.blobs.list(DEFAULT_PROJECT_ID)) if (known.has(sha256)) stored.push(sha256)
+  return stored
 }
 
 test('a retry elsewhere continues from the copy of the server, also on an agent with an old checkpoint', async () => {
@@ -61,7 +67,8 @@ test('a retry elsewhere continues from the copy of the server, also on an agent 
   await retryOn(chainId, one)
   expect(await attempt(chainId, 3)).toBe('fetched2:1,2,')
   expect(readFileSync(join(one.chainsDir, `.stale-${chainId}`, 'steps'), 'utf8')).toBe('1\n')
-  expect(await copies(chainId)).toBe(chainId)
+  // The copies of the first two attempts were removed as soon as they were replaced.
+  expect(await copies()).toEqual([(await record(chainId))!.relay_sha256])
   const { rows: stale } = await given.db.query(`SELECT message FROM scheduling_history WHERE message LIKE 'stale%'`)
   expect(stale).toEqual([])
   // Nothing that was under way is left.
@@ -74,8 +81,8 @@ test('an unchanged checkpoint is not sent again', async () => {
   const one = await machine('one')
   await workGoesTo(one)
   let sent = 0
-  const { sendCheckpoint } = given.gateway
-  given.gateway.sendCheckpoint = (...args) => (sent++, sendCheckpoint(...args))
+  const { sendParts } = given.gateway
+  given.gateway.sendParts = (...args) => (sent++, sendParts(...args))
   const chainId = await begin('cd "$REPRISE_CHAIN_DIR"; echo same >state; exit 3')
   await attempt(chainId, 1)
   await retryOn(chainId, one)
@@ -104,10 +111,9 @@ test('nothing is sent where nobody needs it, or where nothing was left', async (
   expect(wishes).toHaveLength(1)
 })
 
-const faults: [string, (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>][] = [
-  ['is another one', () => chunksOf(zstdCompressSync(Buffer.alloc(1024)))],
-  ['breaks off', () => chunksOf(new Uint8Array([0x28, 0xb5, 0x2f, 0xfd]))],
-  ['is no archive', () => chunksOf(Buffer.from('nothing'))],
+const faults: [string, (body: Uint8Array) => Uint8Array][] = [
+  ['is another one', (body) => Buffer.alloc(body.length)],
+  ['is damaged in one byte', (body) => body.map((byte, at) => (at === 700 ? byte ^ 1 : byte))],
 ]
 
 test.each(faults)(
@@ -115,14 +121,14 @@ test.each(faults)(
   async (_, instead) => {
     const [one, two] = [await machine('one'), await machine('two')]
     await workGoesTo(one)
-    const { sendCheckpoint } = given.gateway
-    given.gateway.sendCheckpoint = (request, chunks, signal) => sendCheckpoint(request, instead(chunks), signal)
+    const { sendParts } = given.gateway
+    given.gateway.sendParts = (request, body, signal) => sendParts(request, instead(body), signal)
     const chainId = await begin(ADD)
     await attempt(chainId, 1)
     expect(await record(chainId)).toMatchObject({ attempt: 1, relay_attempt: null })
     await retryOn(chainId, two)
     expect(await attempt(chainId, 2)).toBe('missing1:')
-    expect(await TEST_RELAY.removeOthers(chainId, 'none', 1)).toBe(0)
+    expect(await copies()).toEqual([])
   },
   60_000,
 )
@@ -131,13 +137,7 @@ test('an upload that is broken off leaves no file open', async () => {
   const [one] = [await machine('one'), await machine('two')]
   await workGoesTo(one)
   let sends = 0
-  given.gateway.sendCheckpoint = async (_, chunks) => {
-    for await (const _chunk of chunks) {
-      // Until as much is compressed as there is room for: the file is not read on.
-      let before = ''
-      await eventually(() => before === (before = positionIn(one.chainsDir)))
-      break
-    }
+  given.gateway.sendParts = async () => {
     sends += 1
     throw new RepriseError('REQUEST_TOO_LARGE', 'too large')
   }
@@ -160,24 +160,16 @@ function openFiles(directory: string): { fd: string; path: string }[] {
   return files.filter(({ path }) => path.startsWith(directory))
 }
 
-/** The read positions of the open files in there. */
-function positionIn(directory: string): string {
-  return openFiles(directory)
-    .map(({ fd }) => readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8').split('\n')[0])
-    .join()
-}
-
 test('a damaged copy is not used: the attempt starts without a checkpoint, and reports why', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
   await workGoesTo(one)
   const chainId = await begin(ADD)
   await attempt(chainId, 1)
-  const { fetchCheckpoint } = given.gateway
-  given.gateway.fetchCheckpoint = async (request, signal) => {
-    const answer = await fetchCheckpoint(request, signal)
+  const { fetchBlob } = given.gateway
+  given.gateway.fetchBlob = async (request, signal) => {
+    const answer = await fetchBlob(request, signal)
     const other = Buffer.concat([archiveHeader(file('steps', 2)), Buffer.from('9\n'), archivePadding(2), ARCHIVE_END])
-    const packed = zstdCompressSync(other)
-    return { ...answer, archiveBytes: other.length, bytes: packed.length, chunks: chunksOf(packed) }
+    return { ...answer, total: other.length, bytes: other.length, chunks: chunksOf(other) }
   }
   await retryOn(chainId, two)
   expect(await attempt(chainId, 2)).toBe('missing1:')
@@ -185,15 +177,11 @@ test('a damaged copy is not used: the attempt starts without a checkpoint, and r
 })
 
 const damages: [string, (path: string, bytes: Buffer) => void, RegExp][] = [
-  ['cut off', (path, bytes) => writeFileSync(path, bytes.subarray(0, bytes.length / 2)), /but it is damaged/],
-  ['emptied', (path) => writeFileSync(path, ''), /but it is damaged/],
-  ['overwritten', (path, bytes) => writeFileSync(path, bytes.fill(0, 12, 40)), /but it is (?:damaged|refused)/],
-  [
-    'replaced by no archive',
-    (path) => writeFileSync(path, zstdCompressSync(Buffer.alloc(2560, 'x'))),
-    /but it is refused/,
-  ],
-  ['removed', (path) => rmSync(path), /but it is gone from this server's directory/],
+  ['cut off', (path, bytes) => writeFileSync(path, bytes.subarray(0, bytes.length / 2)), /but it is refused/],
+  ['emptied', (path) => writeFileSync(path, ''), /but it is refused/],
+  ['overwritten', (path, bytes) => writeFileSync(path, bytes.fill(0x39, 512, 513)), /but it is damaged/],
+  ['replaced by no archive', (path) => writeFileSync(path, Buffer.alloc(2560, 'x')), /but it is refused/],
+  ['removed', (path) => rmSync(path), /but it is gone from this server's store/],
 ]
 
 test.each(damages)(
@@ -203,7 +191,7 @@ test.each(damages)(
     await workGoesTo(one)
     const chainId = await begin(ADD)
     await attempt(chainId, 1)
-    const path = join(TEST_CHECKPOINT_DIR, 'relay', chainId, `${(await record(chainId))!.relay_sha256}.tar.zst`)
+    const path = testBlobPath(DEFAULT_PROJECT_ID, String((await record(chainId))!.relay_sha256))
     damage(path, readFileSync(path))
     await retryOn(chainId, two)
     expect(await attempt(chainId, 2)).toBe('missing1:')
@@ -216,7 +204,7 @@ test.each(damages)(
   60_000,
 )
 
-test('an archive that leaves the directory is refused by the server and by the agent', async () => {
+test('an archive that leaves the directory is refused by the server, from older agents, and by the agent', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
   await workGoesTo(one)
   const chainId = await begin(ADD)
@@ -239,9 +227,9 @@ test('an archive that leaves the directory is refused by the server and by the a
     ).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
   }
   const hostile = Buffer.concat([archiveHeader(links[0]), ARCHIVE_END])
-  given.gateway.fetchCheckpoint = async () => {
-    const packed = zstdCompressSync(hostile)
-    return { ...copyOf(hostile), attempt: 1, bytes: packed.length, chunks: chunksOf(packed) }
+  given.gateway.fetchBlob = async () => {
+    const { sha256, archiveBytes: total } = copyOf(hostile)
+    return { sha256, total, attempt: 1, bytes: total, chunks: chunksOf(hostile) }
   }
   await retryOn(chainId, two)
   expect(await attempt(chainId, 2)).toBe('missing1:')
@@ -275,24 +263,58 @@ test('only an agent that has or had the kernel sends, and nothing old takes the 
   await expect(given.gateway.fetchCheckpoint(second, never)).rejects.toMatchObject({ code: 'KERNEL_NOT_FOUND' })
 })
 
-test('files that no record names are removed, and the one on record never', async () => {
-  const [one] = [await machine('one'), await machine('two')]
+test('agents of the previous version send and fetch a whole copy, compressed', async () => {
+  const [one, two] = [await machine('one'), await machine('two')]
   await workGoesTo(one)
-  const chainId = await begin(ADD)
+  const chainId = await begin('exit 3')
   await attempt(chainId, 1)
-  const { relay_sha256: sha256 } = (await record(chainId))!
-  const directory = await temporaryDirectory('server')
-  const relay = createCheckpointStore({ directory, bytesMax: 1e6 })
-  mkdirSync(join(directory, 'relay', chainId), { recursive: true })
-  for (const name of [`${sha256}.tar.zst`, `${'0'.repeat(64)}.tar.zst`, `${'0'.repeat(64)}.x.part`])
-    writeFileSync(join(directory, 'relay', chainId, name), '')
-  const context = { db: given.db, relay }
-  expect(await removeRelayLeftovers(context)).toBe(0)
-  await eventually(async () => (await removeRelayLeftovers(context, 1)) === 2)
-  expect(readdirSync(join(directory, 'relay', chainId))).toEqual([`${sha256}.tar.zst`])
-  await given.db.query('DELETE FROM checkpoints WHERE chain_id = $1', [chainId])
-  expect(await removeRelayLeftovers(context, 1)).toBe(1)
-  expect(readdirSync(join(directory, 'relay'))).toEqual([])
+  const content = Buffer.alloc(300_000, 'content')
+  const head = archiveHeader(file('state', content.length))
+  const bytes = Buffer.concat([head, content, archivePadding(content.length), ARCHIVE_END])
+  const kernel = await kernelOf(chainId, 1)
+  const sent = { ...kernel, generation: 0, copy: copyOf(bytes) }
+  expect(await given.gateway.sendCheckpoint(sent, chunksOf(zstdCompressSync(bytes)), never)).toEqual({ recorded: true })
+  // A copy that is there is recorded without being sent again.
+  expect(await given.gateway.offerCheckpoint(sent, never)).toMatchObject({ wanted: false, recorded: true })
+  await given.db.query('UPDATE kernels SET terminated_at = NULL WHERE id = $1', [kernel.kernelId])
+  const answer = await given.gateway.fetchCheckpoint(kernel, never)
+  await given.db.query('UPDATE kernels SET terminated_at = now() WHERE id = $1', [kernel.kernelId])
+  const packed = await buffer(answer.chunks)
+  expect(packed.length).toBe(answer.bytes)
+  expect(bytes.equals(zstdDecompressSync(packed))).toBe(true)
+  expect(answer).toMatchObject({ attempt: 1, archiveBytes: bytes.length, sha256: copyOf(bytes).sha256 })
+  await retryOn(chainId, two)
+  await attempt(chainId, 2)
+  expect(await found(chainId, 2)).toMatchObject({ state: 'FETCHED', from_attempt: 1 })
+})
+
+test('a copy that a server of the previous version has stored is moved when it is needed, or by the sweep', async () => {
+  const [one, two] = [await machine('one'), await machine('two')]
+  await workGoesTo(one)
+  const chainIds = [await begin(ADD), await begin(ADD)]
+  const paths: string[] = []
+  for (const chainId of chainIds) {
+    await attempt(chainId, 1)
+    const sha256 = String((await record(chainId))!.relay_sha256)
+    const stored = testBlobPath(DEFAULT_PROJECT_ID, sha256)
+    if (!existsSync(stored)) continue
+    const archive = readFileSync(stored)
+    await TEST_RELAY.blobs.remove({ projectId: DEFAULT_PROJECT_ID, sha256 })
+    await given.db.query('DELETE FROM blobs WHERE sha256 = $1', [sha256])
+    for (const each of chainIds) {
+      const directory = join(TEST_CHECKPOINT_DIR, 'relay', each)
+      mkdirSync(directory, { recursive: true })
+      paths.push(join(directory, `${sha256}.tar.zst`))
+      writeFileSync(paths.at(-1)!, zstdCompressSync(archive))
+    }
+  }
+  await retryOn(chainIds[0]!, two)
+  expect(await attempt(chainIds[0]!, 2)).toBe('fetched1:1,')
+  expect(existsSync(paths[0]!)).toBe(false)
+  const context = { db: given.db, blobs: TEST_RELAY.blobs, log: pino({ enabled: false }) }
+  await migrateOldFiles(context, TEST_CHECKPOINT_DIR, never)
+  await retryOn(chainIds[1]!, two)
+  expect(await attempt(chainIds[1]!, 2)).toBe('fetched1:1,')
 })
 
 test('no link is followed where a checkpoint is packed', async () => {

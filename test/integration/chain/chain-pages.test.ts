@@ -255,13 +255,13 @@ describe('filters', () => {
       expect(data.chains.counts.every(({ isExact }: any) => isExact)).toBe(true)
       return data.chains.counts.map(({ state, count }: any) => `${state} ${count}`).join(', ')
     }
-    const all = 'LIVE 2, WAITING_RETRY 1, HELD 1, SUCCEEDED 1, FAILED 2, CANCELLED 0'
+    const all = 'QUEUED 1, IMPOSSIBLE 0, RUNNING 1, WAITING_RETRY 1, HELD 1, SUCCEEDED 1, FAILED 2, CANCELLED 0'
     expect(await counts({})).toBe(all)
     expect(await counts({ state: ['HELD'] })).toBe(all)
     expect(await counts({}, { field: 'DUE_AT' })).toBe(all)
-    const none = 'LIVE 0, WAITING_RETRY 0, HELD 0, SUCCEEDED 0, FAILED 0, CANCELLED 0'
+    const none = all.replaceAll(/\d/g, '0')
     expect(await counts({ search: 'resnet' })).toBe(
-      none.replace('LIVE 0', 'LIVE 1').replace('SUCCEEDED 0', 'SUCCEEDED 1'),
+      none.replace('RUNNING 0', 'RUNNING 1').replace('SUCCEEDED 0', 'SUCCEEDED 1'),
     )
     expect(await counts({ ids: [trained[0]] })).toBe(none.replace('FAILED 0', 'FAILED 1'))
     expect(await counts({ agent: agentId })).toBe(none.replace('FAILED 0', 'FAILED 1'))

@@ -52,7 +52,7 @@ describe('a chain', () => {
       chainId: rows[0]!.id,
       name: 'found',
       attempts: 3,
-      state: 'LIVE',
+      state: 'RUNNING',
       cause: null,
       labels: [{ key: 'team', value: 'red' }],
       project: { name: 'default' },
@@ -129,8 +129,14 @@ const SOME_ID = '00000000-0000-7000-8000-00000000abcd'
 
 describe('whether it will still retry', () => {
   test.each([
-    ['a budget', { status: 'RUNNING', retryPolicy: { maxRetries: 2 } }, 'LIVE', true, 'attempt 1 is RUNNING; 2 of 2'],
-    ['no budget', { status: 'RUNNING' }, 'LIVE', false, 'attempt 1 is RUNNING; maxRetries is 0'],
+    [
+      'a budget',
+      { status: 'RUNNING', retryPolicy: { maxRetries: 2 } },
+      'RUNNING',
+      true,
+      'attempt 1 is RUNNING; 2 of 2',
+    ],
+    ['no budget', { status: 'RUNNING' }, 'RUNNING', false, 'attempt 1 is RUNNING; maxRetries is 0'],
     ['a plan', { status: 'ERROR', retryPolicy: { maxRetries: 1 } }, 'WAITING_RETRY', true, 'as made for a test: SCHED'],
     [
       'a hold',
@@ -142,7 +148,7 @@ describe('whether it will still retry', () => {
     [
       'no judgement',
       { status: 'ERROR', phase: null, retryPolicy: { maxRetries: 1 } },
-      'LIVE',
+      'RUNNING',
       true,
       'attempt 1 is over',
     ],
@@ -151,7 +157,7 @@ describe('whether it will still retry', () => {
     [
       'a service',
       { status: 'RUNNING', sessionType: 'INFERENCE' },
-      'LIVE',
+      'RUNNING',
       false,
       'INFERENCE sessions are never retried',
     ],

@@ -96,12 +96,22 @@ describe.for(LAYERS)('after %j', { concurrent: true }, ([fault, layer]) => {
     expect(await sessionsNamed(name)).toBe(1)
   })
 
-  test('another mutation is not: it may have been carried out', async ({ proxy, connectTo }) => {
+  test('a change with a key is repeated, and made once', async ({ proxy, connectTo }) => {
     await using client = connectTo({ url: proxy.url, timeouts })
     const { session } = await create(client, 'ended once')
     proxy.attempts()
+    proxy.plan(fault, fault)
+    expect(await client.terminateSession(session.sessionId)).toMatchObject({ status: 'CANCELLED' })
+    expect(proxy.attempts()).toBe(3)
+  })
+
+  test('another mutation is not: it may have been carried out', async ({ proxy, connectTo }) => {
+    await using client = connectTo({ url: proxy.url, timeouts })
+    const { session } = await create(client, 'ended, or not')
+    proxy.attempts()
     proxy.plan(fault)
-    const failure = client.terminateSession(session.sessionId)
+    const ends = 'mutation ($id: UUID!) { terminateSession(input: { sessionId: $id }) { __typename } }'
+    const failure = client.request(ends, { id: session.sessionId })
     await expect(failure).rejects.toThrow(layer === 'http' ? HttpStatusError : RetryableError)
     expect(proxy.attempts()).toBe(1)
   })

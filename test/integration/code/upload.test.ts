@@ -1,25 +1,18 @@
 /** Uploaded code: which files are taken, kept and removed. */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmod, mkdir, readdir, readlink, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { collectFiles, type LeftOut } from '../../../src/cli/collect-files.ts'
-import { type CodeStore, createCodeStore } from '../../../src/services/code/code-store.ts'
-import { readUploadedCode, removeCodeLeftovers, removeUnusedCode } from '../../../src/services/code/read-code.ts'
-import { uploadCode } from '../../../src/services/code/upload-code.ts'
-import { createSchedule } from '../../../src/services/schedule/change-schedule.ts'
-import { createSession } from '../../../src/services/session/create-sessions.ts'
-import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { HOSTILE_ARCHIVES } from '../../support/hostile-archives.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { type TestServer as ApiServer, startGraphQLServer } from '../../support/servers/graphql-server.ts'
-import { testServer, type TestServer } from '../../support/servers/test-server.ts'
 import { DEFAULT_PROJECT_ID } from '../../support/sessions/factories.ts'
-import { archiveOf, chunksOf } from './code-archives.ts'
+import { archiveOf } from './code-archives.ts'
 
 describe('collecting files', () => {
   let here: string
@@ -226,144 +219,6 @@ describe('uploads', () => {
         sent.flushHeaders()
       })
       expect({ status, body }).toMatchObject({ status: 413, body: expect.stringContaining('REPRISE_UPLOAD_BYTES_MAX') })
-    })
-  })
-
-  describe('the store', () => {
-    let database: TestDatabase
-    let server: TestServer
-    let directory: string
-    let store: CodeStore
-
-    beforeAll(async () => {
-      database = await testDatabase()
-    })
-    afterAll(() => database?.close())
-    beforeEach(async () => {
-      await database.fresh()
-      server = testServer(database.db)
-      directory = await temporaryDirectory('code')
-      store = createCodeStore({ directory, bytesMax: 4_000, projectBytesMax: 10_000 })
-    })
-
-    const ask = { project: 'default' }
-    const upload = ({ bytes, sha256 }: { bytes: Buffer; sha256: string }) =>
-      uploadCode(server.context, store, { ...ask, sha256, bytes: null, source: chunksOf(bytes) })
-    const files = async () =>
-      (await readdir(directory, { recursive: true })).filter((name) => /\.(tar|part)$/.test(name))
-    const age = (days: number) =>
-      database.db.query(`UPDATE code_archives SET last_used_at = now() - make_interval(days => $1)`, [days])
-    const remove = () => removeUnusedCode(database.db, store, { keptDays: 30, limit: 10 })
-
-    test('has bounds, and keeps nothing beyond them', async () => {
-      const large = archiveOf({ a: 'x'.repeat(4_000) })
-      await expect(upload(large)).rejects.toMatchObject({ code: 'REQUEST_TOO_LARGE' })
-      for (const name of ['a', 'b', 'c', 'd']) await upload(archiveOf({ [name]: name }))
-      await expect(upload(archiveOf({ e: 'e' }))).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' })
-      expect(await files()).toHaveLength(4)
-      // Code that is there already needs no more space.
-      expect(await upload(archiveOf({ a: 'a' }))).toMatchObject({ created: false })
-    })
-
-    test('of many uploads at once of the same, one is the first, and none exceeds the bound together', async () => {
-      const same = await Promise.all(Array.from({ length: 5 }, () => upload(CODE)))
-      expect(same.filter(({ created }) => created)).toHaveLength(1)
-      const others = await Promise.allSettled(
-        ['b', 'c', 'd', 'e', 'f'].map((name) => upload(archiveOf({ [name]: '' }))),
-      )
-      expect(others.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0)
-      const { rows } = await database.db.query('SELECT sum(bytes)::int AS bytes, count(*)::int FROM code_archives')
-      expect(rows[0]!['bytes']).toBeLessThanOrEqual(10_000)
-      expect(await files()).toHaveLength(rows[0]!['count'] as number)
-    })
-
-    test('an upload that breaks off leaves nothing', async () => {
-      const source = async function* () {
-        yield CODE.bytes.subarray(0, 700)
-        throw new Error('gone')
-      }
-      const input = { ...ask, sha256: CODE.sha256, bytes: null, source: source() }
-      await expect(uploadCode(server.context, store, input)).rejects.toThrow('gone')
-      expect(await files()).toEqual([])
-    })
-
-    test('its file is open only while somebody reads it, also if a read never starts or never ends', async () => {
-      await upload(CODE)
-      const key = { projectId: DEFAULT_PROJECT_ID, sha256: CODE.sha256 }
-      const opened = async () => {
-        const names = await readdir('/proc/self/fd')
-        const links = await Promise.all(names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')))
-        return links.filter((link) => link.startsWith(directory)).length
-      }
-      await store.open(key)
-      expect(await opened()).toBe(0)
-      for await (const _ of (await store.open(key))!.chunks) {
-        expect(await opened()).toBe(1)
-        break
-      }
-      expect(await opened()).toBe(0)
-    })
-
-    test('old code is removed unless a session or a schedule uses it', async () => {
-      await upload(CODE)
-      await upload(OTHER)
-      const third = archiveOf({ third: '' })
-      await upload(third)
-      const spec = { name: 'a', command: ['true'] }
-      await createSession(server.context, { ...spec, codeSha256: CODE.sha256 })
-      await createSchedule(server.context, { name: 's', every: 3_600, session: { ...spec, codeSha256: OTHER.sha256 } })
-      await age(29)
-      expect(await remove()).toBe(0)
-      await age(31)
-      expect(await remove()).toBe(1)
-      expect((await files()).map((name) => name.slice(-68, -4)).toSorted()).toEqual(
-        [CODE.sha256, OTHER.sha256].toSorted(),
-      )
-      await expect(readUploadedCode(server.context, store, { ...ask, sha256: third.sha256 })).rejects.toMatchObject({
-        code: 'CODE_NOT_FOUND',
-      })
-      // The database itself refuses it.
-      await expect(database.db.query('DELETE FROM code_archives WHERE sha256 = $1', [CODE.sha256])).rejects.toThrow(
-        'foreign key',
-      )
-      await database.db.query('DELETE FROM sessions')
-      expect(await remove()).toBe(1)
-      await expect(createSession(server.context, { ...spec, codeSha256: CODE.sha256 })).rejects.toMatchObject({
-        code: 'CODE_NOT_FOUND',
-      })
-    })
-
-    test('a session that is created notes the use', async () => {
-      await upload(CODE)
-      await age(31)
-      await createSession(server.context, { name: 'a', command: ['true'], codeSha256: CODE.sha256 })
-      await database.db.query('DELETE FROM sessions')
-      expect(await remove()).toBe(0)
-    })
-
-    test('a file that is lost is not there, and an upload brings it back', async () => {
-      await upload(CODE)
-      const [name] = await files()
-      await store.removeFile(name!.split('/').at(-2)!, name!.split('/').at(-1)!)
-      const asked = () => readUploadedCode(server.context, store, { ...ask, sha256: CODE.sha256 })
-      await expect(asked()).rejects.toMatchObject({ code: 'CODE_NOT_FOUND' })
-      await upload(CODE)
-      expect(await asked()).toMatchObject({ files: 2 })
-    })
-
-    test('only leftovers of crashes are removed, once they are old', async () => {
-      await upload(CODE)
-      const [kept] = await files()
-      const project = join(directory, 'code', kept!.split('/').at(-2)!)
-      const names = [`${OTHER.sha256}.tar`, `${OTHER.sha256}.0197c0de-0000-7000-8000-000000000000.part`, 'notes.txt']
-      for (const name of names) await writeFile(join(project, name), 'left')
-      const young = `${CODE.sha256}.0197c0de-0000-7000-8000-000000000001.part`
-      await writeFile(join(project, young), 'being written')
-      await mkdir(join(directory, 'code', 'not-a-project'))
-      const before = new Date(Date.now() - 2 * 86_400_000)
-      for (const name of [...names, `${CODE.sha256}.tar`]) await utimes(join(project, name), before, before)
-      expect(await removeCodeLeftovers(database.db, store)).toBe(2)
-      expect((await readdir(project)).toSorted()).toEqual([`${CODE.sha256}.tar`, young, 'notes.txt'].toSorted())
     })
   })
 })

@@ -9,6 +9,7 @@ import {
 } from '../../../src/services/deployment/change-deployment.ts'
 import type { ServiceContext } from '../../../src/services/service-context.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { deploymentServer } from '../../support/servers/deployment-server.ts'
 import { ADMIN, DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 
 const given = useScheduling()
@@ -198,6 +199,61 @@ describe('updateDeployment', () => {
     expect(await given.sql(`SELECT details FROM audit_log WHERE action = 'deployment.update'`)).toEqual([
       { details: { deploymentId, revision: 2, changed: ['image', 'command', 'healthIntervalMs', 'staleAfterMs'] } },
     ])
+  })
+
+  it('changes the GPUs of its routes field by field, and those of new slots end with them', async () => {
+    const { server } = given
+    const deploymentId = await create({ gpus: { count: 2, model: 'a100' } })
+    const driver = deploymentServer(given.db)
+    await driver.run('drive-deployments')
+    await driver.run('drive-deployments')
+    expect(await given.sql('SELECT gpu_need AS need, resource_slots AS slots FROM sessions')).toEqual([
+      { need: { model: 'a100', memoryBytes: null }, slots: { cpu: '1', 'cuda.device': '2' } },
+    ])
+    const cpu = [{ slot: 'cpu', amount: '2' }]
+    const changes = [
+      { gpus: { memory: '40g' } },
+      { gpus: { count: 1, model: null } },
+      { priority: 3 },
+      { resourceSlots: cpu },
+      { gpus: { memory: '80g' }, resourceSlots: cpu },
+      { gpus: { memory: null } },
+      { gpus: { model: null, memory: null }, resourceSlots: cpu },
+    ]
+    for (const change of changes) await updateDeployment(server.context, { deploymentId, ...change })
+    const found = (await revisions(deploymentId)).map(({ gpu_need: need, resource_slots: slots }) => [need, slots])
+    const GIB = 2 ** 30
+    expect(found).toEqual([
+      [
+        { model: 'a100', memoryBytes: null },
+        { cpu: '1', 'cuda.device': '2' },
+      ],
+      [
+        { model: 'a100', memoryBytes: 40 * GIB },
+        { cpu: '1', 'cuda.device': '2' },
+      ],
+      [
+        { model: null, memoryBytes: 40 * GIB },
+        { cpu: '1', 'cuda.device': '1' },
+      ],
+      [
+        { model: null, memoryBytes: 40 * GIB },
+        { cpu: '1', 'cuda.device': '1' },
+      ],
+      [null, { cpu: '2' }],
+      [
+        { model: null, memoryBytes: 80 * GIB },
+        { cpu: '2', 'cuda.device': '1' },
+      ],
+      [null, { cpu: '2', 'cuda.device': '1' }],
+      [null, { cpu: '2' }],
+    ])
+    const twice = updateDeployment(server.context, {
+      deploymentId,
+      gpus: { count: 1, memory: 'x' },
+      resourceSlots: [{ slot: 'cuda.device', amount: '1' }],
+    })
+    expect(await issues(twice)).toEqual(['gpus.count', 'gpus.memory'])
   })
 
   it('keeps an age limit until it is cleared', async () => {

@@ -33,7 +33,7 @@ function open(token = server.adminToken) {
 
 const CHANGES = `subscription ($filter: ChangeFilter, $after: String, $everyMs: Int) {
   changes(filter: $filter, after: $after, everyMs: $everyMs) {
-    cursor chainIds sessionIds agentIds deploymentIds resubmissionIds missed } }`
+    cursor chainIds sessionIds agentIds deploymentIds resubmissionIds bulkActionIds missed } }`
 
 interface Batch {
   cursor: string
@@ -242,7 +242,12 @@ describe('their subjects', () => {
     await happen([{ sessionId: theirs }, { sessionId: ours, projectId }])
     await readable()
     const batch = await next(open(token).subscribe(CHANGES, { after }))
-    expect(batch).toMatchObject({ sessionIds: [ours], resubmissionIds: [ours], deploymentIds: [] })
+    expect(batch).toMatchObject({
+      sessionIds: [ours],
+      resubmissionIds: [ours],
+      bulkActionIds: [ours],
+      deploymentIds: [],
+    })
     const foreign = await open(token)
       .subscribe(CHANGES, { filter: { project: 'default' } })
       .next()

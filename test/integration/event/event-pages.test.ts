@@ -229,7 +229,7 @@ describe('pages of events', () => {
       await writeEvents(server.db, [numbered(n, { sessionId: id })])
     }
     await eventually(async () => (await page({ last: 100 })).sessions.length === 20)
-    const text = `query ($last: Int) { events(last: $last) { edges { node { type session { name chain { state attempts } kernels { status } } } } } }`
+    const text = `query ($last: Int) { events(last: $last) { edges { node { type attempt cause session { name chain { state attempts } kernels { status } } } } } }`
     const ask = async (last: number) => {
       const { result, statements } = await recordStatements(() => server.query(text, { last }))
       expect(result.errors).toBeUndefined()

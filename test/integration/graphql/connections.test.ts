@@ -153,6 +153,21 @@ describe('pages', () => {
       ['name', { name: { contains: 'el' } }, ['elsewhere', 'held']],
       ['name without null', { name: { equals: 'held', contains: null } }, ['held']],
       ['label', { label: { key: 'team', value: 'red' } }, ['pending']],
+      ['a label of several values', { labels: [{ key: 'team', in: ['red', 'blue'] }] }, ['pending', 'running']],
+      ['a label of any value', { labels: [{ key: 'team' }], NOT: { status: ['RUNNING'] } }, ['pending']],
+      ['no label', { labels: [{ key: 'team', exists: false }], status: ['TERMINATED'] }, ['done']],
+      ['not a label', { NOT: { label: { key: 'team', value: 'red' } }, result: ['SUCCESS'] }, ['done']],
+      ['a label of no value', { labels: [{ key: 'team', in: [] }] }, []],
+      ['hold reason', { holdReason: ['RATE_LIMITED', 'DISABLED', 'QUOTA', 'PARENT_ALIVE'] }, ['held']],
+      ['attempt', { attempt: { gt: 1 } }, []],
+      ['epoch', { epoch: { gte: 0, lt: 1 }, status: ['RUNNING'] }, ['running']],
+      ['start', { startedAt: { gte: '2000-01-01T00:00:00Z' }, status: ['RUNNING', 'TERMINATED'] }, ['done', 'running']],
+      ['no start', { NOT: { startedAt: { gte: '2000-01-01T00:00:00Z' } } }, ['interactive', 'pending']],
+      [
+        'end',
+        { terminatedAt: { gt: '2000-01-01T00:00:00Z', lte: '2100-01-01T00:00:00Z' }, result: ['SUCCESS'] },
+        ['done'],
+      ],
       ['time', { createdAt: { gt: '2100-01-01T00:00:00Z' } }, []],
       ['not', { NOT: { status: ['PENDING', 'ERROR'] } }, ['done', 'running']],
       ['or', { OR: [{ name: { equals: 'done' } }, { project: 'other' }] }, ['done', 'elsewhere']],
@@ -199,7 +214,7 @@ describe('pages', () => {
       )
     }
     const text = `query ($id: UUID!, $log: String, $history: String) { session(id: $id) {
-    schedulingHistory(first: 2, after: $history) { totalCount pageInfo { hasNextPage endCursor } edges { node { phase } } }
+    schedulingHistory(first: 2, after: $history) { totalCount pageInfo { hasNextPage endCursor } edges { node { handler phase } } }
     kernels { logs(first: 2, after: $log) { totalCount pageInfo { hasNextPage endCursor } edges { cursor node { text cursor } } } } } }`
     const phases: string[] = []
     const lines: string[] = []
@@ -341,6 +356,19 @@ fragment item on ResubmissionItem { __typename id sessionId }`
     await change('drainAgent', { agentId })
     const { agent, deletedId } = await change('removeAgent', { agentId }, 'agent { id } deletedId')
     expect(deletedId).toBe(agent.id)
+  })
+
+  test('all of them are nodes: read by their ids, they are the same', async () => {
+    const { data } = await server.query(EVERYTHING)
+    const things = thingsIn(data)
+    const ids = [...new Set(things.map(({ id }) => id))]
+    const { data: read, errors } = await server.query('query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id } }', {
+      ids,
+    })
+    expect(errors).toBeUndefined()
+    expect(read.nodes).toEqual(
+      ids.map((id) => expect.objectContaining({ id, __typename: things.find((each) => each.id === id)!.__typename })),
+    )
   })
 
   describe('by their ids', () => {

@@ -15,7 +15,7 @@ afterAll(() => server?.close())
 
 describe('limits', () => {
   const TOO_LARGE = {
-    message: 'The request is too large: the limit is 8388608 bytes.',
+    message: 'The request is too large: the limit is 8 MiB.',
     extensions: { code: 'REQUEST_TOO_LARGE' },
   }
   const RETRY_EVENTS = 'subscription { retryEvents { cursor } }'
@@ -100,7 +100,7 @@ describe('limits', () => {
     })
 
     test('and not on a page with its tabs, each with a count, and its search', async () => {
-      const states = ['LIVE', 'WAITING_RETRY', 'HELD', 'SUCCEEDED', 'FAILED', 'CANCELLED']
+      const states = ['QUEUED', 'IMPOSSIBLE', 'RUNNING', 'WAITING_RETRY', 'HELD', 'SUCCEEDED', 'FAILED', 'CANCELLED']
       const tabs = states.map((state) => `${state}: chains(first: 0, filter: { state: [${state}] }) { totalCount }`)
       const { errors } = await server.query(`{ ${tabs.join(' ')}
       sessions(first: 0) { totalCount }

@@ -97,6 +97,73 @@ describe('createSession', () => {
   })
 })
 
+describe('an object in the way', () => {
+  const EXISTING = `... on Error { code } ... on ConflictError { existing { __typename id
+    ... on Session { name } ... on Deployment { name } ... on Schedule { name } ... on User { name } ... on Domain { name }
+    ... on Project { name } ... on ResourceGroup { name } ... on BulkAction { clientKey } } }`
+  const mutate = async (name: string, input: object) => {
+    const type = `${name[0]!.toUpperCase()}${name.slice(1)}`
+    const text = `mutation ($input: ${type}Input!) { ${name}(input: $input) { __typename ${EXISTING} } }`
+    const { data, errors } = await server.query(text, { input })
+    expect(errors).toBeUndefined()
+    return data[name]
+  }
+
+  test.each([
+    ['createSession', { name: 'first', command: ['true'], creationId: 'mine' }, 'Session', 'CREATION_ID_REUSED'],
+    [
+      'createSchedule',
+      { name: 'first', every: 3600, session: { name: 'x', command: ['true'] } },
+      'Schedule',
+      'NAME_TAKEN',
+    ],
+    ['createDeployment', { name: 'first', command: ['true'], replicas: 1 }, 'Deployment', 'NAME_TAKEN'],
+    ['createUser', { name: 'first' }, 'User', 'NAME_TAKEN'],
+    ['createDomain', { name: 'first' }, 'Domain', 'NAME_TAKEN'],
+    ['createProject', { name: 'first' }, 'Project', 'NAME_TAKEN'],
+    ['createResourceGroup', { name: 'first' }, 'ResourceGroup', 'NAME_TAKEN'],
+  ])('comes with the conflict of %s', async (name, input, type, code) => {
+    await mutate(name, input)
+    const other = name === 'createSession' ? { ...input, command: ['false'] } : input
+    const answer = await mutate(name, other)
+    expect(answer).toMatchObject({ __typename: 'ConflictError', code, existing: { __typename: type, name: 'first' } })
+    const { data } = await server.query('query ($id: ID!) { node(id: $id) { __typename } }', { id: answer.existing.id })
+    expect(data.node).toEqual({ __typename: type })
+  })
+
+  test('comes with a client key that was used for something else', async () => {
+    const { id } = await server.factory.session({ status: 'ERROR' })
+    await mutate('resubmitSessions', { sessionIds: [id], clientKey: 'again' })
+    const answer = await mutate('resubmitSessions', { sessionIds: [id], clientKey: 'again', includeSucceeded: true })
+    expect(answer).toMatchObject({
+      code: 'CLIENT_KEY_REUSED',
+      existing: { __typename: 'BulkAction', clientKey: 'again' },
+    })
+  })
+
+  test('is the next attempt, with a retry that was dispatched and with a refused resubmission', async () => {
+    const [parent, child] = await server.factory.chain(2, { status: 'RUNNING' })
+    const text = `mutation ($id: UUID!) {
+      retryNow(input: { sessionId: $id }) { ... on Error { code } ... on InvalidStateError { childSession { sessionId } } }
+      resubmitSessions(input: { sessionIds: [$id] }) { ... on ResubmitSessionsPayload {
+        refused { code childSession { sessionId status } } } } }`
+    const { data, errors } = await server.query(text, { id: parent!.id })
+    expect(errors).toBeUndefined()
+    expect(data.retryNow).toEqual({ code: 'NO_PENDING_RETRY', childSession: { sessionId: child!.id } })
+    expect(data.resubmitSessions.refused).toEqual([
+      { code: 'SESSION_HAS_CHILD', childSession: { sessionId: child!.id, status: 'RUNNING' } },
+    ])
+  })
+
+  test('is null for other obstacles', async () => {
+    const { id } = await server.factory.session({ status: 'RUNNING' })
+    const text = `mutation ($id: UUID!) { retryNow(input: { sessionId: $id }) {
+      ... on InvalidStateError { code childSession { sessionId } } } }`
+    const { data } = await server.query(text, { id })
+    expect(data.retryNow).toEqual({ code: 'NO_PENDING_RETRY', childSession: null })
+  })
+})
+
 describe('createSessions', () => {
   const text = `mutation ($input: CreateSessionsInput!) { createSessions(input: $input) { __typename
     ... on CreateSessionsPayload { results { __typename ... on CreateSessionPayload { session { name } } ... on Error { code } } }
@@ -125,7 +192,7 @@ describe('a session', () => {
   const change = async (mutation: string, sessionId: string) => {
     const payload = `${mutation[0]!.toUpperCase()}${mutation.slice(1)}Payload`
     const text = `mutation ($id: UUID!) { ${mutation}(input: { sessionId: $id }) { __typename
-      ... on Error { code message } ... on ${payload} { session { sessionId status retryState { phase scheduledAt } } } } }`
+      ... on Error { code message } ... on ${payload} { session { sessionId status retryState { phase dueAt scheduledAt } } } } }`
     const { data, errors } = await server.query(text, { id: sessionId })
     expect(errors).toBeUndefined()
     return data[mutation]
@@ -148,7 +215,8 @@ describe('a session', () => {
     const createdAt = new Date(Date.now() + 3_600_000)
     const { id } = await server.factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 }, createdAt })
     const { session } = await change('retryNow', id)
-    expect(Date.parse(session.retryState.scheduledAt)).toBeLessThan(Date.now() + 60_000)
+    expect(Date.parse(session.retryState.dueAt)).toBeLessThan(Date.now() + 60_000)
+    expect(session.retryState.scheduledAt).toBe(session.retryState.dueAt)
   })
 
   test('that failed has a retry whose policy can be changed', async () => {
@@ -205,6 +273,67 @@ describe('a session', () => {
     const { id } = await server.factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 } })
     expect(await change('terminateSession', id)).toMatchObject({ session: { retryState: { phase: 'CANCELLED' } } })
     expect(await change('terminateSession', id)).toMatchObject({ code: 'SESSION_ALREADY_FINISHED' })
+  })
+
+  describe('changed with a key of the client', () => {
+    const ONCE = `mutation ($input: CancelRetryInput!) { cancelRetry(input: $input) { __typename
+      ... on Error { code } ... on CancelRetryPayload { session { sessionId retryState { phase } } } } }`
+    const cancel = async (input: object, token = server.adminToken) =>
+      (await server.query(ONCE, { input }, token)).data.cancelRetry
+    const failed = () => server.factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 } })
+
+    test('is changed once; a repeated request has the same answer, and another one is refused', async () => {
+      const [{ id: sessionId }, other] = [await failed(), await failed()]
+      const clientKey = randomUUID()
+      const answers = await Promise.all(Array.from({ length: 4 }, () => cancel({ sessionId, clientKey })))
+      const done = { __typename: 'CancelRetryPayload', session: { sessionId, retryState: { phase: 'CANCELLED' } } }
+      expect(answers).toEqual([done, done, done, done])
+      expect(await cancel({ sessionId: other.id, clientKey })).toMatchObject({ code: 'CLIENT_KEY_REUSED' })
+      const { rows } = await server.db.query(
+        `SELECT FROM audit_log WHERE action = 'retry.cancel' AND session_id = $1`,
+        [sessionId],
+      )
+      expect(rows).toHaveLength(1)
+    })
+
+    test('is changed by a repeated request if the first one failed', async () => {
+      const [clientKey, { id: sessionId }] = [randomUUID(), await failed()]
+      const { rows } = await server.db.query<{ id: string }>(`SELECT id FROM projects WHERE name = 'default'`)
+      const projectId = rows[0]!.id
+      const [viewer, member] = [
+        await server.factory.token({ role: 'VIEWER', projectId }),
+        await server.factory.token({ role: 'ADMIN', projectId }),
+      ]
+      expect(await cancel({ sessionId, clientKey }, viewer)).toMatchObject({ code: 'FORBIDDEN' })
+      expect(await cancel({ sessionId, clientKey }, member)).toMatchObject({ __typename: 'CancelRetryPayload' })
+    })
+
+    test('or a reason has the reason in the audit log', async () => {
+      const { id: sessionId } = await failed()
+      await cancel({ sessionId, reason: 'the data is wrong' })
+      const { data } = await server.query(
+        `query ($id: UUID) { auditLog(filter: { sessionId: $id }, first: 1) { edges { node { action reason } } } }`,
+        { id: sessionId },
+      )
+      expect(data.auditLog.edges).toEqual([{ node: { action: 'retry.cancel', reason: 'the data is wrong' } }])
+      expect(await cancel({ sessionId, reason: 'x'.repeat(2_000) })).toMatchObject({ code: 'VALIDATION_FAILED' })
+    })
+
+    test('is selected among many by exactly one condition', async () => {
+      const { id } = await failed()
+      const text = `mutation ($input: CancelRetriesInput!) { cancelRetries(input: $input) { __typename
+        ... on Error { message } ... on DryRun { total count } } }`
+      const select = async (selection: object, more: object = {}) =>
+        server.query(text, { input: { select: selection, dryRun: true, ...more } })
+      expect((await select({ sessionIds: [id] })).data.cancelRetries).toMatchObject({ total: 1, count: 1 })
+      expect((await select({ chainFilter: { ids: [id] } })).data.cancelRetries).toMatchObject({ total: 1, count: 1 })
+      expect((await select({ sessionIds: [id], filter: {} })).errors?.[0]?.message).toContain('Exactly one key')
+      expect((await select({ filter: { labels: [] } })).data.cancelRetries.message).toContain('empty filter')
+      expect((await select({ chainFilter: { labels: [] } })).data.cancelRetries.message).toContain('empty filter')
+      expect((await select({ sessionIds: [id] }, { sessionIds: [id] })).data.cancelRetries.message).toContain(
+        '`select`',
+      )
+    })
   })
 
   test('that is not there', async () => {

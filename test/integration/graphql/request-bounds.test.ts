@@ -86,12 +86,12 @@ const HOSTILE: [name: string, body: () => string, code: string, message: string 
   ['nothing but brackets', () => '['.repeat(250_000), TOO_LARGE, 'it is nested more than 32 levels deep'],
   ['8 MB of keys', () => `{"a":{${times(600_000, (n) => `"k${n}":1,`)}`, TOO_LARGE, 'it has more than 50000 keys'],
   ['8 MB of NUL', () => '\0'.repeat(8_000_000), 'MALFORMED_REQUEST', 'The body is not JSON.'],
-  ['9 MB', () => ' '.repeat(9_000_000), TOO_LARGE, 'the limit is 8388608 bytes'],
+  ['9 MB', () => ' '.repeat(9_000_000), TOO_LARGE, 'the limit is 8 MiB'],
   [
     '8 MB for anything but createSessions',
     () => `${document('{__typename}')}${' '.repeat(300_000)}`,
     TOO_LARGE,
-    '262144',
+    '256 KiB',
   ],
   ['a long name', () => document(`{${'x'.repeat(8_000_000)}}`), INVALID, 'and the limit is 65536'],
   ['commas', () => document(`${','.repeat(8_000_000)}{__typename}`), INVALID, 'and the limit is 65536'],
@@ -199,7 +199,7 @@ describe('a large request', () => {
     const body = JSON.stringify({ query: CREATE, variables: { i: sessions(100, 5_000, 0) } })
     expect(await post(body, viewer)).toMatchObject({
       status: 413,
-      errors: [{ message: 'The request is too large: the limit is 262144 bytes.' }],
+      errors: [{ message: 'The request is too large: the limit is 256 KiB.' }],
     })
   })
 })

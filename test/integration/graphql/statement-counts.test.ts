@@ -1,7 +1,9 @@
-/** The number of SQL statements that requests cost: pages of sessions, chains, and repeated documents. */
+/** The SQL statements that requests cost: pages of sessions, chains, groups, and repeated documents. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { recordStatements } from '../../support/database/record-statements.ts'
+import { analysedPlanOf, readWhole, rowsRead } from '../../support/database/plans.ts'
+import { recordQueries, recordStatements } from '../../support/database/record-statements.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { withoutTriggers } from '../../support/sessions/many-chains.ts'
 
 let server: TestServer
 
@@ -156,6 +158,138 @@ describe('chains', () => {
     expect(long.data.chains.edges[0].node).toMatchObject({ attempts: LONG, changes: { totalCount: LONG - 2 } })
     expect(short.data.chains.edges[0].node).toMatchObject({ attempts: 2, changes: { totalCount: 1 } })
     expect(long.statements.length, long.statements.join('\n')).toBe(short.statements.length)
+  })
+})
+
+describe('groups', () => {
+  const MEMBERS = 20_000
+  let large: string
+
+  const create = async (name: string, indexes: string): Promise<string> => {
+    const { data } = await server.query(
+      `mutation ($input: CreateSessionsInput!) { createSessions(input: $input) {
+        ... on CreateSessionsPayload { group { groupId } } ... on Error { message } } }`,
+      { input: { sessions: [{ name, command: ['true'] }], group: { name, indexes } } },
+    )
+    return data.createSessions.group.groupId
+  }
+
+  beforeAll(async () => {
+    for (let n = 0; n < 50; n++) await create(`many-${n}`, '1-3')
+    large = await create('large', '0,3')
+    await withoutTriggers(
+      server.db,
+      `INSERT INTO chains SELECT (json_populate_record(c, json_build_object('chain_id', gen_random_uuid(), 'tail_id', c.tail_id,
+         'group_index', n, 'state', CASE WHEN n % 50 = 0 THEN 'FAILED' WHEN n % 70 = 0 THEN 'WAITING_RETRY' ELSE 'SUCCEEDED' END,
+         'ended_at', CASE WHEN n % 50 = 0 OR n % 70 <> 0 THEN now() END,
+         'cause', CASE WHEN n % 100 = 0 THEN 'OOM_KILLED' WHEN n % 50 = 0 THEN 'KERNEL_NONZERO_EXIT' END))).*
+       FROM chains c, generate_series(10, $2::int + 9) AS n WHERE c.group_id = $1 AND c.group_index = 3`,
+      [large, MEMBERS],
+    )
+    await server.db.query('UPDATE session_groups SET total = total + $2 WHERE id = $1', [large, MEMBERS])
+    await server.db.query('VACUUM ANALYZE chains, sessions')
+  })
+
+  /** What a request reads: the plans of its statements on chains and sessions, and the size of its answer. */
+  async function costOf(fields: string) {
+    const text = `query ($id: UUID!) { sessionGroup(id: $id) { ${fields} } }`
+    const { result, queries } = await recordQueries(() => server.query(text, { id: large }))
+    expect(result.errors).toBeUndefined()
+    const nodes = []
+    for (const query of queries.filter(({ text: sql }) => /FROM (chains|sessions)|JOIN chains/.test(sql)))
+      nodes.push(...(await analysedPlanOf(server.db, query)))
+    const grown = nodes.filter((node) => ['chains', 'sessions'].includes(node['Relation Name'] ?? ''))
+    const answer = JSON.stringify(result.data)
+    return {
+      group: result.data.sessionGroup,
+      bytes: answer.length,
+      rows: rowsRead(grown),
+      whole: readWhole(grown),
+      indexes: new Set(grown.flatMap((node) => node['Index Name'] ?? [])),
+    }
+  }
+
+  test('50 groups cost as many statements as one', async () => {
+    const text = `query ($first: Int!) { sessionGroups(first: $first, filter: { search: "many" }) { edges { node {
+      counts { running total } startedAt expectedEndAt failures { cause count } memberRanges(size: 1) { first counts { queued } }
+      memberStates(first: 2) { states indexes lastIndex hasNextPage } member(index: 2) { groupIndex group { name } } } } } }`
+    const ask = async (first: number) => {
+      const { result, statements } = await recordStatements(() => server.query(text, { first }))
+      expect(result.errors).toBeUndefined()
+      const nodes = result.data.sessionGroups.edges.map(({ node }: any) => node)
+      expect(nodes).toHaveLength(first)
+      for (const node of nodes) {
+        expect(node).toEqual({
+          counts: { running: 0, total: 3 },
+          startedAt: null,
+          expectedEndAt: null,
+          failures: [],
+          memberRanges: [1, 2, 3].map((index) => ({ first: index, counts: { queued: 1 } })),
+          memberStates: { states: 'QQ', indexes: '1-2', lastIndex: 2, hasNextPage: true },
+          member: { groupIndex: 2, group: { name: expect.stringMatching(/^many-/) } },
+        })
+      }
+      return statements.filter((sql) => !/session_events|api_tokens/.test(sql)).length
+    }
+    expect(await ask(50)).toBe(await ask(1))
+  })
+
+  test('a thousand members of many cost a thousand rows, and a letter each', async () => {
+    const { group, bytes, rows, whole, indexes } = await costOf(
+      'memberStates(first: 1000, after: 10000) { states indexes }',
+    )
+    expect(group.memberStates.indexes).toBe('10001-11000')
+    expect(group.memberStates.states).toMatch(/^[SFW]{1000}$/)
+    expect(group.memberStates.states[49]).toBe('F')
+    expect(bytes).toBeLessThan(1_200)
+    expect(rows).toBeLessThan(1_100)
+    expect([...indexes]).toContain('chains_of_groups')
+    expect(whole).toEqual([])
+  })
+
+  test('ranges of many members cost a row each, and are a small answer', async () => {
+    const { group, bytes, rows } = await costOf(
+      'memberRanges(size: 500) { first last counts { queued succeeded failed waiting total } }',
+    )
+    expect(group.memberRanges).toHaveLength(41)
+    expect(group.memberRanges[0]).toMatchObject({ first: 0, last: 507, counts: { queued: 2, total: 500 } })
+    const total = (of: string) => group.memberRanges.reduce((sum: number, { counts }: any) => sum + counts[of], 0)
+    expect([total('total'), total('failed'), total('queued')]).toEqual([MEMBERS + 2, 400, 2])
+    expect(bytes).toBeLessThan(5_000)
+    expect(rows).toBeLessThan(MEMBERS + 500)
+  })
+
+  test('failures cost the failed members, and one member costs one row', async () => {
+    const failures = await costOf('failures { cause timedOut count }')
+    expect(failures.group.failures).toEqual([
+      { cause: 'KERNEL_NONZERO_EXIT', timedOut: false, count: 200 },
+      { cause: 'OOM_KILLED', timedOut: false, count: 200 },
+    ])
+    expect(failures.rows).toBeLessThan(1_000)
+    const one = await costOf('member(index: 10050) { groupIndex state } none: member(index: 5) { name }')
+    expect(one.group).toEqual({ member: { groupIndex: 10_050, state: 'FAILED' }, none: null })
+    expect(one.rows).toBeLessThan(10)
+    expect([...failures.whole, ...one.whole]).toEqual([])
+  })
+
+  test('arguments out of bounds are refused, and a token of another project sees nothing', async () => {
+    for (const field of [
+      'memberStates(first: 0) { states }',
+      'memberStates(first: 10001) { states }',
+      'memberRanges(size: 0) { first }',
+      'memberRanges(size: 20) { first }',
+    ]) {
+      const text = `query ($id: UUID!) { sessionGroup(id: $id) { ${field} } }`
+      const { errors } = await server.query(text, { id: large })
+      expect(errors?.[0]?.extensions, field).toMatchObject({ code: 'VALIDATION_FAILED' })
+    }
+    const foreign = await server.factory.token({
+      role: 'ADMIN',
+      projectId: await server.factory.project('elsewhere'),
+    })
+    const text = `query ($id: UUID!) { sessionGroup(id: $id) { memberStates { states } member(index: 10) { name } } }`
+    const { data } = await server.query(text, { id: large }, foreign)
+    expect(data).toEqual({ sessionGroup: null })
   })
 })
 

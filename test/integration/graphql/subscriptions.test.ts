@@ -147,6 +147,34 @@ describe('sessionEvents', () => {
     ])
   })
 
+  test('can be filtered by labels: live, behind a cursor, and as pages', async () => {
+    const [red, blue, none] = await Promise.all(
+      ['red', 'blue', null].map((team) => server.factory.session({ labels: team === null ? {} : { team } })),
+    )
+    const filter = { labels: [{ key: 'team', in: ['red', 'green'] }], types: ['RETRY_HELD'] }
+    const { data } = await server.query('{ eventCursor }')
+    const text = `subscription ($filter: SessionEventFilter, $after: String) {
+      sessionEvents(filter: $filter, after: $after) { sessionId } }`
+    const live = open().subscribe(text, { filter }).take(2)
+    await subscribed(1)
+    const held = (session: typeof red) => ({
+      type: 'session.retry_held' as const,
+      sessionId: session!.id,
+      chainId: session!.chainId,
+      data: retryData,
+    })
+    await happen(held(blue), held(red), held(none))
+    await happen(held(none), held(red))
+    const two = [{ sessionEvents: { sessionId: red!.id } }, { sessionEvents: { sessionId: red!.id } }]
+    expect(await live).toEqual(two)
+    expect(await open().subscribe(text, { filter, after: data.eventCursor }).take(2)).toEqual(two)
+    const pages = `query ($filter: SessionEventFilter, $after: String) { events(filter: $filter, after: $after) {
+      totalCount edges { node { sessionId } } } }`
+    const { data: page } = await server.query(pages, { filter, after: data.eventCursor })
+    expect(page.events.edges).toEqual([{ node: { sessionId: red!.id } }, { node: { sessionId: red!.id } }])
+    expect(page.events.totalCount).toBe(2)
+  })
+
   test('keep to the project of the token', async () => {
     const ours = await server.factory.project()
     const mine = await server.factory.session({ projectId: ours, name: 'mine' })

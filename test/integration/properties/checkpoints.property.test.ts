@@ -1,21 +1,20 @@
 /** Property: no checkpoint of a chain that continues is lost or dropped, and none is older than its record. */
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { zstdDecompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chainName, readChainMark } from '../../../src/agent/executors/chain/chain-directory.ts'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import { RepriseError } from '../../../src/domain/errors.ts'
 import { drainAgent, resumeAgent } from '../../../src/services/agent/agents.ts'
-import { removeRelayLeftovers } from '../../../src/services/agent/relay-checkpoint.ts'
+import { removeBlobLeftovers, removeUnusedBlobs } from '../../../src/services/blob/transfer-blobs.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import { retryNow } from '../../../src/services/retry/change-retry.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { dropOldCheckpoints, removeOldChains } from '../../../src/store/sql/retention.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { TEST_CHECKPOINT_DIR, TEST_RELAY } from '../../support/servers/test-code.ts'
+import { TEST_BLOBS, testBlobPath } from '../../support/servers/test-code.ts'
 import { ALL_SERVICES, DEFAULT_PROJECT_ID, testServer } from '../../support/servers/test-server.ts'
 import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { type Beginning, type Sending, storingAgent, type StoringAgent } from './storing-agent.ts'
@@ -230,7 +229,8 @@ async function fleetOf(db: TestDatabase['db']) {
         await removeOldChains(db, { projectId: DEFAULT_PROJECT_ID, before: new Date(Date.now() + 60_000) }, 100)
         return
       case 'cleanup':
-        await removeRelayLeftovers({ db, relay: TEST_RELAY }, 0.001)
+        await removeUnusedBlobs({ db, blobs: TEST_BLOBS })
+        await removeBlobLeftovers({ db, blobs: TEST_BLOBS }, 0.001)
         return
       case 'release':
         for (const each of agents) await each.release()
@@ -270,9 +270,9 @@ async function fleetOf(db: TestDatabase['db']) {
     for (const row of rows) {
       const { chainId, state, generation, attempt, assignment, files, store, dropped, relayAttempt, relaySha256 } = row
       if (relaySha256 !== null) {
-        const path = join(TEST_CHECKPOINT_DIR, 'relay', chainId, `${relaySha256}.tar.zst`)
+        const path = testBlobPath(DEFAULT_PROJECT_ID, relaySha256)
         expect(existsSync(path), 'the copy on record is there').toBe(true)
-        const archive = zstdDecompressSync(readFileSync(path)).toString('latin1')
+        const archive = readFileSync(path).toString('latin1')
         const newest = left.get(`${keyOf(chainId, generation, attempt!)}${assignment}`)
         const contents = relayAttempt === attempt ? [newest] : leftBy(chainId, generation, relayAttempt!)
         const isOne = contents.some((content) => archive.includes(`${content}\0`))

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
 import { compareCursors, type EventCursor, type OutboxEvent } from '../../../src/domain/events.ts'
 import type { Queryable } from '../../../src/store/database.ts'
+import { changePendingRetries } from '../../../src/store/sql/retry/change-retry.sql.ts'
 import { applyMoves, type SessionMove } from '../../../src/store/sql/session/apply-moves.sql.ts'
 import { terminateSessionRows } from '../../../src/store/sql/session/terminate-session.sql.ts'
 import { readEvents, readHorizon } from '../../../src/store/sql/event/read-events.sql.ts'
@@ -38,6 +39,7 @@ const SCHEDULED: Omit<SessionMove, 'id'> = {
   message: null,
   agentIds: null,
 }
+const ACTOR = { name: 'somebody', tokenId: null, userId: null, requestId: null, address: null }
 const START: EventCursor = { xid: 0n, id: 0n }
 
 async function write(db: Queryable, sessionId: string, n: number): Promise<void> {
@@ -91,8 +93,7 @@ it('a session that a younger transaction has moved: its events keep the order of
   await database.fresh()
   const { session } = createFactories(db)
   const [first, second] = [await session(), await session()]
-  const actor = { name: 'somebody', tokenId: null, userId: null, requestId: null, address: null }
-  const order = { actor, force: false, reason: 'over' }
+  const order = { actor: ACTOR, force: false, reason: 'over' }
   const slow = await openTransaction()
   // From here on it has its id.
   await terminateSessionRows(slow.tx, [first.id], order)
@@ -104,6 +105,24 @@ it('a session that a younger transaction has moved: its events keep the order of
     { from: 'PENDING', to: 'SCHEDULED' },
     { from: 'SCHEDULED', to: 'TERMINATING' },
   ])
+})
+
+it('a retry that a younger transaction has changed: its events, and those of its chain, keep their order', async () => {
+  const { db } = database
+  await database.fresh()
+  const { session } = createFactories(db)
+  const waiting = () => session({ status: 'ERROR', phase: 'SCHEDULED', retryPolicy: { maxRetries: 2 } })
+  const [first, second] = [await waiting(), await waiting()]
+  const change = { actor: ACTOR, message: 'by a person' }
+  const slow = await openTransaction()
+  // From here on it has its id.
+  await changePendingRetries(slow.tx, 'cancel', { ...change, sessionIds: [first.id] })
+  await db.transaction((tx) => changePendingRetries(tx, 'now', { ...change, sessionIds: [second.id] }))
+  await changePendingRetries(slow.tx, 'cancel', { ...change, sessionIds: [second.id] })
+  await slow.commit()
+  const events = (await readAll(START, 5)).filter(({ sessionId }) => sessionId === second.id)
+  const types = events.map(({ type }) => type)
+  expect(types).toEqual(['session.retry_scheduled', 'session.retry_cancelled', 'chain.cancelled'])
 })
 
 it('the horizon is passed by nothing that is read after it', async () => {

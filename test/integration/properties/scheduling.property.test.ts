@@ -200,7 +200,7 @@ FROM sessions s ORDER BY s.id`
 
 describe('slots', () => {
   const amount = fc.constantFrom('0.1', '0.3', '0.000000001', '1', '2.5', '3')
-  const slots = fc.dictionary(fc.constantFrom('cpu', 'mem', 'cuda.device'), amount, { minKeys: 1, maxKeys: 3 })
+  const slots = fc.dictionary(fc.constantFrom('cpu', 'mem', 'fpga.share'), amount, { minKeys: 1, maxKeys: 3 })
 
   type Step =
     | { does: 'start'; slots: Record<string, string>; kernels: number }
@@ -263,11 +263,11 @@ describe('slots', () => {
 
   it('bookings and registrations at once do not wait for each other in a circle', async () => {
     const { server, agent, db } = given
-    const all = { cpu: '1000', mem: '1000', 'cuda.device': '1000' }
+    const all = { cpu: '1000', mem: '1000', 'fpga.share': '1000' }
     await agent.register(all)
     const resourceSlots = [
       { slot: 'mem', amount: 1 },
-      { slot: 'cuda.device', amount: 1 },
+      { slot: 'fpga.share', amount: 1 },
     ]
     for (let round = 0; round < 10; round++) {
       await Promise.all(Array.from({ length: 10 }, () => server.create({ resourceSlots })))

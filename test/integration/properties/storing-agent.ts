@@ -50,6 +50,9 @@ export function storingAgent(options: {
   const kernelsDir = join(agentDir, 'kernels')
   /** By kernel and assignment. */
   const held = new Map<string, () => void>()
+  /** Those whose copy has come but was not recorded yet. */
+  const sent = new Set<string>()
+  const keyOf = ({ kernelId, assignment }: { kernelId: string; assignment: number }) => `${kernelId} ${assignment}`
   let sending: Sending = 'WHOLE'
   let sequence = 0
 
@@ -65,16 +68,20 @@ export function storingAgent(options: {
     relay: {
       async offer(request, signal) {
         if (sending === 'LOST') throw new ArchiveError('it is lost')
-        return gateway.offerCheckpoint({ agentId, ...request }, signal)
+        const wish = await gateway.offerCheckpoint({ agentId, ...request }, signal)
+        if (sent.delete(keyOf(request)) && !wish.recorded) late()
+        return wish
       },
-      async send(request, chunks, signal) {
-        if (sending === 'HELD')
-          await new Promise<void>((resolve) => held.set(`${request.kernelId} ${request.assignment}`, resolve))
-        const sent = await gateway.sendCheckpoint({ agentId, ...request }, chunks, signal)
-        if (!sent.recorded) late()
-        return sent
+      blobs: {
+        have: (request, signal) => gateway.haveBlobs({ agentId, ...request }, signal),
+        async send(request, body, signal) {
+          if (sending === 'HELD') await new Promise<void>((resolve) => held.set(keyOf(request), resolve))
+          const answer = await gateway.sendParts({ agentId, ...request }, body, signal)
+          sent.add(keyOf(request))
+          return answer
+        },
+        fetch: (request, signal) => gateway.fetchBlob({ agentId, offset: 0, ...request }, signal),
       },
-      fetch: (kernel, signal) => gateway.fetchCheckpoint({ agentId, ...kernel }, signal),
     },
     log,
   }

@@ -91,6 +91,10 @@ describe('quotas over GraphQL', () => {
     expect(await set({ ...project, maxCheckpointBytes: '1.5g' })).toMatchObject({
       quota: { maxCheckpointBytes: 1.5 * 2 ** 30, usage: { checkpointBytes: 0 } },
     })
+    // An amount of bytes is written as it is read.
+    expect(await set({ ...project, maxCheckpointBytes: 2 ** 31 })).toMatchObject({
+      quota: { maxCheckpointBytes: 2 ** 31 },
+    })
     for (const maxCheckpointBytes of ['-1', 'much', '1e400', '', `1${'0'.repeat(18)}`])
       expect(await set({ ...project, maxCheckpointBytes })).toMatchObject({ issues: [{ path: 'maxCheckpointBytes' }] })
     expect(await set({ ...project, maxCheckpointBytes: null })).toMatchObject({ quota: { maxCheckpointBytes: null } })
@@ -106,7 +110,7 @@ describe('quotas over GraphQL', () => {
     }
     expect(await set({ scope: 'PROJECT', name: '', maxRunning: -1, maxPending: -1, ...faulty })).toMatchObject({
       __typename: 'ValidationError',
-      issues: [{ path: 'name' }, { path: 'slots.0.slot' }, { path: 'maxRunning' }, { path: 'maxPending' }],
+      issues: [{ path: 'slots.0.slot' }, { path: 'maxRunning' }, { path: 'maxPending' }, { path: 'name' }],
     })
     expect(await set({ scope: 'PROJECT', name: 'default', slots: faulty.slots.slice(1) })).toMatchObject({
       issues: [{ path: 'slots.0.amount' }, { path: 'slots.1.slot' }],
@@ -207,18 +211,21 @@ describe('usage of quotas', () => {
       running: 1,
       pending: 1,
       checkpointBytes: 0,
+      outputBytes: 0,
     })
     expect(usage.get(quotaKey(DOMAIN))).toEqual({
       slots: { cpu: '3', fpga: '0.4' },
       running: 2,
       pending: 1,
       checkpointBytes: 0,
+      outputBytes: 0,
     })
     expect(usage.get(quotaKey(USER))).toEqual({
       slots: { cpu: '2.5', fpga: '0.2' },
       running: 1,
       pending: 0,
       checkpointBytes: 0,
+      outputBytes: 0,
     })
     expect(await countPending(db, [PROJECT, USER])).toEqual(
       new Map([
@@ -230,7 +237,7 @@ describe('usage of quotas', () => {
       `UPDATE kernels SET status = 'TERMINATED', slots_held = false, terminated_at = now() WHERE session_id = $1`,
       [own],
     )
-    expect(await usageOf(USER)).toEqual({ slots: {}, running: 1, pending: 0, checkpointBytes: 0 })
+    expect(await usageOf(USER)).toEqual({ slots: {}, running: 1, pending: 0, checkpointBytes: 0, outputBytes: 0 })
   })
 
   it('only quotas that limit the growing figure are locked for the transaction', async () => {

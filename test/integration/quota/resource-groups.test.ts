@@ -139,7 +139,7 @@ describe('a resource group', () => {
     await sql(`UPDATE sessions SET status = 'CANCELLED', terminated_at = reprise_now() WHERE id = $1`, [id])
     const [failed] = await dueRetries(server.context, { count: 1 })
     await sql(`UPDATE sessions SET resource_group = 'gpu' WHERE id = $1`, [failed])
-    expect(await attempt()).toMatchObject({ code: 'RESOURCE_GROUP_IN_USE', message: /and 1 retries that wait/ })
+    expect(await attempt()).toMatchObject({ code: 'RESOURCE_GROUP_IN_USE', message: /and 1 waiting retry/ })
     await sql(`DELETE FROM retry_decisions`)
     const service = { name: 'web', command: ['serve'], resourceGroup: 'gpu', replicas: 0 }
     const { deploymentId } = await createDeployment(server.context, service)

@@ -76,6 +76,7 @@ test('an event has its name, its cursor as id, and its data', async () => {
       cause: 'OOM_KILLED',
       reason: 'retry 1 of 2',
       delay_seconds: 60,
+      due_at: '2026-11-21T12:00:00.000Z',
       scheduled_at: '2026-11-21T12:00:00.000Z',
       child_session_id: null,
     },

@@ -199,25 +199,25 @@ describe('resubmissions', () => {
     })
   })
 
-  describe('POST /v2/resubmissions', () => {
+  describe.each(['/v2/bulk-actions', '/v2/resubmissions'])('POST %s', (base) => {
     test('runs dry, resubmits by a filter, and shows the result of each', async () => {
-      const sessions = await Promise.all(['bulk', 'bulk', 'bulk'].map(failed))
-      const { id: running } = await server.factory.session({ name: 'bulk', status: 'RUNNING' })
-      const selected = { filter: { name: 'bulk', status: ['ERROR', 'RUNNING'], retry_count: 0 } }
-      const dry = await ask('POST', '/v2/resubmissions', { body: { ...selected, dry_run: true } })
+      const sessions = await Promise.all([base, base, base].map(failed))
+      const { id: running } = await server.factory.session({ name: base, status: 'RUNNING' })
+      const selected = { filter: { name: base, status: ['ERROR', 'RUNNING'], retry_count: 0 } }
+      const dry = await ask('POST', base, { body: { ...selected, dry_run: true } })
       expect(dry.status).toBe(200)
       expect(dry.body).toMatchObject({
         total: 4,
         count: 3,
         refusals: [{ code: 'SESSION_NOT_FINISHED', count: 1, message: expect.any(String) }],
       })
-      const { status, headers, body } = await ask('POST', '/v2/resubmissions', {
-        body: { ...selected, client_key: 'bulk-1', overrides: { priority: 50 } },
+      const { status, headers, body } = await ask('POST', base, {
+        body: { ...selected, client_key: `bulk ${base}`, overrides: { priority: 50 } },
       })
       expect(status).toBe(202)
-      expect(headers.get('location')).toBe(`/v2/resubmissions/${body.id}`)
+      expect(headers.get('location')).toBe(`${base}/${body.id}`)
       expect(body).toMatchObject({
-        client_key: 'bulk-1',
+        client_key: `bulk ${base}`,
         action: 'RESUBMIT',
         state: 'COMPLETED',
         total: 4,
@@ -225,13 +225,13 @@ describe('resubmissions', () => {
         refused: 1,
         pending: 0,
         overrides: { priority: 50 },
-        filter: { name: { equals: 'bulk' }, status: ['ERROR', 'RUNNING'], retryCount: { min: 0, max: 0 } },
+        filter: { name: { equals: base }, status: ['ERROR', 'RUNNING'], retryCount: { gte: 0, lte: 0 } },
       })
-      expect((await ask('GET', `/v2/resubmissions/${body.id}`)).body).toEqual(body)
-      expect((await ask('GET', '/v2/resubmissions?action=resubmit&limit=1')).body.items).toEqual([body])
+      expect((await ask('GET', `${base}/${body.id}`)).body).toEqual(body)
+      expect((await ask('GET', `${base}?action=resubmit&limit=1`)).body.items).toEqual([body])
 
       const items: any[] = []
-      let path = `/v2/resubmissions/${body.id}/items?limit=3`
+      let path = `${base}/${body.id}/items?limit=3`
       while (path) {
         const page = await ask('GET', path)
         items.push(...page.body.items)
@@ -241,9 +241,9 @@ describe('resubmissions', () => {
         [...sessions.map(({ id }) => id), running].toSorted(),
       )
       expect(items.map((item): string => item.status).toSorted()).toEqual(['DONE', 'DONE', 'DONE', 'REFUSED'])
-      const refused = await ask('GET', `/v2/resubmissions/${body.id}/items?status=refused`)
+      const refused = await ask('GET', `${base}/${body.id}/items?status=refused`)
       expect(refused.body.items).toMatchObject([{ session_id: running, code: 'SESSION_NOT_FINISHED' }])
-      const aborted = await ask('POST', `/v2/resubmissions/${body.id}/abort`)
+      const aborted = await ask('POST', `${base}/${body.id}/abort`)
       expect([aborted.status, aborted.body.code]).toEqual([409, 'RESUBMISSION_FINISHED'])
     })
 
@@ -254,7 +254,7 @@ describe('resubmissions', () => {
         phase: 'SCHEDULED',
         retryPolicy: { maxRetries: 1 },
       })
-      const { status, body } = await ask('POST', '/v2/resubmissions', {
+      const { status, body } = await ask('POST', base, {
         body: { action: 'cancel_retry', chain_filter: { id: [session.id], state: 'waiting_retry' } },
       })
       expect([status, body.action, body.done]).toEqual([202, 'CANCEL_RETRY', 1])
@@ -269,7 +269,7 @@ describe('resubmissions', () => {
       ['a filter that is none', { chain_filter: 3 }, 'chain_filter'],
       ['an unknown action', { action: 'x', filter: { status: 'ERROR' } }, 'action'],
     ])('refuses %s', async (_, body, path) => {
-      const answer = await ask('POST', '/v2/resubmissions', { body })
+      const answer = await ask('POST', base, { body })
       expect(answer.status).toBe(422)
       expect(answer.body.issues.map((issue: { path: string }) => issue.path)).toContain(
         path.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
@@ -277,15 +277,15 @@ describe('resubmissions', () => {
     })
 
     test('finds only what its token sees', async () => {
-      const projectId = await server.factory.project('apart')
+      const projectId = await server.factory.project(`apart-${base.length}`)
       const token = await server.factory.token({ role: 'MEMBER', projectId })
       const { id } = await failed('not theirs')
-      const { body } = await ask('POST', '/v2/resubmissions', { token, body: { session_ids: [id] } })
+      const { body } = await ask('POST', base, { token, body: { session_ids: [id] } })
       expect(body).toMatchObject({ done: 0, refused: 1, refusals: [{ code: 'SESSION_NOT_FOUND' }] })
-      const own = await ask('POST', '/v2/resubmissions', { body: { session_ids: [id] } })
-      expect((await ask('GET', `/v2/resubmissions/${own.body.id}`, { token })).status).toBe(404)
-      expect((await ask('GET', `/v2/resubmissions/${own.body.id}/items`, { token })).status).toBe(404)
-      const seen = (await ask('GET', '/v2/resubmissions', { token })).body.items
+      const own = await ask('POST', base, { body: { session_ids: [id] } })
+      expect((await ask('GET', `${base}/${own.body.id}`, { token })).status).toBe(404)
+      expect((await ask('GET', `${base}/${own.body.id}/items`, { token })).status).toBe(404)
+      const seen = (await ask('GET', base, { token })).body.items
       expect(seen.map((each: { id: string }) => each.id)).toEqual([body.id])
     })
   })

@@ -38,6 +38,9 @@ async function ask(
 }
 
 describe('POST /v2/sessions', () => {
+  const scale_gpu_memory = { factor: 2, max: '80g' }
+  const RULE = { match: { exit_codes: [3, '64-78'] }, action: 'RETRY', scale_gpu_memory }
+
   test('creates a session, and answers with where it is', async () => {
     const { status, headers, body } = await ask('POST', '/v2/sessions', {
       body: {
@@ -48,7 +51,7 @@ describe('POST /v2/sessions', () => {
         labels: [{ key: 'someKey', value: 'some_value' }],
         cluster_size: 2,
         batch_timeout: 90.5,
-        retry_policy: { max_retries: 2, rules: [{ match: { exit_codes: [3, '64-78'] }, action: 'FAIL' }] },
+        retry_policy: { max_retries: 2, delays: ['20s', 90], rules: [RULE] },
       },
     })
     expect(status).toBe(201)
@@ -70,8 +73,9 @@ describe('POST /v2/sessions', () => {
       max_retries: 2,
       retry_policy: {
         max_retries: 2,
+        delays: [20, 90],
         retry_delay: 60,
-        rules: [{ match: { exit_codes: [3, '64-78'] }, action: 'FAIL' }],
+        rules: [{ ...RULE, scale_gpu_memory: { factor: 2, max: String(80 * 2 ** 30) } }],
       },
       retry_cause: null,
       retry_chain: [body.id],
@@ -104,7 +108,7 @@ describe('POST /v2/sessions', () => {
         name: '',
         command: [],
         cluster_size: 0,
-        retry_policy: { max_retries: -1, retry_delay: 'soon' },
+        retry_policy: { max_retries: -1, retry_delay: 'soon', delays: ['soon'] },
         nonsense: 1,
       },
     })
@@ -119,6 +123,7 @@ describe('POST /v2/sessions', () => {
         'cluster_size',
         'retry_policy.max_retries',
         'retry_policy.retry_delay',
+        'retry_policy.delays.0',
       ]),
     )
   })
@@ -203,7 +208,6 @@ describe('GET /v2/sessions', () => {
     ['cursor=nonsense', 'cursor'],
     ['status=NOWHERE', 'status.0'],
     ['chain_id=1', 'chain_id'],
-    ['label=a', 'label'],
     ['created_after=yesterday', 'created_after'],
     ['nonsense=1', ''],
   ])('refuses %s', async (query, path) => {

@@ -55,7 +55,7 @@ describe('resubmitSessions', () => {
     }
     const { resubmission } = await resubmit({ sessionIds: [id], overrides })
     expect((await server.query(text, { id }, member)).data.chain).toEqual({
-      state: 'LIVE',
+      state: 'QUEUED',
       attempts: 2,
       epochs: [
         { epoch: 0, by: null, resubmissionId: null, overrides: [] },
@@ -235,6 +235,80 @@ test('resubmissions are listed, newest first, to those who may see them', async 
     node: { __typename: 'Resubmission' },
   })
   expect((await server.query(ONE, variables, stranger)).data).toEqual({ resubmission: null, node: null })
+})
+
+describe('bulk actions', () => {
+  const SHOWN = 'bulkActionId clientKey action actor state total done pending refusedCount filter overrides'
+
+  test('are records of all actions, by action, state and time, with JSON values', async () => {
+    await factory.session({ name: 'one', status: 'ERROR', phase: 'EXHAUSTED' })
+    const overridden = await resubmit({ filter: { name: { equals: 'one' } }, overrides: { priority: 7 } })
+    const { data } = await server.query(
+      `mutation ($ids: [UUID!]) { terminateSessions(input: { sessionIds: $ids, reason: "enough" }) {
+        ... on TerminateSessionsPayload { bulkAction { ${SHOWN} } resubmission { resubmissionId } } } }`,
+      { ids: [(await factory.session({ status: 'RUNNING' })).id] },
+      member,
+    )
+    const { bulkAction, resubmission } = data.terminateSessions
+    expect(resubmission.resubmissionId).toBe(bulkAction.bulkActionId)
+    expect(bulkAction).toMatchObject({
+      action: 'TERMINATE',
+      state: 'COMPLETED',
+      done: 1,
+      filter: null,
+      overrides: { reason: 'enough' },
+    })
+    const LIST = `query ($filter: BulkActionFilter) { bulkActions(filter: $filter) { totalCount edges { node { ${SHOWN}
+      refusals { code count } items { edges { node { id status code session { sessionId } } } } } } } }`
+    const list = async (filter: object) => {
+      const answer = await server.query(LIST, { filter }, viewer)
+      expect(answer.errors).toBeUndefined()
+      return answer.data.bulkActions.edges.map(({ node }: any) => node)
+    }
+    const [resubmitted] = await list({ action: ['RESUBMIT'] })
+    expect(resubmitted).toMatchObject({
+      bulkActionId: overridden.resubmission.resubmissionId,
+      filter: { name: { equals: 'one' } },
+      overrides: { priority: 7 },
+      items: { edges: [{ node: { status: 'DONE', code: null } }] },
+    })
+    expect(await list({})).toHaveLength(2)
+    expect(await list({ state: ['RUNNING'] })).toEqual([])
+    expect(await list({ createdAt: { lt: '2026-01-01T00:00:00Z' } })).toEqual([])
+    expect(await list({ idPrefix: resubmitted.bulkActionId.slice(0, 30), action: ['RESUBMIT'] })).toEqual([resubmitted])
+  })
+
+  test('are followed and aborted', async () => {
+    const sessionIds = await exhaustedSessions(testServer(server.db).context, { count: 501 })
+    const id = (await resubmit({ sessionIds })).resubmission.resubmissionId
+    const connection = connect(server.url, viewer)
+    const stream = connection.subscribe(
+      'subscription ($id: UUID!) { bulkActionProgress(id: $id) { bulkActionId state abortedBy } }',
+      { id },
+    )
+    expect((await stream.take(1))[0].bulkActionProgress).toEqual({
+      bulkActionId: id,
+      state: 'RUNNING',
+      abortedBy: null,
+    })
+    const ABORT = `mutation ($id: UUID!) { abortBulkAction(input: { bulkActionId: $id }) { __typename
+      ... on AbortBulkActionPayload { bulkAction { state pending } } ... on Error { code } } }`
+    expect((await server.query(ABORT, { id }, viewer)).data.abortBulkAction).toMatchObject({ code: 'FORBIDDEN' })
+    expect((await server.query(ABORT, { id }, member)).data.abortBulkAction).toEqual({
+      __typename: 'AbortBulkActionPayload',
+      bulkAction: { state: 'ABORTED', pending: 501 },
+    })
+    expect((await stream.take(1))[0].bulkActionProgress).toMatchObject({ state: 'ABORTED', abortedBy: 'MEMBER-token' })
+    await connection.close()
+    const ONE = 'query ($id: UUID!, $node: ID!) { bulkAction(id: $id) { state } node(id: $node) { __typename } }'
+    const variables = { id, node: Buffer.from(`BulkAction:${id}`).toString('base64') }
+    expect((await server.query(ONE, variables, viewer)).data).toEqual({
+      bulkAction: { state: 'ABORTED' },
+      node: { __typename: 'BulkAction' },
+    })
+    const stranger = await factory.token({ role: 'MEMBER', projectId: await factory.project() })
+    expect((await server.query(ONE, variables, stranger)).data).toEqual({ bulkAction: null, node: null })
+  })
 })
 
 describe('a large resubmission', () => {

@@ -155,7 +155,7 @@ describe('changes of a retry', () => {
       await update(child!.id, { maxRetries: 1 })
       expect(await row(child!.id)).toMatchObject({
         phase: 'EXHAUSTED',
-        explanation: 'retries exhausted: 1 of 1 retries used; exit code 3; policy changed by ada',
+        explanation: 'retries exhausted: 1 of 1 retry used; exit code 3; policy changed by ada',
         due: null,
       })
       expect((await events(db, child!.id)).at(-1)).toBe('session.retry_exhausted')
@@ -166,7 +166,7 @@ describe('changes of a retry', () => {
       [
         { eligibleCauses: ['OOM_KILLED'] },
         'NOT_ELIGIBLE',
-        'not retried: exit code 3; KERNEL_NONZERO_EXIT is not among the eligible causes; policy changed by ada',
+        'not retried: exit code 3; a failed program is not among the eligible causes; policy changed by ada',
       ],
     ])('is cancelled by %j, and the dependents of the chain do not wait', async (policy, phase, explanation) => {
       const { server, db, sql } = given

@@ -126,17 +126,17 @@ describe('switches', () => {
 describe('previews', () => {
   const PLAIN_FIELDS = Object.keys(SHIPPED_POLICY).filter((field) => field !== 'rules')
   const POLICY = `${PLAIN_FIELDS.join(' ')}
-  rules { action delay avoid match { causes exitCodes exitCodesNotIn reason } scaleResources { slot factor max } scaleTimeout { factor max } }
+  rules { action delay avoid match { causes exitCodes exitCodesNotIn reason } scaleResources { slot factor max } scaleGpuMemory { factor max } scaleTimeout { factor max } }
   sources { field source }`
 
   const CREATE = `mutation ($input: CreateSessionInput!) { createSession(input: $input) {
   ... on CreateSessionPayload { session { sessionId retryPolicy { ${POLICY} } } }
   ... on ValidationError { issues { path } } } }`
 
-  async function create(retryPolicy: object) {
+  async function create(retryPolicy: object, more: object = {}) {
     const resourceSlots = [{ slot: 'mem', amount: '2000m' }]
     const { data, errors } = await server.query(CREATE, {
-      input: { name: 'x', command: ['true'], resourceSlots, retryPolicy },
+      input: { name: 'x', command: ['true'], resourceSlots, retryPolicy, ...more },
     })
     expect(errors).toBeUndefined()
     return data.createSession
@@ -222,6 +222,20 @@ describe('previews', () => {
     })
   })
 
+  test('growth of GPU memory is shown as it was given, with its maximum in bytes, and is previewed', async () => {
+    const scaleGpuMemory = { factor: 2, max: '80g' }
+    const rules = [{ match: { reason: 'gpu-memory' }, action: 'RETRY', scaleGpuMemory }]
+    const { session } = await create({ maxRetries: 2, rules }, { gpus: { memory: '24g' } })
+    expect(session.retryPolicy.rules).toMatchObject([{ scaleGpuMemory: { factor: 2, max: String(80 * 2 ** 30) } }])
+    const { data } = await server.query(
+      `query ($policy: RetryPolicyInput!, $sessionId: UUID) {
+      retryPolicyPreview(policy: $policy, exitCode: 1, sessionId: $sessionId) { schedule { gpuMemoryBytes } } }`,
+      { policy: { maxRetries: 2, rules: [{ ...rules[0], match: {} }] }, sessionId: session.sessionId },
+    )
+    const bytes = data.retryPolicyPreview.schedule.map((retry: any) => retry.gpuMemoryBytes)
+    expect(bytes).toEqual([48, 80].map((gib) => gib * 2 ** 30))
+  })
+
   describe('the policy of a session', () => {
     test('shows the source of each field', async () => {
       const { session } = await create({ retryDelay: 5, maxElapsed: null })
@@ -302,7 +316,7 @@ describe('previews', () => {
 
 describe('the queue', () => {
   const QUEUE = `query ($first: Int, $after: String, $last: Int) {
-  retryDecisions(orderBy: DUE_AT, first: $first, after: $after, last: $last) {
+  retryDecisions(filter: { phase: [SCHEDULED, HELD] }, orderBy: { field: DUE_AT }, first: $first, after: $after, last: $last) {
     totalCount pageInfo { hasNextPage endCursor } edges { node { session { name } dueAt holdReason heldSince holds { from } } } } }`
 
   test('is ordered by due time, page by page, and shows since when retries are held', async () => {
@@ -343,10 +357,10 @@ describe('the queue', () => {
     expect(data.retryDecisions.edges[0].node.session.name).toBe('third')
 
     const { data: held } = await server.query(
-      '{ chains(filter: { name: { equals: "first" } }) { edges { node { outlook { willRetry reason at } } } } }',
+      '{ chains(filter: { name: { equals: "first" } }) { edges { node { outlook { willRetry reason dueAt at } } } } }',
     )
     // Overdue: the time at which it should have been dispatched says nothing about when it will be.
-    expect(held.chains.edges[0].node.outlook).toMatchObject({ willRetry: true, at: null })
+    expect(held.chains.edges[0].node.outlook).toMatchObject({ willRetry: true, dueAt: null, at: null })
     expect(held.chains.edges[0].node.outlook.reason).toMatch(/^held: /)
   })
 
@@ -367,7 +381,9 @@ describe('the queue', () => {
     )
     await db.query('VACUUM ANALYZE retry_decisions')
     const { queries } = await recordQueries(() =>
-      server.query('{ retryDecisions(orderBy: DUE_AT, first: 10) { edges { node { dueAt } } } }'),
+      server.query(
+        '{ retryDecisions(filter: { phase: [SCHEDULED, HELD] }, orderBy: { field: DUE_AT }, first: 10) { edges { node { dueAt } } } }',
+      ),
     )
     const page = queries.find(({ text }) => text.includes('"retry_decisions"'))!
     const nodes = await analysedPlanOf(db, page)

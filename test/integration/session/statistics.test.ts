@@ -274,13 +274,13 @@ describe('groups of failures', () => {
     const { data, errors } = await server.query(
       `query ($by: FailureGrouping!, $from: DateTime, $to: DateTime, $project: String, $cause: [FailureCause!], $first: Int,
       $name: String) {
-      failureGroups(by: $by, from: $from, to: $to, project: $project, cause: $cause, first: $first, name: $name) {
+      failureCounts(by: $by, from: $from, to: $to, project: $project, cause: $cause, first: $first, name: $name) {
         cause exitCode name label { key value } agentId agentName failed chains lost latestAt } }`,
       { by, ...SPAN, project: 'default', ...more },
       token,
     )
     if (errors) throw new Error(errors[0]?.message)
-    return data.failureGroups.map((group: object) =>
+    return data.failureCounts.map((group: object) =>
       Object.fromEntries(Object.entries(group).filter(([, value]) => value !== null)),
     )
   }

@@ -35,8 +35,8 @@ const SESSIONS = 70_000
 /** Not a divisor of what sets chains apart: each project has some of each. */
 const PROJECTS = 7
 const LIMIT = 21
-/** A range of each state in each project. */
-const RANGES = 6
+/** Ranges of each state in each project: of replicas, and of others. */
+const RANGES = 12
 
 let database: TestDatabase
 let projects: string[]
@@ -82,11 +82,11 @@ async function explainList(over: Partial<ChainsQuery> = {}) {
 }
 
 const INDEX_OF: Record<ChainOrder, string> = {
-  ACTIVITY: 'chains_project_id_state_newest_activity_at_chain_id_idx',
-  ATTEMPTS: 'chains_project_id_state_attempts_chain_id_idx',
-  TOTAL_TIME: 'chains_project_id_state_total_key_chain_id_idx',
-  NAME: 'chains_project_id_state_name_chain_id_idx',
-  CREATED_AT: 'chains_project_id_state_created_at_chain_id_idx',
+  ACTIVITY: 'chains_by_activity',
+  ATTEMPTS: 'chains_by_attempts',
+  TOTAL_TIME: 'chains_by_total',
+  NAME: 'chains_by_name',
+  CREATED_AT: 'chains_by_creation',
   DUE_AT: 'chains_due',
 }
 

@@ -141,13 +141,13 @@ test.each([
   expect(statements).toHaveLength(2)
 })
 
-test('who reopened a chain is added to events of the own transaction alone', async () => {
+test('who reopened a chain is added to the events of its new attempts alone', async () => {
   const recorded = recordedDatabase(database.db)
   await attributeReopenings(recorded.db, ['00000000-0000-7000-9000-000000000035'], 'resubmitted by ann')
   const [statement] = [...recorded.statements.values()]
   const nodes = await analysedPlanOf(database.db, statement!)
-  expect(nodes.flatMap((node) => node['Index Name'] ?? [])).toEqual(['session_events_xid_id_idx'])
-  expect(rowsRead(nodes)).toBe(0)
+  expect(nodes.flatMap((node) => node['Index Name'] ?? [])).toEqual(['sessions_pkey', 'session_events_xid_id_idx'])
+  expect(rowsRead(nodes)).toBeLessThanOrEqual(2)
 })
 
 test('webhooks read only new events and due deliveries', async () => {

@@ -163,7 +163,7 @@ describe('connections of the API', () => {
       const half = `SELECT repeat('x', 1000000) FROM generate_series(1, 9)`
       const refused = expect.objectContaining({
         code: 'VALIDATION_FAILED',
-        message: expect.stringContaining('16777216 bytes') as string,
+        message: expect.stringContaining('16 MiB') as string,
       }) as unknown
       const refusal = (work: () => Promise<unknown>) =>
         readFor({ party: 'a' }, work).catch((error: Error) => refusalOf(error) ?? error)

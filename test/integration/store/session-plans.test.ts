@@ -19,6 +19,7 @@ import { addRowsOfPeople, addRowsOfSessions } from '../../support/sessions/lefto
 describe('plans on sessions', () => {
   const SESSIONS = 40_000
   const RETRIED = 40
+  const HELD = RETRIED / 2
   let server: TestServer
 
   beforeAll(async () => {
@@ -34,6 +35,16 @@ describe('plans on sessions', () => {
       db,
       `UPDATE retry_decisions SET phase = 'SCHEDULED', due_at = now(), ready_at = now(), child_session_id = NULL
      WHERE session_id IN (SELECT id FROM sessions WHERE retry_count = 7)`,
+    )
+    await withoutTriggers(
+      db,
+      `UPDATE sessions SET attempt = attempt + 7, epoch = 2 WHERE id IN (
+       SELECT id FROM sessions WHERE status = 'ERROR' AND attempt > 1 ORDER BY created_at LIMIT ${RETRIED})`,
+    )
+    await withoutTriggers(
+      db,
+      `UPDATE retry_decisions SET phase = 'HELD', hold_reason = 'QUOTA' WHERE session_id IN (
+       SELECT id FROM sessions WHERE retry_count = 7 ORDER BY id LIMIT ${HELD})`,
     )
     for (let n = 0; n < 5; n++) await server.factory.session({ status: 'PENDING' })
     await db.query('VACUUM ANALYZE sessions, retry_decisions')
@@ -58,17 +69,17 @@ describe('plans on sessions', () => {
   const LIVE = SESSIONS / 400
 
   describe.each([
-    ['PENDING', '[PENDING]', 5],
-    ['RUNNING', '[RUNNING]', LIVE],
-    ['several', '[PENDING, SCHEDULED, PREPARING, RUNNING]', LIVE + 5],
-  ])('sessions that are %s', (_name, status, about) => {
+    ['PENDING', '[PENDING]', 5, /^sessions_(active|demands)$/],
+    ['RUNNING', '[RUNNING]', LIVE, /^sessions_active$/],
+    ['several', '[PENDING, SCHEDULED, PREPARING, RUNNING]', LIVE + 5, /^sessions_active$/],
+  ])('sessions that are %s', (_name, status, about, index) => {
     test('a page and its count read no more than those', async () => {
       const { data, whole, rows, indexes } = await plansOf(
         `{ sessions(first: 20, filter: { status: ${status} }) { totalCount edges { node { sessionId status } } } }`,
       )
       expect(data.sessions.totalCount).toBeGreaterThan(about / 2)
       expect(whole).toEqual([])
-      expect(indexes).toContain('sessions_active')
+      expect([...indexes].filter((name) => index.test(name))).not.toEqual([])
       expect(rows).toBeLessThanOrEqual(4 * about)
     })
   })
@@ -96,9 +107,11 @@ describe('plans on sessions', () => {
     expect(data.retryDecisions.totalCount).toBe(RETRIED)
     expect(whole).toEqual([])
     // Each of them has what waits, and no more.
-    expect([...indexes].filter((index) => !['retry_decisions_queue', 'retry_decisions_due'].includes(index))).toEqual(
-      [],
-    )
+    expect(
+      [...indexes].filter(
+        (index) => !['retry_decisions_queue', 'retry_decisions_due', 'retry_decisions_held'].includes(index),
+      ),
+    ).toEqual([])
     expect(indexes.size).toBeGreaterThan(0)
     expect(rows).toBeLessThanOrEqual(4 * RETRIED)
   })
@@ -106,6 +119,8 @@ describe('plans on sessions', () => {
   test.each([
     ['retryCount', '{ retryCount: { min: 5 } }', 'sessions_retried'],
     ['retryCount, exactly', '{ retryCount: { min: 7, max: 7 } }', 'sessions_retried'],
+    ['attempt', '{ attempt: { gte: 7 } }', 'sessions_later_attempts'],
+    ['epoch', '{ epoch: { gt: 1 } }', 'sessions_later_epochs'],
     ['maxRetries', '{ maxRetries: { min: 3 } }', 'sessions_with_retries'],
   ])('sessions by %s', async (_what, filter, index) => {
     const { data, whole, rows, indexes } = await plansOf(
@@ -115,6 +130,32 @@ describe('plans on sessions', () => {
     expect(whole).toEqual([])
     expect(indexes).toContain(index)
     expect(rows).toBeLessThanOrEqual(4 * RETRIED)
+  })
+
+  test.each([
+    ['end', '{ project: "many-1", terminatedAt: { gte: $from, lt: $to } }'],
+    ['start', '{ project: "many-1", startedAt: { gte: $from, lt: $to } }'],
+  ])('sessions by their %s: a page and its count read about those', async (_what, filter) => {
+    const { rows: found } = await server.db.query<{ to: Date; from: Date }>(
+      `SELECT max(terminated_at) - interval '1 hour' AS to, max(terminated_at) - interval '6 hours' AS from FROM sessions`,
+    )
+    const { from, to } = found[0]!
+    const between = filter.replace('$from', `"${from.toISOString()}"`).replace('$to', `"${to.toISOString()}"`)
+    const { data, rows, whole } = await plansOf(
+      `{ sessions(first: 20, filter: ${between}) { totalCount edges { node { sessionId } } } }`,
+    )
+    expect(data.sessions.totalCount).toBeGreaterThan(20)
+    expect(whole).toEqual([])
+    expect(rows).toBeLessThan(SESSIONS / 3)
+  })
+
+  test('sessions by the reason of a hold', async () => {
+    const { data, whole, rows } = await plansOf(
+      '{ sessions(first: 20, filter: { holdReason: [QUOTA] }) { totalCount edges { node { sessionId } } } }',
+    )
+    expect(data.sessions.totalCount).toBe(HELD)
+    expect(whole).toEqual([])
+    expect(rows).toBeLessThanOrEqual(8 * RETRIED)
   })
 
   test('sessions by parent', async () => {

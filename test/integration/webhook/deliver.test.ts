@@ -112,6 +112,7 @@ describe('a request', () => {
           cause: 'KERNEL_NONZERO_EXIT',
           reason: 'retry 1 of 3',
           delay_seconds: 61,
+          due_at: '2026-11-21T12:00:00.000Z',
           scheduled_at: '2026-11-21T12:00:00.000Z',
           child_session_id: null,
         },

@@ -59,7 +59,7 @@ async function create(input: object = {}, token = member): Promise<{ webhookId: 
 
 const DELIVERIES = `query ($id: UUID!, $status: [WebhookDeliveryStatus!], $first: Int, $after: String) {
   webhookDeliveries(webhookId: $id, status: $status, first: $first, after: $after) { totalCount
-    pageInfo { hasNextPage endCursor } edges { node { deliveryId status eventType sessionId finishedAt nextAttemptAt payload
+    pageInfo { hasNextPage endCursor } edges { node { deliveryId status eventType sessionId finishedAt nextAttemptAt body payload
       webhook { webhookId } attempts { number statusCode error response durationSeconds } } } } }`
 
 async function deliveries(id: string, more: object = {}, token = member): Promise<any[]> {
@@ -218,6 +218,7 @@ describe('deliveries', () => {
       attempts: [{ number: 1, statusCode: 500, error: null, response: 'out of order' }],
     })
     expect(JSON.parse(all[2].payload)).toMatchObject({ type: 'session.created', data: { session_id: session.id } })
+    expect(all[2].body).toEqual(JSON.parse(all[2].payload))
     expect(await deliveries(webhookId, { status: ['PENDING'] })).toEqual([all[2]])
     const { data } = await server.query(DELIVERIES, { id: webhookId, first: 2 }, member)
     const { pageInfo, totalCount } = data.webhookDeliveries

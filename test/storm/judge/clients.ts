@@ -6,6 +6,8 @@ import type { Accuse } from './promises.ts'
 const LINK_SECONDS = 60
 const LINK_BLUR_SECONDS = 10
 const UNAUTHORIZED = 401
+/** A server whose database is away does not know the link. */
+const SERVER_FAULTS_FROM = 500
 
 /** What clients were told, beside what is there: accepted sessions, terminations, cancelled retries, resubmissions. */
 export function clientPromises(evidence: Evidence, accuse: Accuse): void {
@@ -120,7 +122,7 @@ function expectLinks(done: readonly Call[], { clock }: Evidence, accuse: Accuse)
     const leastAge = to - from + clock.aheadLeast(to) - clock.aheadMost(from)
     const mostAge =
       answeredAt!.up - made.askedAt.up + clock.aheadMost(answeredAt!.up) - clock.aheadLeast(made.askedAt.up)
-    if (leastAge > LINK_SECONDS && httpStatus !== UNAUTHORIZED) {
+    if (leastAge > LINK_SECONDS && httpStatus !== UNAUTHORIZED && httpStatus < SERVER_FAULTS_FROM) {
       accuse('asked', who, `a link that was ${Math.round(leastAge)} s old led to ${httpStatus}`)
     }
     if (mostAge < LINK_SECONDS - LINK_BLUR_SECONDS && httpStatus === UNAUTHORIZED) {

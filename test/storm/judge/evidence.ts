@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -25,6 +26,10 @@ export interface Evidence {
   sessions: readonly SessionRow[]
   kernels: readonly KernelRow[]
   decisions: ReadonlyMap<string, DecisionRow>
+  /** Those that are kept, by session. */
+  outputs: ReadonlyMap<string, OutputsRow>
+  /** What the servers have stored, by the name of its file: the SHA-256 of what is in it. */
+  stored: ReadonlyMap<string, string>
   /** In the order of the outbox. */
   events: readonly EventRow[]
   /** When an agent was LOST and heard again, by its name; in milliseconds of the database's clock. */
@@ -53,9 +58,14 @@ export interface Run {
   endedWith: number | null
   /** Whether it received SIGTERM. */
   told: boolean
+  /** The outputs that it has written whole. */
+  wrote: readonly OutputName[]
   /** Lines that do not agree with the first about who it is. */
   torn: number
 }
+
+export const OUTPUT_NAMES = ['first', 'last'] as const
+export type OutputName = (typeof OUTPUT_NAMES)[number]
 
 export interface Call {
   client: string
@@ -139,6 +149,13 @@ export interface DecisionRow {
   childId: string | null
 }
 
+export interface OutputsRow {
+  sessionId: string
+  state: string
+  reasons: readonly string[]
+  files: readonly { path: string; sha256: string; bytes: number }[]
+}
+
 export interface EventRow {
   cursor: string
   type: string
@@ -168,6 +185,10 @@ const DECISIONS = `SELECT session_id AS "sessionId", phase, child_session_id AS 
 const EVENTS = `SELECT e.xid || ':' || e.id AS place, type, session_id AS "sessionId", chain_id AS "chainId",
   data ->> 'from' AS from, data ->> 'to' AS to, data ->> 'childSessionId' AS "childId"
   FROM ${everIn('session_events')} AS e WHERE session_id IS NOT NULL ORDER BY e.xid, e.id`
+const OUTPUTS = `SELECT o.session_id AS "sessionId", o.state, o.reasons, coalesce((
+    SELECT json_agg(json_build_object('path', f.path, 'sha256', f.sha256, 'bytes', f.bytes))
+    FROM output_files f WHERE f.session_id = o.session_id), '[]') AS files
+  FROM session_outputs o`
 
 const LEASES = `SELECT a.name AS agent, to_status AS to, (extract(epoch FROM last_at) * 1000)::float8 AS at
   FROM scheduling_history h JOIN agents a ON a.id = h.entity_id WHERE h.entity = 'AGENT' AND to_status IS NOT NULL`
@@ -228,6 +249,8 @@ export async function readEvidence(directory: string, databaseUrl: string): Prom
       clock,
       sessions: await rows<SessionRow>(SESSIONS),
       kernels: await rows<KernelRow>(KERNELS),
+      outputs: new Map((await rows<OutputsRow>(OUTPUTS)).map((row) => [row.sessionId, row])),
+      stored: await readStored(join(directory, 'server/checkpoints/blobs')),
       decisions: new Map(decisions.map((row) => [row.sessionId, row])),
       events: events.map(({ place, ...event }) => ({ ...event, cursor: btoa(place).replaceAll('=', '') })),
       leases: await rows<LeaseRow>(LEASES),
@@ -238,6 +261,17 @@ export async function readEvidence(directory: string, databaseUrl: string): Prom
   } finally {
     await client.end()
   }
+}
+
+async function readStored(directory: string): Promise<Map<string, string>> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => [])
+  const stored = new Map<string, string>()
+  for (const entry of entries) {
+    if (!entry.isFile() || entry.name.endsWith('.part')) continue
+    const bytes = await readFile(join(entry.parentPath, entry.name))
+    stored.set(entry.name, createHash('sha256').update(bytes).digest('hex'))
+  }
+  return stored
 }
 
 async function readRuns(directory: string): Promise<Run[]> {
@@ -278,6 +312,7 @@ function runOf(file: string, text: string): Run | null {
     movedFirstAt: Math.min(...moved),
     movedLastAt: Math.max(...moved),
     endedWith: end === undefined ? null : Number(end[8]),
+    wrote: OUTPUT_NAMES.filter((name) => lines.some(([, , , , , , , what]) => what === name)),
     told: lines.some(([, , , , , , , what]) => what === 'told'),
     torn: lines.filter((line) => line.slice(2, 7).join(' ') !== identity).length,
   }

@@ -2,6 +2,7 @@ import { chainPromises } from './chains.ts'
 import type { Evidence } from './evidence.ts'
 import { clientPromises } from './clients.ts'
 import { eventPromises } from './events.ts'
+import { outputPromises } from './outputs.ts'
 import { retentionPromises } from './retention.ts'
 import { runPromises } from './runs.ts'
 import { silencePromises } from './silence.ts'
@@ -10,6 +11,7 @@ import { silencePromises } from './silence.ts'
 export const PROMISES = {
   'one-child': 'One child for one failed attempt, and one in the end',
   'two-live': 'Never two live attempts of a chain',
+  once: 'Work that must not run twice runs once',
   terminal: 'A terminal state is final',
   lost: 'Nothing is lost, and nothing comes from nowhere',
   asked: 'What a client was told happens',
@@ -18,6 +20,7 @@ export const PROMISES = {
   'time-limit': 'Time limits are kept, and nothing ends before its own',
   lease: 'A silent agent is lost when its lease is over',
   fence: 'Nothing runs on behind its fence',
+  outputs: 'What a program wrote arrives, every byte of it',
   retention: 'Only old chains are removed, and only whole ones',
   left: 'Nothing is left running or booked',
   process: 'No server or agent ends by itself',
@@ -39,8 +42,8 @@ export type Accuse = (promise: PromiseName, subject: string, what: string) => vo
 export function judge(evidence: Evidence): Violation[] {
   const violations: Violation[] = []
   const accuse: Accuse = (promise, subject, what) => violations.push({ promise, subject, what })
-  for (const look of [chainPromises, runPromises, clientPromises, eventPromises, silencePromises, retentionPromises])
-    look(evidence, accuse)
+  const promises = [chainPromises, runPromises, clientPromises, eventPromises, silencePromises, outputPromises]
+  for (const look of [...promises, retentionPromises]) look(evidence, accuse)
   for (const record of evidence.storm) {
     if (record.kind !== 'exit' || record.wanted) continue
     accuse('process', record.process, `ended by itself with ${record.status ?? record.signal}: ${lastLine(record.log)}`)

@@ -1,5 +1,6 @@
 import type { Terms } from '../terms.ts'
 import type { Evidence, KernelRow, Run, SessionRow } from './evidence.ts'
+import { ONCE } from '../kernel.ts'
 import type { Accuse } from './promises.ts'
 
 /**
@@ -33,6 +34,7 @@ export function runPromises(evidence: Evidence, accuse: Accuse): void {
       evidence.terms,
       accuse,
     )
+  expectOnce(evidence, accuse)
   for (const run of runs) expectLimit(run, known.get(run.sessionId), evidence.terms, accuse)
   expectNothingLeft(evidence, accuse)
 }
@@ -54,6 +56,17 @@ function expectNoneTwice(chainId: string, runs: readonly Run[], accuse: Accuse):
       const who = same ? `kernel ${first.kernelId} twice` : `attempts ${first.attempt} and ${second.attempt}`
       accuse('two-live', chainId, `${who} lived at once for ${seconds} s from uptime ${second.firstAt}`)
     }
+  }
+}
+
+/** Only a person starts work again that must not run twice, and that begins a new epoch. */
+function expectOnce({ runs, sessions }: Evidence, accuse: Accuse): void {
+  const once = sessions.filter(({ name }) => name === ONCE)
+  for (const own of Map.groupBy(once, ({ chainId, epoch }) => `${chainId} ${epoch}`).values()) {
+    const begun = runs.filter(({ sessionId }) => own.some(({ id }) => id === sessionId))
+    const [{ id } = { id: '' }, ...others] = own
+    if (begun.length > 1) accuse('once', id, `has begun ${begun.length} times`)
+    if (others.length > 0) accuse('once', id, `has ${others.length} retries`)
   }
 }
 

@@ -25,6 +25,8 @@ export type Report = Partial<
     | 'gone'
     | 'leftCheckpoint'
     | 'imageDigest'
+    | 'gpus'
+    | 'gpuUsage'
   >
 >
 
@@ -54,7 +56,10 @@ export function fakeAgent(
     id?: string
     instanceId?: string
     /** Further fields of its registration. */
-    says?: Pick<RegisterRequest, 'slotsPerKernelMax' | 'ports' | 'volumes' | 'chainStore' | 'judgesTime'>
+    says?: Pick<
+      RegisterRequest,
+      'slotsPerKernelMax' | 'ports' | 'volumes' | 'chainStore' | 'judgesTime' | 'gpus' | 'gpuFault' | 'gpuSharing'
+    >
   } = {},
 ): FakeAgent {
   const { slots = { cpu: '4' }, resourceGroup = 'default', id = randomUUID(), instanceId = randomUUID() } = options

@@ -28,6 +28,11 @@ export function flakyGateway(server: Gateway): FlakyGateway {
     sendCheckpoint: (request, chunks, signal) =>
       pass(signal, (connection) => server.sendCheckpoint(request, chunks, connection)),
     fetchCheckpoint: (request, signal) => pass(signal, (connection) => server.fetchCheckpoint(request, connection)),
+    reportOutputs: (request, signal) => pass(signal, (connection) => server.reportOutputs(request, connection)),
+    listInputs: (request, signal) => pass(signal, (connection) => server.listInputs(request, connection)),
+    haveBlobs: (request, signal) => pass(signal, (connection) => server.haveBlobs(request, connection)),
+    sendParts: (request, body, signal) => pass(signal, (connection) => server.sendParts(request, body, connection)),
+    fetchBlob: (request, signal) => pass(signal, (connection) => server.fetchBlob(request, connection)),
     sync: (request, signal) =>
       pass(signal, (connection) => server.sync(tell === null ? request : tell(request), connection)),
     cut: () => outage.abort(new Error('the server went away')),

@@ -36,6 +36,8 @@ export interface EngineOptions {
   diskBytes?: number
   /** With a bridge of its own. */
   bridge?: boolean
+  /** A directory with further programs that it finds. */
+  programs?: string
   /** Devices that Podman as root knows by name: a specification of the Container Device Interface. */
   devices?: object
 }
@@ -51,7 +53,7 @@ export async function startEngine(name: EngineName, options: EngineOptions): Pro
   const root = await mkdtemp(PLACE)
   const socket = join(root, 'engine.sock')
   const env: Record<string, string> = {
-    PATH: `${process.env['PATH']}:/usr/local/sbin:/usr/sbin:/sbin`,
+    PATH: [options.programs, process.env['PATH'], '/usr/local/sbin:/usr/sbin:/sbin'].filter(Boolean).join(':'),
     RUN_DIRECTORY: options.ofRun,
     HOME: root,
     TMPDIR: root,

@@ -16,7 +16,7 @@ export const PARTS = {
   /** Other programs of the distribution, and isolation: proxies, poolers, promtool, namespaces, users. */
   machine: [
     'test/contract/executor/process-{isolated,leftovers,limits}.test.ts',
-    'test/e2e/{alerts,backup,database-user,hostile-member,isolation,proxies,python}.test.ts',
+    'test/e2e/{alerts,backup,database-user,hostile-member,isolation,proxies,python,python-client}.test.ts',
     'test/e2e/remote/ordinary-user.test.ts',
   ],
   browser: ['test/browser/!(chain-lifecycle).test.ts'],
@@ -31,7 +31,7 @@ export const PARTS = {
     'test/e2e/{readme-tour,resubmission,secrets,server,several-servers,tls,traces-and-logs}.test.ts',
     'test/e2e/command-line/*.test.ts',
     'test/e2e/deployments/*.test.ts',
-    'test/e2e/remote/{checkpoints,full-disks,partitions,relay-crashes,relay-faults,remote-agents,upload}.test.ts',
+    'test/e2e/remote/{checkpoints,full-disks,output-failures,outputs,partitions,relay-crashes,relay-faults,remote-agents,upload}.test.ts',
     'test/integration/access/{admission,strangers}.test.ts',
     'test/integration/agent/{agent-faults,agent-files}.test.ts',
     'test/integration/agent/{checkpoints,checkpoint-failures,decided-isolation,published-checkpoints,relayed-checkpoints,snapshot-checkpoint}.test.ts',

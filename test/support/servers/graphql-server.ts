@@ -22,7 +22,9 @@ import { databaseOf } from '../../../src/store/prisma.ts'
 import { testDatabase } from '../database/database.ts'
 import { createFactories } from '../sessions/factories.ts'
 import { TEST_SECRETS } from './test-secrets.ts'
-import { TEST_CODE, TEST_RELAY } from './test-code.ts'
+import type { CheckpointStore } from '../../../src/services/agent/relay-checkpoint.ts'
+import type { CodeStore } from '../../../src/services/code/code-store.ts'
+import { TEST_BLOBS, TEST_CODE, TEST_OUTPUTS, TEST_RELAY } from './test-code.ts'
 
 export interface Answer {
   status: number
@@ -39,6 +41,8 @@ export async function startGraphQLServer(
     requestLimits?: RequestLimits
     admission?: AdmissionLimits
     failedAuthenticationsPerSecond?: number
+    code?: CodeStore
+    relay?: CheckpointStore
     ui?: UiFiles | null
   } & Pick<GraphQLDependencies, 'introspectionForStrangers' | 'strangers' | 'trustedDocuments' | 'webSockets'> = {},
 ) {
@@ -70,8 +74,9 @@ export async function startGraphQLServer(
       wake,
       secrets: TEST_SECRETS,
       metrics,
-      code: TEST_CODE,
-      relay: TEST_RELAY,
+      code: options.code ?? TEST_CODE,
+      relay: options.relay ?? TEST_RELAY,
+      outputs: TEST_OUTPUTS,
       onAgent: wake.onAgent,
       logged: () => {},
     }),
@@ -90,7 +95,8 @@ export async function startGraphQLServer(
     db: reads,
     admission: createAdmission(options.admission),
     secrets: TEST_SECRETS,
-    code: TEST_CODE,
+    code: options.code ?? TEST_CODE,
+    blobs: TEST_BLOBS,
     authenticate,
     prisma,
     bus,

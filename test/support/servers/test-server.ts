@@ -14,7 +14,7 @@ import type { ServiceContext, Viewer } from '../../../src/services/service-conte
 import type { Database } from '../../../src/store/database.ts'
 import type { ServerIdentity } from '../../../src/store/sql/server.sql.ts'
 import { TEST_SECRETS } from './test-secrets.ts'
-import { TEST_CODE, TEST_RELAY } from './test-code.ts'
+import { TEST_CODE, TEST_OUTPUTS, TEST_RELAY } from './test-code.ts'
 
 export const DEFAULT_PROJECT_ID = '00000000-0000-7000-8000-000000000002'
 
@@ -40,6 +40,8 @@ export const ALL_SERVICES: readonly ServiceName[] = [
   'decide-retries',
   'dispatch-retries',
   'resubmit-sessions',
+  'settle-groups',
+  'group-failures',
 ]
 
 /** The parts of a server that sessions need, built as `serve` builds them. Nothing runs unless a test calls it. */
@@ -90,6 +92,7 @@ export function testServer(
       metrics,
       code: TEST_CODE,
       relay: TEST_RELAY,
+      outputs: TEST_OUTPUTS,
       onAgent: hub.onAgent,
       logged: () => {},
       lease,

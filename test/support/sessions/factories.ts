@@ -14,6 +14,8 @@ export const DEFAULT_DOMAIN_ID = '00000000-0000-7000-8000-000000000001'
 export const DEFAULT_PROJECT_ID = '00000000-0000-7000-8000-000000000002'
 
 export interface SessionSpec {
+  /** A new one if missing. */
+  id?: string
   status?: SessionStatus
   projectId?: string
   name?: string
@@ -127,8 +129,7 @@ interface Built {
 }
 
 function buildSession(spec: SessionSpec, agentId: string | null): Built {
-  const { status = 'PENDING', parent, clusterSize = 1, sessionType = 'BATCH' } = spec
-  const id = uuidv7()
+  const { id = uuidv7(), status = 'PENDING', parent, clusterSize = 1, sessionType = 'BATCH' } = spec
   const failed = status === 'ERROR' || status === 'CANCELLED'
   const over = isTerminal(status)
   const ran = status === 'TERMINATED' || status === 'ERROR' || status === 'TERMINATING' || status === 'RUNNING'

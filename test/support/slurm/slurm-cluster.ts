@@ -65,6 +65,8 @@ export interface ClusterOptions {
   user?: { uid: number; gid: number; name: string } | null
   cpusPerNode?: number
   gpusPerNode?: number
+  /** The types of them, of which each node has one. If missing, they have none. */
+  gpuTypes?: readonly string[]
   /** For so long it knows of a job that has ended. */
   jobAgeSeconds?: number
   /**
@@ -84,7 +86,8 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
   const {
     user = null,
     cpusPerNode = 16,
-    gpusPerNode = 0,
+    gpuTypes = [],
+    gpusPerNode = gpuTypes.length,
     jobAgeSeconds = 10,
     messageSeconds = 10,
     lines = [],
@@ -109,7 +112,8 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
   const limited = user === null && canLimitMemory()
   const host = hostname().split('.')[0]
   const memory = Math.max(4_000, cpusPerNode * MEMORY_PER_CPU_MIB)
-  const gpus = gpusPerNode > 0 ? ` Gres=gpu:${gpusPerNode}` : ''
+  const named = gpuTypes.length > 0 ? gpuTypes.map((type) => `gpu:${type}:1`).join() : `gpu:${gpusPerNode}`
+  const gpus = gpusPerNode > 0 ? ` Gres=${named}` : ''
   const text = [
     ...(gpusPerNode > 0 ? ['GresTypes=gpu'] : []),
     `ClusterName=test${port}`,
@@ -149,7 +153,7 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
     ...lines.map((line) => line.replaceAll('NODES', names.join())),
   ]
   await writeFile(config, `${text.join('\n')}\n`)
-  if (gpusPerNode > 0) await writeFile(join(directory, 'gres.conf'), gresOf(gpusPerNode))
+  if (gpusPerNode > 0) await writeFile(join(directory, 'gres.conf'), gresOf(gpusPerNode, gpuTypes))
   await writeFile(join(directory, 'cgroup.conf'), 'CgroupAutomount=no\nConstrainRAMSpace=yes\n')
 
   const identity = user === null ? {} : { uid: user.uid, gid: user.gid }
@@ -229,9 +233,10 @@ export function nameCluster({ config }: SlurmCluster): () => void {
 }
 
 /** Devices that every machine has stand for GPUs: without a file each, Slurm would not tell programs which are theirs. */
-function gresOf(gpus: number): string {
+function gresOf(gpus: number, types: readonly string[]): string {
   const devices = ['null', 'zero', 'full', 'random'].slice(0, gpus)
-  return devices.map((name) => `Name=gpu File=/dev/${name}\n`).join('')
+  const typeOf = (at: number) => (types[at] === undefined ? '' : ` Type=${types[at]}`)
+  return devices.map((name, at) => `Name=gpu${typeOf(at)} File=/dev/${name}\n`).join('')
 }
 
 function createDaemon(program: string, args: string[], options: object): SlurmDaemon {

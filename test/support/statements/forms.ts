@@ -6,6 +6,7 @@ import { isUnsettled } from '../../../src/store/postgres/outbox-era.ts'
 import { readWarningFacts } from '../../../src/store/sql/server.sql.ts'
 import { applyKernelChanges } from '../../../src/store/sql/agent/sync-agent.sql.ts'
 import type { ChainConditions } from '../../../src/store/sql/chain/chain-conditions.sql.ts'
+import { FAILURE_GROUP_ORDERS, listFailureGroups } from '../../../src/store/sql/insight/failure-groups.sql.ts'
 import { drainAgentRow, removeAgentRow, resumeAgentRow } from '../../../src/store/sql/agent/agents.sql.ts'
 import { changePendingRetries } from '../../../src/store/sql/retry/change-retry.sql.ts'
 import { readRevisionPages } from '../../../src/store/sql/deployment/revisions.sql.ts'
@@ -24,7 +25,7 @@ import {
 import { lockQuotas, readLimits } from '../../../src/store/sql/quota.sql.ts'
 import { readEventWindow } from '../../../src/store/sql/event/read-event-page.sql.ts'
 import { type AuditConditions, countAudit, readAuditPage } from '../../../src/store/sql/access/audit.sql.ts'
-import { readForeignWork } from '../../../src/store/sql/access/tenants.sql.ts'
+import { readForeignWork, readIdByName } from '../../../src/store/sql/access/tenants.sql.ts'
 import {
   countResubmissionItems,
   itemList,
@@ -56,27 +57,54 @@ function choices<Conditions extends object>(all: Conditions): Partial<Conditions
   return [{}, ...each, all]
 }
 
+const DEMANDS = [{ projectId: ID, group: 'default', demand: '1' }]
+const PENDING = { impossible: DEMANDS, possible: DEMANDS }
+
 const CHAINS: Required<ChainConditions> = {
   states: ['LIVE'],
+  pending: PENDING,
+  sessionTypes: ['BATCH'],
+  timedOut: true,
   causes: ['OOM_KILLED'],
-  attempts: { min: 1, max: 3 },
+  attempts: { gt: 0, gte: 1, lt: 4, lte: 3, min: 1, max: 3 },
   project: 'default',
   name: { equals: 'train', in: ['train'], contains: 'rai', startsWith: 'tr', endsWith: 'in' },
   label: { key: 'team', value: 'vision' },
+  labels: [
+    { key: 'team', present: true, values: ['vision', 'text'] },
+    { key: 'owner', present: true, values: null },
+    { key: 'old', present: false, values: null },
+  ],
   search: 'train',
   chainIds: [ID],
+  groupId: ID,
   resourceGroup: 'default',
   user: 'ann',
   exitCodes: [3],
   holdReasons: ['RATE_LIMITED'],
   dueAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
   agentId: ID,
-  failed: { at: { gt: NOON, gte: NOON, lt: NOON, lte: NOON }, causes: ['OOM_KILLED'], exitCodes: [3], agentId: ID },
+  failed: {
+    at: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
+    causes: ['OOM_KILLED'],
+    exitCodes: [3],
+    timedOut: true,
+    agentId: ID,
+  },
   createdAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
   activityAt: { gt: NOON, gte: NOON, lt: NOON, lte: NOON },
 }
 
 const { chainIds: _listed, ...SEARCHED } = CHAINS
+/** Chains in LIVE, told apart. */
+const LIVE: ChainConditions[] = [
+  { states: ['RUNNING', 'FAILED'] },
+  { states: ['QUEUED', 'IMPOSSIBLE'] },
+  { states: ['QUEUED'], pending: PENDING },
+  { states: ['IMPOSSIBLE'], pending: PENDING, search: 'train' },
+  { states: ['QUEUED', 'RUNNING'], pending: { impossible: DEMANDS, possible: null }, agentId: ID },
+  { states: ['IMPOSSIBLE'], pending: { impossible: [], possible: [] }, chainIds: [ID] },
+]
 const PLACES: Record<ChainOrder, ChainKey> = {
   ACTIVITY: NOON,
   ATTEMPTS: 1,
@@ -87,7 +115,8 @@ const PLACES: Record<ChainOrder, ChainKey> = {
 }
 
 function* chains(): Generator<Run> {
-  for (const conditions of [...choices(CHAINS), SEARCHED, ...choices(CHAINS.name).map((name) => ({ name }))]) {
+  const named = choices(CHAINS.name).map((name) => ({ name }))
+  for (const conditions of [...choices(CHAINS), SEARCHED, ...LIVE, ...named, { timedOut: true }]) {
     yield (db) => countChains(db, { conditions, visibleProjectId: null, countMax: 1 })
     yield (db) => countChainStates(db, { conditions, visibleProjectId: null, countMax: 1 })
     yield (db) => listChainTails(db, { conditions, visibleProjectId: null, limit: 1 })
@@ -112,20 +141,24 @@ function* chains(): Generator<Run> {
 }
 
 const AUDIT: Required<Omit<AuditConditions, 'visibleProjectId'>> = {
+  ids: ['1'],
   project: 'default',
   tokenId: ID,
   userId: ID,
   sessionId: ID,
   requestId: 'one',
   actor: 'ann',
+  actorContains: 'an',
   actions: ['session.create'],
+  actionContains: 'create',
+  automatic: true,
   refused: true,
   from: NOON,
   before: NOON,
 }
 
 function* audit(): Generator<Run> {
-  for (const some of [...choices(AUDIT), { refused: false }]) {
+  for (const some of [...choices(AUDIT), { refused: false }, { automatic: false }]) {
     for (const visibleProjectId of [null, ID]) {
       const conditions = { visibleProjectId, ...some }
       yield (db) => countAudit(db, conditions)
@@ -137,7 +170,13 @@ function* audit(): Generator<Run> {
   }
 }
 
-const COUNTED = { name: 'train', label: { key: 'team', value: 'vision' }, resourceGroup: 'default', user: 'ann' }
+const COUNTED = {
+  name: 'train',
+  label: { key: 'team', value: 'vision' },
+  resourceGroup: 'default',
+  user: 'ann',
+  sessionTypes: ['BATCH'] as const,
+}
 
 function* events(): Generator<Run> {
   const stretch = { after: { xid: 0n, id: 0n }, before: { xid: 1n, id: 0n } }
@@ -156,7 +195,7 @@ function* statistics(): Generator<Run> {
     FailureGrouping,
     0
   >)) {
-    for (const which of choices({ ...COUNTED, causes: ['OOM_KILLED'] as const })) {
+    for (const which of choices({ ...COUNTED, causes: ['OOM_KILLED'] as const, timedOut: true })) {
       yield (db) => countFailures(db, { ...span, ...which, by, limit: 1 }, 10_000)
     }
   }
@@ -205,6 +244,9 @@ const ENDED: KernelChange = {
   error: null,
   port: null,
   usage: null,
+  gpus: null,
+  gpuUsage: null,
+  progress: null,
   foundCheckpoint: null,
   leftCheckpoint: null,
   note: null,
@@ -214,12 +256,26 @@ const ENDED: KernelChange = {
 }
 
 export const FORMS: readonly Run[] = [
+  ...FAILURE_GROUP_ORDERS.map(
+    (order): Run =>
+      (db) =>
+        listFailureGroups(
+          db,
+          { visibleProjectId: null, from: NOON, to: NOON, sessionIds: null },
+          { order, states: null, limit: 1, offset: 0 },
+        ),
+  ),
   ...chains(),
   ...audit(),
   ...(['sessions', 'deployments'] as const).map(
     (table): Run =>
       (db) =>
         readForeignWork(db, table, { ids: [ID], projectId: ID, userId: null }),
+  ),
+  ...(['domain', 'project', 'user'] as const).map(
+    (kind): Run =>
+      (db) =>
+        readIdByName(db, kind, 'vision'),
   ),
   ...events(),
   ...statistics(),

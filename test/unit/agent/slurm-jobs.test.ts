@@ -104,7 +104,12 @@ describe('arguments of sbatch', () => {
     })
 
     test('nodes where it has failed are avoided while others could have it, those that failed last the longest', () => {
-      const node = (name: string, cpus: number, usable = true) => ({ name, usable, amounts: new Map([['cpu', cpus]]) })
+      const node = (name: string, cpus: number, usable = true) => ({
+        name,
+        usable,
+        amounts: new Map([['cpu', cpus]]),
+        gpus: [],
+      })
       const avoiding = (avoidHosts: string[], nodes = [node('a', 4), node('b', 4)], more: Partial<KernelSpec> = {}) =>
         exclusion(kernelSpec({ resourceSlots: { cpu: '3' }, avoidHosts, ...more }), OPTIONS, nodes)
       expect(avoiding([])).toEqual([])
@@ -142,6 +147,7 @@ describe('judging a job', () => {
       memoryLimitBytes: 64,
       slurmOutput: () => 'no such directory',
       whyNotRun: () => null,
+      ofGpuMemory: () => null,
       ...overrides,
     })
   }

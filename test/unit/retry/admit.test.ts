@@ -251,6 +251,7 @@ describe('the choice of a resource group', () => {
     excludeAgents: [],
     agentLabels: {},
     volumeNeed: null,
+    gpuNeed: null,
     resourceSlots: { cpu: '2' },
     clusterMode: 'SINGLE_NODE',
     clusterSize: 1,
@@ -269,6 +270,8 @@ describe('the choice of a resource group', () => {
         capacity: { cpu: '4' },
         perKernel: null,
         volumes: null,
+        gpus: null,
+        gpuSharing: null,
         ...given,
       }
     })

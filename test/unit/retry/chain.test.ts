@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { AGENTS_NAMED_MAX } from '../../../src/domain/limits.ts'
 import { deriveChild, type RetriedParent } from '../../../src/domain/retry/child.ts'
 import { type DecidedSession, decideRetry } from '../../../src/domain/retry/decide.ts'
-import { type PreviewInput, previewRetries } from '../../../src/domain/retry/preview.ts'
+import { type PreviewedSession, type PreviewInput, previewRetries } from '../../../src/domain/retry/preview.ts'
+import type { ChildSize } from '../../../src/domain/retry/verdict.ts'
 import {
   isClientsCreationId,
   resubmissionCreationId,
@@ -24,6 +25,7 @@ describe('retries of a chain', () => {
     epochStartedAt: ENDED_AT,
     resourceSlots: { cpu: '1' },
     batchTimeout: 60,
+    gpuNeed: { model: 'a100', memoryBytes: null },
     resourceGroup: 'x',
     avoidAgents: ['a'],
     excludeAgents: ['e'],
@@ -46,6 +48,7 @@ describe('retries of a chain', () => {
       retryCause: 'OOM_KILLED',
       resourceSlots: { cpu: '1' },
       batchTimeout: 60,
+      gpuNeed: { model: 'a100', memoryBytes: null },
       avoidAgents: ['a'],
       excludeAgents: ['e'],
       avoidGroups: ['g'],
@@ -62,6 +65,15 @@ describe('retries of a chain', () => {
       avoidAgents: ['a', 'b'],
       avoidGroups: ['g', 'h'],
     })
+  })
+
+  it('a child has the GPU memory to which it grew; a decision of an older release leaves that of its parent', () => {
+    const size = { resourceSlots: { cpu: '1' }, batchTimeout: null }
+    const child = (growth: ChildSize) => deriveChild(PARENT, { ...PLAIN, growth, avoid: AVOIDING })
+    const gpuNeed = { model: 'a100', memoryBytes: 80 * 2 ** 30 }
+    expect(child({ ...size, gpuNeed })).toMatchObject({ gpuNeed })
+    expect(child({ ...size, gpuNeed: null })).toMatchObject({ gpuNeed: null })
+    expect(child(size)).toMatchObject({ gpuNeed: PARENT.gpuNeed })
   })
 
   it('the place that failed last is the last to be chosen again', () => {
@@ -146,6 +158,10 @@ describe('previews', () => {
     delayBeforeMs: null,
     resourceSlots: { memory: '2000' },
     batchTimeout: null,
+    gpuNeed: null,
+    hadGpuMemoryBytes: null,
+    peakMemoryBytes: null,
+    failureName: null,
   }
 
   it('plans each retry with its delay and the sum so far', () => {
@@ -160,6 +176,7 @@ describe('previews', () => {
         elapsedSeconds: [10, 30, 70][index],
         resourceSlots: {},
         batchTimeout: null,
+        gpuMemoryBytes: null,
       })),
     )
   })
@@ -223,6 +240,51 @@ describe('previews', () => {
     expect(schedule.map(({ batchTimeout }) => batchTimeout)).toEqual([200, 300])
   })
 
+  it('shows the GPU memory that each retry would ask for, from what the session had', () => {
+    const rules = [{ match: {}, action: 'RETRY' as const, scaleGpuMemory: { factor: 1.5, max: '300' } }]
+    const memory = (session: Partial<PreviewedSession>, policy = policyOf({ rules })) =>
+      preview({
+        policy,
+        session: { ...SESSION, retryCount: 0, resourceSlots: { 'cuda.device': '1' }, ...session },
+      }).schedule.map(({ gpuMemoryBytes }) => gpuMemoryBytes)
+    expect(memory({ gpuNeed: { model: null, memoryBytes: 100 }, hadGpuMemoryBytes: 80 })).toEqual([150, 225, 300])
+    expect(memory({ hadGpuMemoryBytes: 200 })).toEqual([300, 300, 300])
+    expect(memory({})).toEqual([null, null, null])
+    expect(memory({ hadGpuMemoryBytes: 200 }, policyOf())).toEqual([null, null, null])
+  })
+
+  it('starts from the peak of the attempt that failed, and then from what the retry before would have', () => {
+    const scaleResources = [{ slot: 'mem', from: 'PEAK' as const, factor: 2 }]
+    const rules = [{ match: {}, action: 'RETRY' as const, scaleResources }]
+    const session = { ...SESSION, retryCount: 0, resourceSlots: { mem: '100' }, peakMemoryBytes: 60 }
+    const { schedule } = preview({ policy: policyOf({ rules }), session })
+    expect(schedule.map(({ resourceSlots }) => resourceSlots['mem'])).toEqual(['120', '240', '480'])
+  })
+
+  it('lets timeouts grow only if the session timed out, and nothing if it was preempted', () => {
+    const scaleResources = [{ slot: 'mem', factor: 2 }]
+    const rules = [{ match: {}, action: 'RETRY' as const, scaleResources, scaleTimeout: { factor: 2 } }]
+    const second = (failureName: string, cause: PreviewInput['cause'] = null) => {
+      const session = { ...SESSION, retryCount: 1, resourceSlots: { mem: '100' }, batchTimeout: 60, failureName }
+      const { batchTimeout, resourceSlots } = preview({ policy: policyOf({ rules }), session, cause }).schedule[1]!
+      return [batchTimeout, resourceSlots['mem']]
+    }
+    expect(second('task-timeout')).toEqual([240, '400'])
+    expect(second('task-timeout', 'OOM_KILLED')).toEqual([60, '400'])
+    expect(second('kernel-exited')).toEqual([60, '400'])
+    expect(second('preempted')).toEqual([60, '100'])
+  })
+
+  it('follows a table of delays, whose last entry repeats', () => {
+    const { schedule, explanation } = preview({ policy: policyOf({ delays: [20, 300], jitter: 'NONE' }) })
+    expect(schedule.map(({ delaySeconds }) => delaySeconds)).toEqual([20, 300, 300])
+    expect(explanation).toBe('3 retries by the eligible causes, after the delays of the table')
+    const rules = [{ match: {}, action: 'RETRY' as const, delay: 7 }]
+    const byRule = preview({ policy: policyOf({ delays: [20, 300], rules }) })
+    expect(byRule.schedule.map(({ delaySeconds }) => delaySeconds)).toEqual([7, 7, 7])
+    expect(byRule.explanation).not.toContain('table')
+  })
+
   it('plans uncounted retries by their own bound, at the same delay', () => {
     const rules = [{ match: {}, action: 'RETRY_UNCOUNTED' as const }]
     const { schedule } = preview({ policy: policyOf({ rules, maxUncountedRetries: 4, backoff: 'EXPONENTIAL' }) })
@@ -236,12 +298,12 @@ describe('previews', () => {
   describe('plans nothing, with the reason', () => {
     it.each([
       ['maxRetries is 0', { policy: policyOf({ maxRetries: 0 }) }],
-      ['USER_CANCELLED is never retried', { cause: 'USER_CANCELLED' }],
+      ['a cancelled session is never retried', { cause: 'USER_CANCELLED' }],
       [
-        'UNKNOWN is not among the eligible causes',
+        'an unknown cause is not among the eligible causes',
         { policy: policyOf({ eligibleCauses: ['OOM_KILLED'] }), cause: 'UNKNOWN' },
       ],
-      ['KERNEL_NONZERO_EXIT is not among', { policy: policyOf({ eligibleCauses: ['OOM_KILLED'] }), exitCode: 3 }],
+      ['a failed program is not among', { policy: policyOf({ eligibleCauses: ['OOM_KILLED'] }), exitCode: 3 }],
       ['no cause is eligible', { policy: policyOf({ eligibleCauses: [] }) }],
       ['exit code 0 is a success', { exitCode: 0 }],
       ['matched rules[0] (FAIL)', { policy: policyOf({ rules: [{ match: {}, action: 'FAIL' }] }) }],

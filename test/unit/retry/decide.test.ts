@@ -57,7 +57,21 @@ describe('decisions', () => {
     it('a session that a person ended', () => {
       const verdict = decide({ terminatedBy: 'ann', status: 'TERMINATED', result: 'UNDEFINED' })
       expect(verdict).toMatchObject({ phase: 'NOT_ELIGIBLE', cause: 'USER_CANCELLED', emit: null, ...NOTHING_PLANNED })
-      expect(verdict.explanation).toBe('not retried: ended by ann; USER_CANCELLED is never retried')
+      expect(verdict.explanation).toBe('not retried: ended by ann; a cancelled session is never retried')
+    })
+
+    it.each([
+      ['oom-killed', 'used 2 GiB', 'out of memory (used 2 GiB)'],
+      ['image-not-found', 'no such tag', 'image not found (no such tag)'],
+      ['kernel-vanished', '', 'kernel vanished'],
+      ['gremlins', 'bit a cable', 'unknown cause (gremlins: bit a cable)'],
+    ])('explains %s in words', (name, message, words) => {
+      const { explanation } = decide(
+        { statusData: { error: { name, message } }, exitCode: null },
+        { eligibleCauses: [] },
+      )
+      expect(explanation).toMatch(`not retried: ${words}; `)
+      expect(explanation).not.toMatch(/[A-Z]{3}_/)
     })
 
     it.each(['user-cancelled', 'validation-failed', 'dependency-failed', 'quota-exceeded'])(
@@ -196,6 +210,29 @@ describe('decisions', () => {
       )
     })
 
+    it.each([
+      [599.9, 'waits 599.9 s'],
+      [600, 'waits 10 min'],
+      [3_600, 'waits 1 h'],
+      [5_400.4, 'waits 1 h 30 min 0.4 s'],
+      [86_400, 'waits 24 h'],
+    ])('explains a delay of %d s as people say it', (delay, words) => {
+      const rules: RetryPolicy['rules'] = [{ match: {}, action: 'RETRY', delay }]
+      expect(decide({}, { rules, maxRetryDelay: null }).explanation).toMatch(new RegExp(`; ${words}$`))
+    })
+
+    it.each([
+      [0, 'waits 20 s (delays[0])'],
+      [5, 'waits 10 min (delays[1])'],
+    ])('explains the delay of a table after %d retries', (retryCount, words) => {
+      const table = { delays: [20, 600], maxRetries: 9 }
+      expect(decide({ retryCount, maxRetries: 9 }, table).explanation).toMatch(new RegExp(`; ${escaped(words)}$`))
+      const rules: RetryPolicy['rules'] = [{ match: {}, action: 'RETRY', delay: 7 }]
+      expect(decide({ retryCount, maxRetries: 9 }, { ...table, rules }).explanation).toMatch(/; waits 7 s$/)
+    })
+
+    const escaped = (text: string) => text.replaceAll(/[[\]()]/g, String.raw`\$&`)
+
     it('may exclude the agents that failed, and reports that', () => {
       const rules: RetryPolicy['rules'] = [{ match: {}, action: 'RETRY', exclude: 'AGENT' }]
       const named = '01990000-0000-7000-8000-00000000000a'
@@ -220,13 +257,13 @@ describe('decisions', () => {
     })
 
     it.each([
-      ['agent-lost', 'AGENT_TRANSIENT'],
-      ['image-pull-failed', 'IMAGE_PULL_FAILURE'],
-      ['never-heard-of', 'UNKNOWN'],
-    ])('for %s', (name, cause) => {
+      ['agent-lost', 'AGENT_TRANSIENT', 'agent lost (m)'],
+      ['image-pull-failed', 'IMAGE_PULL_FAILURE', 'image pull failed (m)'],
+      ['never-heard-of', 'UNKNOWN', 'unknown cause (never-heard-of: m)'],
+    ])('for %s', (name, cause, words) => {
       const verdict = decide(failedWith(name))
       expect(verdict).toMatchObject({ phase: 'SCHEDULED', cause })
-      expect(verdict.explanation).toContain(`${cause} (${name}: m)`)
+      expect(verdict.explanation).toContain(words)
     })
 
     it('finds a batch timeout by its reason', () => {
@@ -302,8 +339,12 @@ describe('the state of a retry', () => {
       maxRetries: 3,
       parentSessionId: null,
       retryCause: null,
+      groupIndex: null,
+      groupSize: null,
+      lastProgress: null,
     }
-    const child = { ...first, attempt: 2, retryCount: 1, parentSessionId: 'p', retryCause: 'OOM_KILLED' } as const
+    const retry = { attempt: 2, retryCount: 1, parentSessionId: 'p', retryCause: 'OOM_KILLED' } as const
+    const child = { ...first, ...retry, groupIndex: 0, groupSize: 9, lastProgress: 'step 3/9' }
     const asObject = (session: Parameters<typeof retryEnvironment>[0]) =>
       Object.fromEntries(retryEnvironment(session).map(({ name, value }) => [name, value]))
     expect(asObject(child)).toEqual({
@@ -315,8 +356,18 @@ describe('the state of a retry', () => {
       REPRISE_RETRY_OF_BUDGET: '1 of 3',
       REPRISE_PARENT_SESSION_ID: 'p',
       REPRISE_RETRY_CAUSE: 'OOM_KILLED',
+      REPRISE_INDEX: '0',
+      REPRISE_GROUP_SIZE: '9',
+      REPRISE_LAST_PROGRESS: 'step 3/9',
     })
-    expect(asObject(first)).toMatchObject({ REPRISE_PARENT_SESSION_ID: '', REPRISE_RETRY_CAUSE: '' })
+    const empty = {
+      REPRISE_PARENT_SESSION_ID: '',
+      REPRISE_RETRY_CAUSE: '',
+      REPRISE_INDEX: '',
+      REPRISE_GROUP_SIZE: '',
+      REPRISE_LAST_PROGRESS: '',
+    }
+    expect(asObject(first)).toMatchObject(empty)
   })
 
   it.each([
@@ -328,17 +379,21 @@ describe('the state of a retry', () => {
     ['one that is never retried', { sessionType: 'INTERACTIVE' }, '1 of 1', '0 of 0'],
   ] as const)('does not contradict itself: %s', (_, given, position, budget) => {
     const session = { id: 's', chainId: 'c', attempt: 1, retryCount: 0, maxRetries: 3, parentSessionId: null }
-    const environ = retryEnvironment({ ...session, sessionType: 'BATCH', retryCause: null, ...given })
+    const alone = {
+      sessionType: 'BATCH',
+      retryCause: null,
+      groupIndex: null,
+      groupSize: null,
+      lastProgress: null,
+    } as const
+    const environ = retryEnvironment({ ...session, ...alone, ...given })
     const value = (name: string) => environ.find((variable) => variable.name === name)?.value
     expect(`${value('REPRISE_ATTEMPT')} of ${value('REPRISE_MAX_ATTEMPTS')}`).toBe(position)
     expect(value('REPRISE_RETRY_OF_BUDGET')).toBe(budget)
   })
 
-  it.each(['INTERACTIVE', 'INFERENCE'] as const)(
-    '%s sessions have one attempt, whatever they inherit',
-    (sessionType) => {
-      const state = retryState({ sessionType, retryCount: 0, maxRetries: 3 }, null)
-      expect(state).toMatchObject({ phase: 'NONE', maxAttempts: 1, label: 'attempt 1 of 1' })
-    },
-  )
+  it.each(['INTERACTIVE', 'INFERENCE'] as const)('%s sessions have one attempt, whatever they inherit', (type) => {
+    const state = retryState({ sessionType: type, retryCount: 0, maxRetries: 3 }, null)
+    expect(state).toMatchObject({ phase: 'NONE', maxAttempts: 1, label: 'attempt 1 of 1' })
+  })
 })

@@ -1,10 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseAmount } from '../../../src/domain/amounts.ts'
 import { RETRY_DELAY_CEILING_MS } from '../../../src/domain/limits.ts'
 import { computeDelay, delayBounds } from '../../../src/domain/retry/delay.ts'
 import { delayCeilingMs, type RetryPolicy } from '../../../src/domain/retry/policy/policy.ts'
-import { applyGrowth, scaleResources, scaleTimeout } from '../../../src/domain/retry/policy/rules.ts'
 import { checkProperty } from '../../support/seeds.ts'
 import { anyPolicy, policyOf } from './sessions.ts'
 
@@ -61,6 +59,31 @@ describe('delays', () => {
     it('cuts the added jitter', () => {
       const delay = delayOf({ retryDelay: 60, maxRetryDelay: 61, jitter: 'DETERMINISTIC' }, 2)
       expect(delay).toEqual({ baseMs: 60_000, jitterMs: 13_753, delayMs: 61_000, ceilingMs: 61_000, drawn: null })
+    })
+  })
+
+  describe('a table', () => {
+    const delays = [20, 300, 28_800]
+
+    it.each([
+      [0, 20_000],
+      [1, 300_000],
+      [2, 28_800_000],
+      [7, 28_800_000],
+    ])('after %s retries, up to its last entry, which repeats', (retryCount, delayMs) => {
+      const delay = delayOf({ delays, backoff: 'EXPONENTIAL', maxRetryDelay: 60 }, retryCount)
+      expect(delay).toMatchObject({ baseMs: delayMs, jitterMs: 0, delayMs, ceilingMs: 86_400_000 })
+    })
+
+    it('is randomized as the formula would be, up to the hard ceiling', () => {
+      expect(delayOf({ delays, jitter: 'RANDOM', jitterRatio: 0.5 }, 1, 0.5).delayMs).toBe(375_000)
+      expect(delayOf({ delays: [86_400], jitter: 'RANDOM' }, 0, 0.5).delayMs).toBe(86_400_000)
+      expect(delayOf({ delays, jitter: 'FULL' }, 1, 0.5).drawn).toEqual({ fromMs: 0, toMs: 300_000 })
+      expect(delayOf({ delays, jitter: 'DECORRELATED' }, 1, 0).drawn).toEqual({ fromMs: 300_000, toMs: 900_000 })
+    })
+
+    it("gives way to a rule's delay, which maxRetryDelay limits as ever", () => {
+      expect(delayOf({ delays, maxRetryDelay: 60 }, 1, 0, 900)).toMatchObject({ delayMs: 60_000, ceilingMs: 60_000 })
     })
   })
 
@@ -228,102 +251,12 @@ describe('delays', () => {
       const multiplier = fc.double({ min: 1, max: 1e6, noNaN: true })
       checkProperty(
         fc.property(anyPolicy, multiplier, anyCount, (given, backoffMultiplier, retryCount) => {
-          const policy = { ...given, backoff: 'EXPONENTIAL', jitter: 'NONE', backoffMultiplier } as const
+          const policy = { ...given, delays: null, backoff: 'EXPONENTIAL', jitter: 'NONE', backoffMultiplier } as const
           const at = (n: number) => computeDelay({ policy, sessionId: SESSION, retryCount: n, random: 0 }).delayMs
           expect(at(retryCount + 1)).toBeGreaterThanOrEqual(at(retryCount))
           expect(at(1_000_000)).toBeLessThanOrEqual(delayCeilingMs(policy))
         }),
       )
     })
-  })
-})
-
-describe('growth', () => {
-  function series<T>(first: T, next: (previous: T) => T, length: number): T[] {
-    const values = [first]
-    while (values.length < length) values.push(next(values.at(-1)!))
-    return values
-  }
-
-  describe('resources', () => {
-    it('grow by the factor, whole, up to the maximum', () => {
-      const grown = series(
-        { memory: '2000' },
-        (slots) => scaleResources(slots, [{ slot: 'memory', factor: 1.3, max: '7500' }]) as { memory: string },
-        8,
-      )
-      expect(grown.map((slots) => slots.memory)).toEqual([
-        '2000',
-        '2600',
-        '3380',
-        '4394',
-        '5712',
-        '7425',
-        '7500',
-        '7500',
-      ])
-    })
-
-    it.each([
-      ['above the maximum already', '9000', 1.3, '7500', '9000'],
-      ['a factor below 1', '1000', 0.5, '7500', '1000'],
-      ['no maximum', '2147483648', 1.3, undefined, '2791728742'],
-      ['beyond floats', '900719925474099301', 2, undefined, '1801439850948198602'],
-      ['a step too small for a whole', '1', 1.3, undefined, '1'],
-      ['a fraction', '0.5', 1.3, undefined, '0.65'],
-      ['a fraction, cut behind the third place', '0.845', 1.3, undefined, '1.098'],
-      ['nothing', '0', 2, undefined, '0'],
-      ['no further than amounts go', '1', 1e40, undefined, '9'.repeat(30)],
-    ])('%s', (_, previous, factor, max, expected) => {
-      expect(scaleResources({ x: previous }, [{ slot: 'x', factor, max }])).toEqual({ x: expected })
-    })
-
-    it('leaves other slots alone and adds none', () => {
-      const slots = { cpu: '2', mem: '1024' }
-      expect(
-        scaleResources(slots, [
-          { slot: 'gpu', factor: 2 },
-          { slot: 'constructor', factor: 2 },
-        ]),
-      ).toEqual(slots)
-      expect(scaleResources(slots, [{ slot: 'cpu', factor: 2 }])).toEqual({ cpu: '4', mem: '1024' })
-    })
-  })
-
-  describe('timeouts', () => {
-    it.each([
-      [3600, { factor: 1.3 }, 4680],
-      [3600, { factor: 100, max: 169_200 }, 169_200],
-      [null, { factor: 2 }, null],
-      [2.5, { factor: 1.5 }, 3.75],
-      [1, { factor: 1.3 }, 1.3],
-      [3, { factor: 1.3 }, 3.9],
-      [4, { factor: 1.3 }, 5],
-      [1, { factor: 1.3, max: 1.2 }, 1.2],
-      [1, { factor: 1.0001 }, 1],
-      [7200, { factor: 1.3, max: 3600 }, 7200],
-      [31_536_000, { factor: 2 }, 31_536_000],
-    ])('%s by %o is %s', (timeout, growth, expected) => {
-      expect(scaleTimeout(timeout, growth)).toBe(expected)
-    })
-  })
-
-  it('never lowers and never passes the maximum', () => {
-    const amount = fc.oneof(
-      fc.nat().map(String),
-      fc.integer({ min: 1, max: 9999 }).map((n) => parseAmount('x', n / 1000)!),
-    )
-    const factor = fc.double({ min: 0.01, max: 10, noNaN: true })
-    checkProperty(
-      fc.property(amount, factor, amount, fc.integer({ min: 1, max: 1e6 }), (previous, by, max, timeout) => {
-        const rule = { scaleResources: [{ slot: 'x', factor: by, max }], scaleTimeout: { factor: by, max: 5000 } }
-        const after = applyGrowth({ resourceSlots: { x: previous }, batchTimeout: timeout }, rule)
-        const grown = Number(after.resourceSlots['x'])
-        expect(grown).toBeGreaterThanOrEqual(Number(previous))
-        expect(grown).toBeLessThanOrEqual(Math.max(Number(previous), Number(max)))
-        expect(after.batchTimeout).toBeGreaterThanOrEqual(timeout)
-        expect(after.batchTimeout).toBeLessThanOrEqual(Math.max(timeout, 5000))
-      }),
-    )
   })
 })

@@ -58,6 +58,7 @@ describe('the table of exit codes', () => {
       expect(verdict.avoid).toEqual({ agents: [], groups: row.change_site ? ['site-a'] : [] })
       if (!row.increase_memory && !row.increase_runtime) return expect(verdict.growth).toBeNull()
       expect(verdict.growth).toEqual({
+        gpuNeed: null,
         resourceSlots: { cpu: '1', mem: String(grown(MEMORY_MB, row.memory_factor, table.caps.memory_mb) * MIB) },
         batchTimeout: grown(RUNTIME_MINUTES, row.runtime_factor, table.caps.runtime_min) * 60,
       })
@@ -213,6 +214,48 @@ describe('classes of failures', () => {
         if (answer.kind === 'cause') expect(FAILURE_CAUSES).toContain(answer.cause)
       }),
     )
+  })
+})
+
+describe('a lack of GPU memory', () => {
+  const GIB = 2 ** 30
+  const rules: RetryRule[] = [
+    { match: { reason: 'gpu-memory' }, action: 'RETRY', delay: 0, scaleGpuMemory: { factor: 2 } },
+  ]
+
+  function decide(given: Partial<DecidedSession>, name = 'gpu-memory') {
+    const statusData = { error: { name, message: 'm', exitCode: 1 } }
+    const session = failedSession({ statusData, resourceSlots: { 'cuda.device': '1' }, ...given })
+    return decideRetry({ session, policy: policyOf({ rules }), now: ENDED_AT, random: 0 })
+  }
+
+  it('grows from what the session asked for', () => {
+    const verdict = decide({ gpuNeed: { model: 'a100', memoryBytes: 40 * GIB }, hadGpuMemoryBytes: 80 * GIB })
+    const gpuNeed = { model: 'a100', memoryBytes: 80 * GIB }
+    expect(verdict.growth).toEqual({ resourceSlots: { 'cuda.device': '1' }, batchTimeout: 60, gpuNeed })
+    expect(verdict.explanation).toContain('; GPU memory 40 GiB → 80 GiB; waits 0 s')
+  })
+
+  it('grows from what the failed attempt had if it asked for none', () => {
+    const verdict = decide({ hadGpuMemoryBytes: 24 * GIB })
+    expect(verdict.growth).toMatchObject({ gpuNeed: { model: null, memoryBytes: 48 * GIB } })
+    expect(verdict.explanation).toContain('(RETRY); GPU memory 24 GiB → 48 GiB; waits 0 s')
+  })
+
+  it('explains why nothing grows if nothing is known', () => {
+    const verdict = decide({})
+    expect(verdict).toMatchObject({ phase: 'SCHEDULED', growth: null })
+    expect(verdict.explanation).toContain(
+      '; GPU memory cannot grow: the session asks for no amount, and that of its GPUs is not known; waits 0 s',
+    )
+  })
+
+  it.each([
+    ['without GPUs', decide({ resourceSlots: { cpu: '1' } })],
+    ['after another failure', decide({ hadGpuMemoryBytes: GIB }, 'oom-killed')],
+  ])('is no subject %s', (_, verdict) => {
+    expect(verdict).toMatchObject({ phase: 'SCHEDULED', growth: null })
+    expect(verdict.explanation).not.toContain('GPU memory')
   })
 })
 

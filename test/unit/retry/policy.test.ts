@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { SHIPPED_POLICY } from '../../../src/domain/retry/policy/policy.ts'
-import { PRESETS, resolvePolicy } from '../../../src/domain/retry/policy/resolve-policy.ts'
+import { type RetryPolicy, SHIPPED_POLICY } from '../../../src/domain/retry/policy/policy.ts'
+import { overlayPolicy, PRESETS, resolvePolicy } from '../../../src/domain/retry/policy/resolve-policy.ts'
 import { type FailureFacts, firstMatch, globMatches, ruleMatches } from '../../../src/domain/retry/policy/rules.ts'
 import { parseRetryPolicy, readStoredPolicy, showStoredPolicy } from '../../../src/domain/retry/policy/stored-policy.ts'
 import { checkProperty } from '../../support/seeds.ts'
@@ -36,6 +36,16 @@ describe('policies', () => {
           ],
         },
       ],
+      [
+        { rules: [{ match: {}, action: 'RETRY', scaleGpuMemory: { factor: 2, max: '80g' } }] },
+        { rules: [{ match: {}, action: 'RETRY', scaleGpuMemory: { factor: 2, max: '85899345920' } }] },
+      ],
+      [
+        { rules: [{ match: {}, action: 'RETRY', scaleResources: [{ slot: 'mem', from: 'PEAK', factor: 2 }] }] },
+        { rules: [{ match: {}, action: 'RETRY', scaleResources: [{ slot: 'mem', from: 'PEAK', factor: 2 }] }] },
+      ],
+      [{ delays: ['20s', '1.5m', ' 2 h ', '1d', '8', 0, 0.5] }, { delays: [20, 90, 7200, 86_400, 8, 0, 0.5] }],
+      [{ delays: null }, { delays: null }],
     ])('%j', (input, policy) => {
       expect(parseRetryPolicy(input)).toEqual({ policy })
     })
@@ -52,6 +62,17 @@ describe('policies', () => {
       [{ backoffMultiplier: NaN }, ['backoffMultiplier']],
       [{ maxRetryDelay: 0 }, ['maxRetryDelay']],
       [{ maxElapsed: -1 }, ['maxElapsed']],
+      [{ delays: [] }, ['delays']],
+      [{ delays: Array.from({ length: 101 }, () => 1) }, ['delays']],
+      [{ delays: '20s' }, ['delays']],
+      [
+        { delays: ['20s', '20 parsecs', -1, 86_401, '25h', null, NaN, ''] },
+        [1, 2, 3, 4, 5, 6, 7].map((at) => `delays.${at}`),
+      ],
+      [
+        { rules: [{ match: {}, action: 'RETRY', scaleResources: [{ slot: 'mem', from: 'MEAN', factor: 2 }] }] },
+        ['rules.0.scaleResources.0.from'],
+      ],
       [{ jitterRatio: 1.01 }, ['jitterRatio']],
       [{ jitter: 'SOME', backoff: 'LINEAR' }, ['backoff', 'jitter']],
       [{ eligibleCauses: ['USER_CANCELLED'] }, ['eligibleCauses.0']],
@@ -67,6 +88,15 @@ describe('policies', () => {
         ['rules.0.avoid', 'rules.0.delay', 'rules.0.delay'],
       ],
       [{ rules: [{ match: {}, action: 'RETRY', scaleTimeout: { factor: 0 } }] }, ['rules.0.scaleTimeout.factor']],
+      [
+        { rules: [{ match: {}, action: 'RETRY', scaleGpuMemory: { factor: 0, max: '80 GB' } }] },
+        ['rules.0.scaleGpuMemory.factor'],
+      ],
+      [
+        { rules: [{ match: {}, action: 'RETRY', scaleGpuMemory: { factor: 2, max: '80 GB' } }] },
+        ['rules.0.scaleGpuMemory.max'],
+      ],
+      [{ rules: [{ match: {}, action: 'FAIL', scaleGpuMemory: { factor: 2 } }] }, ['rules.0.scaleGpuMemory']],
       [
         { rules: [{ match: {}, action: 'RETRY', scaleResources: [{ slot: 'cpu', factor: 2, max: '2g' }] }] },
         ['rules.0.scaleResources.0.max'],
@@ -168,6 +198,18 @@ describe('policies', () => {
       expect(new Set(Object.values(sources))).toEqual(new Set(['SHIPPED']))
     })
 
+    it('retries programs that hang if their time without progress is limited, unless somebody lists the causes', () => {
+      const causesOf = (layers: Parameters<typeof resolvePolicy>[0]) => resolvePolicy(layers).policy.eligibleCauses
+      const limited = { source: 'PROJECT', policy: { progressTimeout: 600 } } as const
+      expect(causesOf([])).not.toContain('HUNG')
+      expect(causesOf([limited])).toEqual([...SHIPPED_POLICY.eligibleCauses, 'HUNG'])
+      expect(causesOf([limited, { source: 'SESSION', policy: { progressTimeout: null } }])).not.toContain('HUNG')
+      expect(causesOf([limited, { source: 'DOMAIN', policy: { eligibleCauses: ['UNKNOWN'] } }])).toEqual(['UNKNOWN'])
+      const later = overlayPolicy(resolvePolicy([]), { progressTimeout: 60 })
+      expect(later.policy.eligibleCauses).toContain('HUNG')
+      expect(overlayPolicy(later, { progressTimeout: null }).policy.eligibleCauses).not.toContain('HUNG')
+    })
+
     it('takes each field from the strongest layer that gives it', () => {
       const { policy, sources } = resolvePolicy([
         { source: 'CLUSTER', policy: { maxRetries: 5, retryDelay: 1, jitter: 'NONE', maxElapsed: 9 } },
@@ -191,6 +233,41 @@ describe('policies', () => {
         jitter: 'CLUSTER',
       })
       expect(sources.backoff).toBe('SHIPPED')
+    })
+
+    describe('a table of delays', () => {
+      const of = (session: Partial<RetryPolicy>, project: Partial<RetryPolicy> = {}) => {
+        const { policy, sources } = resolvePolicy([
+          { source: 'SESSION', policy: session },
+          { source: 'PROJECT', policy: project },
+        ])
+        return [policy.maxRetries, sources.maxRetries, policy.jitter, sources.jitter]
+      }
+
+      it.each<[string, Partial<RetryPolicy>, Partial<RetryPolicy>, unknown[]]>([
+        ['is the budget, and exact', { delays: [1, 2, 3] }, {}, [3, 'SESSION', 'NONE', 'SESSION']],
+        [
+          'goes before the budget and the jitter of a weaker layer',
+          { delays: [1, 2, 3] },
+          { maxRetries: 9, jitter: 'FULL' },
+          [3, 'SESSION', 'NONE', 'SESSION'],
+        ],
+        [
+          'yields to the budget and the jitter that are given with it',
+          { delays: [1, 2, 3], maxRetries: 0, jitter: 'RANDOM' },
+          {},
+          [0, 'SESSION', 'RANDOM', 'SESSION'],
+        ],
+        ['yields to a stronger layer', { maxRetries: 1 }, { delays: [1, 2] }, [1, 'SESSION', 'NONE', 'PROJECT']],
+        [
+          'is replaced by the formula if it is null',
+          { delays: null },
+          { delays: [1, 2] },
+          [2, 'PROJECT', 'NONE', 'PROJECT'],
+        ],
+      ])('%s', (_, session, project, expected) => {
+        expect(of(session, project)).toEqual(expected)
+      })
     })
 
     it('takes rules as a whole', () => {

@@ -4,6 +4,7 @@ import type { DecidedSession } from '../../../src/domain/retry/decide.ts'
 import {
   AVOIDANCES,
   BACKOFFS,
+  GROWTH_STARTS,
   JITTERS,
   type RetryPolicy,
   type RetryRule,
@@ -35,6 +36,9 @@ export function failedSession(given: Partial<DecidedSession> = {}): DecidedSessi
     delayBeforeMs: null,
     resourceSlots: { cpu: '1', mem: '2147483648' },
     batchTimeout: 60,
+    gpuNeed: null,
+    hadGpuMemoryBytes: null,
+    peakMemoryBytes: null,
     failedAgents: ['agent-a'],
     avoidAgents: [],
     resourceGroup: 'default',
@@ -64,6 +68,18 @@ export const anyRule: fc.Arbitrary<RetryRule> = fc
       ),
       action: fc.constantFrom(...RULE_ACTIONS),
       delay: fc.double({ min: 0, max: 1e6, noNaN: true }),
+      scaleResources: fc.uniqueArray(
+        fc.record(
+          {
+            slot: fc.constantFrom('cpu', 'mem', 'gpu'),
+            from: fc.constantFrom(...GROWTH_STARTS),
+            factor: fc.double({ min: 0.1, max: 5, noNaN: true }),
+          },
+          { requiredKeys: ['slot', 'factor'] },
+        ),
+        { selector: ({ slot }) => slot },
+      ),
+      scaleGpuMemory: fc.record({ factor: fc.double({ min: 0.1, max: 5, noNaN: true }) }),
       scaleTimeout: fc.record({ factor: fc.double({ min: 0.1, max: 5, noNaN: true }) }),
       avoid: fc.constantFrom(...AVOIDANCES),
     },
@@ -73,6 +89,7 @@ export const anyRule: fc.Arbitrary<RetryRule> = fc
 
 export const anyPolicy: fc.Arbitrary<RetryPolicy> = fc.record({
   maxRetries: fc.integer({ min: 0, max: 6 }),
+  delays: fc.option(fc.array(fc.double({ min: 0, max: 86_400, noNaN: true }), { minLength: 1, maxLength: 7 })),
   retryDelay: seconds,
   backoff: fc.constantFrom(...BACKOFFS),
   backoffMultiplier: fc.double({ min: 0.1, max: 100, noNaN: true }),
@@ -89,6 +106,7 @@ export const anyPolicy: fc.Arbitrary<RetryPolicy> = fc.record({
   checkpointWait: fc.integer({ min: 1, max: 1_000_000 }),
   pinImage: fc.boolean(),
   oomIsFailure: fc.boolean(),
+  progressTimeout: fc.option(fc.integer({ min: 1, max: 86_400 })),
   rules: fc.array(anyRule, { maxLength: 4 }),
 })
 

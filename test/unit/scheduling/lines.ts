@@ -1,3 +1,4 @@
+import type { GpuNeed } from '../../../src/domain/gpu.ts'
 import {
   agentCapacity,
   type AgentCapacity,
@@ -42,6 +43,7 @@ export interface RequestSpec {
   excludeAgents?: string[]
   agentLabels?: Record<string, string>
   needsPorts?: boolean
+  gpuNeed?: GpuNeed | null
 }
 
 export function request(
@@ -56,13 +58,14 @@ export type SessionSpec = RequestSpec & Partial<Omit<PlaceableSession, 'avoidAge
 
 /** Created in the order of their ids, where nothing is said. */
 export function session(id: string, slots: Amounts, spec: SessionSpec = {}): PlaceableSession {
-  const { size = 1, mode, allowAgents, excludeAgents, agentLabels, avoidAgents = [], ...given } = spec
+  const { size = 1, mode, allowAgents, excludeAgents, agentLabels, gpuNeed, avoidAgents = [], ...given } = spec
   const theirs = request(slots, {
     size,
     ...(mode && { mode }),
     ...(allowAgents && { allowAgents }),
     ...(excludeAgents && { excludeAgents }),
     ...(agentLabels && { agentLabels }),
+    ...(gpuNeed && { gpuNeed }),
   })
   const { owner = 'ada', priority = 10 } = given
   const schedulingClass = `${owner} ${priority} ${theirs.key}`

@@ -91,6 +91,21 @@ describe('judging a session', () => {
       })
     })
 
+    it('ends what must not run twice once its start was ordered, and only then', () => {
+      const once = { neverRunTwice: true, reschedules: 0 }
+      const ended = { to: 'TERMINATING', result: 'FAILURE', rescheduled: false }
+      const message = expect.stringContaining('it must never run twice') as string
+      for (const handler of ['start-sessions', 'prepare-sessions'] as const) {
+        expect(judgeOf(handler, once, FAILURE)).toMatchObject({ outcome: 'NEED_RETRY' })
+        expect(judgeOf(handler, { ...once, expired: true })).toMatchObject({ to: 'PENDING', rescheduled: true })
+      }
+      const started = { ...once, status: 'CREATING' as const }
+      expect(judgeOf('start-sessions', started, FAILURE)).toMatchObject({ ...ended, error: { message } })
+      expect(judgeOf('start-sessions', { ...started, expired: true })).toMatchObject({ ...ended, error: { message } })
+      const ending = { ...once, status: 'TERMINATING' as const, expired: true }
+      expect(judgeOf('terminate-sessions', ending)).toMatchObject({ to: 'TERMINATED' })
+    })
+
     it('of scheduling cancels', () => {
       expect(judgeOf('schedule-sessions', { tries: 4 }, FAILURE)).toMatchObject({ to: 'CANCELLED', result: 'FAILURE' })
     })

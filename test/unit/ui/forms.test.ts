@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { addPolicyOptions, readPolicy } from '../../../src/cli/options/policy-options.ts'
 import { SHIPPED_POLICY } from '../../../src/domain/retry/policy/policy.ts'
-import { ELIGIBLE_CAUSES } from '../../../src/domain/session/failure.ts'
-import { readSession, shellQuoted, shellWords } from '../../../src/ui/pages/new-session/session-draft.ts'
-import { sessionAsCommand } from '../../../src/ui/pages/new-session/session-text.ts'
+import { DEFAULT_CAUSES } from '../../../src/domain/session/failure.ts'
+import { readSession } from '../../../src/ui/pages/new-session/session-draft.ts'
+import { sessionAsCommand, shellQuoted, shellWords } from '../../../src/ui/pages/new-session/session-text.ts'
 import { readTiming } from '../../../src/ui/pages/new-session/timing.ts'
 import { draftOf, readPolicySearch, searchOf } from '../../../src/ui/pages/policy/policy-search.ts'
 import { draftOfPolicy, policyAsCommand, readDraft, untypedOf } from '../../../src/ui/policy/policy-draft.ts'
@@ -103,7 +103,7 @@ describe('a new session', () => {
           'npx reprise create',
           `--name 'two words'`,
           '--cpu 0.5',
-          '--slot cuda.device=1',
+          '--gpus 1',
           '--retries 3',
           '--retry-delay 5m',
           `-- sh -c 'exit 3'`,
@@ -113,6 +113,72 @@ describe('a new session', () => {
       expect(sessionAsCommand(ruled, readSession(ruled).input, null)).toMatch(
         /--policy - \\\n {2}-- true <<'JSON'\n\{[^]*\}\nJSON$/,
       )
+    })
+
+    test('names of agents become their ids, and the command has the options of all fields', () => {
+      const agents = [{ name: 'node-7', agentId: '019cfbe2-0000-7000-8000-000000000007' }]
+      const draft = {
+        command: 'true',
+        stopGrace: '5m',
+        maxPending: '2 h',
+        clusterSize: '2',
+        clusterMode: 'MULTI_NODE',
+        allowAgents: 'node-7',
+        excludeAgents: 'nobody',
+        agentLabels: 'zone=a',
+        executorOptions: 'partition=gpu',
+        creationId: 'once',
+      }
+      const { input, faults } = readSession(draft, agents)
+      expect(faults).toEqual({ excludeAgents: 'There is no agent nobody.' })
+      expect(input).toMatchObject({ stopGrace: 300, maxPending: 7200, allowAgents: [agents[0]!.agentId] })
+      expect(sessionAsCommand({ ...draft, excludeAgents: '' }, { ...input, excludeAgents: [] }, null)).toBe(
+        [
+          'npx reprise create',
+          '--name true',
+          '--stop-grace 5m',
+          '--max-pending 2h',
+          '--cluster-size 2',
+          '--cluster-mode multi-node',
+          `--allow-agent ${agents[0]!.agentId}`,
+          '--agent-label zone=a',
+          '--executor-option partition=gpu',
+          '--creation-id once',
+          '-- true',
+        ].join(' \\\n  '),
+      )
+    })
+
+    test('the files that it leaves and gets are sent', () => {
+      const id = '019cfbe2-0000-7000-8000-000000000001'
+      const draft = {
+        command: 'true',
+        outputs: 'results/**\n!*.tmp\n',
+        outputsWhen: 'SUCCESS',
+        outputsKeepDays: '7',
+        inputs: `${id}\nhttp://localhost:4000/chains/${id} in/data`,
+      }
+      const { input, faults } = readSession(draft)
+      expect(faults).toEqual({})
+      expect(input).toMatchObject({
+        outputs: { paths: ['results/**', '!*.tmp'], when: 'SUCCESS', keepDays: 7 },
+        inputs: [{ from: id }, { from: id, to: 'in/data' }],
+      })
+      expect(sessionAsCommand(draft, input, null)).toContain(
+        [
+          "--output 'results/**'",
+          "--output '!*.tmp'",
+          '--output-when success',
+          '--output-keep-days 7',
+          `--input ${id}`,
+          `--input ${id}:in/data`,
+        ].join(' \\\n  '),
+      )
+      expect(readSession({ command: 'true', outputsKeepDays: 'long', inputs: 'prepare' }).faults).toEqual({
+        outputs: 'Which files are they?',
+        outputsKeepDays: 'It is not a number of days.',
+        inputs: 'prepare is no id.',
+      })
     })
 
     test('the limit of its concurrency key is sent', () => {
@@ -170,6 +236,7 @@ describe('the draft of a policy', () => {
   const POLICY = {
     maxRetries: 4,
     maxElapsed: null,
+    delays: [20, 0.5, 7200],
     retryDelay: 1.5,
     backoff: 'EXPONENTIAL',
     backoffMultiplier: 2,
@@ -184,6 +251,7 @@ describe('the draft of a policy', () => {
     checkpointWait: 60,
     pinImage: false,
     oomIsFailure: false,
+    progressTimeout: 600,
     emitRetryEvents: false,
     rules: [{ action: 'STOP', delay: undefined, match: { exitCodes: [1, '64-78'] } }],
   }
@@ -194,6 +262,14 @@ describe('the draft of a policy', () => {
     expect(faults).toEqual({})
     expect({ ...untypedOf(set), ...input }).toEqual(JSON.parse(JSON.stringify(POLICY)))
     expect(untypedOf(set)).toEqual({ trustVerdicts: true, emitRetryEvents: false })
+  })
+
+  test('a table of delays is a list of durations, or none', () => {
+    const read = (delays: string) => readDraft({ delays }, POLICY_FIELDS)
+    expect(read('20s, 5m,2h').input).toEqual({ delays: [20, 300, 7200] })
+    expect(read('none').input).toEqual({ delays: null })
+    expect(Object.keys(read('20s,,5m').faults)).toEqual(['delays'])
+    expect(draftOfPolicy({ given: ['delays'], delays: null })).toEqual({ delays: 'none' })
   })
 
   test('no cause differs from any cause', () => {
@@ -237,7 +313,7 @@ describe('the fields of a policy', () => {
       Object.keys(CAUSES)
         .map((cause) => cause.toUpperCase().replaceAll('-', '_'))
         .toSorted(),
-    ).toEqual(ELIGIBLE_CAUSES.toSorted())
+    ).toEqual(DEFAULT_CAUSES.toSorted())
   })
 
   test.each(Object.entries(DRAFT))('the command line takes %s %s as the page does', (name, text) => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createTimetable } from '../../../src/domain/schedule.ts'
+import { filterInWords } from '../../../src/ui/bulk/filter-words.ts'
 import { readChainSearch } from '../../../src/ui/pages/chain/chain-search.ts'
 import { differenceWords } from '../../../src/ui/pages/chain/spec-words.ts'
 import { nextRunsOf } from '../../../src/ui/pages/new-session/timing.ts'
@@ -9,6 +10,7 @@ import {
   bytes,
   count,
   counted,
+  memoryWords,
   percentage,
   readSlots,
   roughAmount,
@@ -22,6 +24,46 @@ describe('words', () => {
   function plain(text: string): string {
     return text.replaceAll('\u00a0', ' ').replaceAll('\u202f', "'")
   }
+
+  test.each([
+    [null, ['named one by one']],
+    [{ chains: { state: ['FAILED', 'HELD'], timedOut: true } }, ['failed or held', 'timed out']],
+    [{ chains: { label: { key: 'team', value: 'cms' } } }, ['team=cms']],
+    [
+      {
+        chains: {
+          labels: [
+            { key: 'team', equals: 'cms' },
+            { key: 'site', in: ['a', 'b'] },
+            { key: 'old', exists: false },
+          ],
+        },
+      },
+      ['team=cms', 'site=a or b', 'without old'],
+    ],
+    [{ failureCause: ['OOM_KILLED'], exitCode: [1, 137] }, ['out of memory', 'exit code 1 or 137']],
+    [{ attempt: { gte: 2, lt: 5 }, name: { startsWith: 'night' } }, ['attempt ≥ 2 and < 5', 'name begins with night']],
+    [{ startedAt: { gte: '2026-01-31T12:04:00Z' }, project: null }, ['started since 2026-01-31 12:04 UTC']],
+    [{ chains: { holdReason: ['DISABLED'], resourceGroup: 'gpu' } }, ['held: retries are switched off', 'group gpu']],
+    [
+      { OR: [{ project: 'a' }, { status: ['PENDING'], maxRetries: { gt: 0 } }] },
+      ['(project a) or (pending, max retries > 0)'],
+    ],
+    [{ chains: { failed: { exitCode: [3] } } }, ['an attempt failed: (exit code 3)']],
+  ])('of what selected sessions: %j', (filter, words) => {
+    expect(filterInWords(filter)).toEqual(words)
+  })
+
+  test.each([
+    [0, '0 B'],
+    [1000, '1000 B'],
+    [1024, '1 KiB'],
+    [1_120_000, '1.1 MiB'],
+    [64 * 1024 ** 3, '64 GiB'],
+    [1024 ** 2 - 1, '1 MiB'],
+  ])('memory of %d bytes', (value, words) => {
+    expect(plain(memoryWords(value))).toBe(words)
+  })
 
   describe('durations', () => {
     test.each([
@@ -247,6 +289,8 @@ describe('chains', () => {
 
     test.each([
       [{ field: 'resourceSlots.mem', before: '4294967296', after: '8589934592' }, 'mem 4g to 8g'],
+      [{ field: 'gpus.memory', before: '42949672960', after: '85899345920' }, 'GPU memory 40g to 80g'],
+      [{ field: 'gpus.model', before: null, after: 'a100' }, 'GPU model = a100'],
       [{ field: 'environ.LR', before: null, after: '0.1' }, 'LR = 0.1'],
       [{ field: 'environ.LR', before: '0.1', after: null }, 'without LR'],
       [{ field: 'priority', before: '10', after: '77' }, 'priority 10 to 77'],

@@ -7,6 +7,7 @@ import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { chainDirectory } from './chain-directory.ts'
 import { chainSize } from './chain-size.ts'
+import { describeBytes } from '../../../domain/amounts.ts'
 
 interface WatchedKernel extends KernelEntry {
   /** Time of `performance.now()` at which the kernel was launched. */
@@ -73,7 +74,8 @@ export async function overfull(
     const size = await chainSize(chainDirectory(host, spec), unit)
     if (size === null) host.log.warn({ chainId, unit }, 'the directory of a chain could not be measured')
     if (size === null || size <= most) continue
-    const message = `the chain's directory holds ${size} ${unit}, more than the ${most} that its agent allows (${VARIABLES[unit]})`
+    const describe = (number: number) => (unit === 'bytes' ? describeBytes(number) : `${number} files`)
+    const message = `the chain's directory holds ${describe(size)}, more than the ${describe(most)} that its agent allows (${VARIABLES[unit]})`
     return { name: 'chain-directory-full', message }
   }
   return null

@@ -5,6 +5,7 @@ import { packedBytes, type PackedEntry, packFiles } from '../../../archive/pack-
 import type { CheckpointCopy } from '../../../domain/agent/protocol.ts'
 import { RELAY_ENTRIES_MAX } from '../../../domain/limits.ts'
 import { openBelow, tooMany, walkBelow } from './walk-below.ts'
+import { describeBytes } from '../../../domain/amounts.ts'
 
 /** A checkpoint that is ready to be sent. Its archive can be read repeatedly while the files do not change. */
 export interface PackedCheckpoint extends CheckpointCopy {
@@ -27,7 +28,9 @@ export async function packCheckpoint(directory: string, bytesMax: number): Promi
   })
   const archiveBytes = packedBytes(entries)
   if (archiveBytes > bytesMax)
-    throw new ArchiveError(`it has ${archiveBytes} bytes, more than ${bytesMax} (REPRISE_CHECKPOINT_RELAY_MAX)`)
+    throw new ArchiveError(
+      `it has ${describeBytes(archiveBytes)}, more than ${describeBytes(bytesMax)} (REPRISE_CHECKPOINT_RELAY_MAX)`,
+    )
   const hash = createHash('sha256')
   for await (const chunk of packFiles(entries)) hash.update(chunk)
   const files = entries.filter(({ kind }) => kind === 'file')

@@ -99,6 +99,7 @@ async function publish(host: ChainHost, kernel: KernelEntry, work: () => Promise
     const relayed = await work()
     // The directory no longer belongs to this attempt.
     if (!isRunning(kernel) || host.registry.closed) return
+    if (relayed.recorded) kernel.progress.published++
     writeAnswer(directory, aside, answerOf(spec, relayed))
     if (relayed.isOver) removeWish(directory, aside)
   } catch (error) {

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto'
-import { Readable } from 'node:stream'
-import { createZstdDecompress } from 'node:zlib'
 import { ArchiveError } from '../../../archive/archive-entry.ts'
 import { extractArchive, type Owner } from '../../../archive/extract-archive.ts'
 import { RepriseError } from '../../../domain/errors.ts'
@@ -11,9 +9,8 @@ import { removeTree } from '../../remove-tree.ts'
 import type { KernelEntry } from '../kernels/kernel-entry.ts'
 import { draftPath, judgeChain, placeFetched } from './chain-directory.ts'
 import type { ChainHost } from './chain-host.ts'
+import { describeBytes } from '../../../domain/amounts.ts'
 
-/** A download that receives no byte for this long starts again, perhaps from another server. */
-const STALLED_AFTER_MS = 30_000
 const WANTED_CHECK_MS = 100
 const PROGRESS_EVERY_MS = 500
 
@@ -69,7 +66,6 @@ function finalReason(error: unknown): string | null {
   if (error instanceof DamagedError || (error instanceof RepriseError && error.code === 'CODE_NOT_FOUND'))
     return error.message
   const { code = '', message } = error as NodeJS.ErrnoException
-  if (code.startsWith('ZSTD_') || code === 'Z_BUF_ERROR') return 'it is damaged'
   return LOCAL.includes(code) ? `it could not be written: ${message}` : null
 }
 
@@ -84,52 +80,34 @@ async function fetchInto(
   const { id: kernelId, assignment, spec } = kernel
   const draft = draftPath(host, spec, 'new')
   const ending = new AbortController()
-  let lastByteAt = performance.now()
   const timer = setInterval(() => {
     if (!isWanted()) ending.abort(new Error('the kernel is not wanted any more'))
-    if (performance.now() - lastByteAt > STALLED_AFTER_MS) ending.abort(new Error('the server is silent'))
   }, WANTED_CHECK_MS)
   try {
     await removeTree(draft)
-    const { attempt, sha256, archiveBytes, bytes, chunks } = await host.relay!.fetch(
-      { kernelId, assignment },
-      ending.signal,
-    )
+    const request = { kernelId, assignment, purpose: 'CHECKPOINT', sha256: null } as const
+    const { attempt, sha256, total, chunks } = await host.relay!.blobs.fetch(request, ending.signal)
     const most = host.limits.chainBytes
-    if (most !== null && archiveBytes > most)
-      throw new ArchiveError(`it has ${archiveBytes} bytes, and this agent allows ${most} (REPRISE_CHAIN_BYTES_MAX)`)
+    if (most !== null && total > most)
+      throw new ArchiveError(
+        `it has ${describeBytes(total)}, and this agent allows ${describeBytes(most)} (REPRISE_CHAIN_BYTES_MAX)`,
+      )
     const hash = createHash('sha256')
-    const unpacked = Readable.from(watched(), { objectMode: false }).on('error', (error) => zstd.destroy(error))
-    const zstd = createZstdDecompress()
-    async function* watched() {
-      let came = 0
-      for await (const chunk of chunks) {
-        ending.signal.throwIfAborted()
-        lastByteAt = performance.now()
-        came += chunk.length
-        yield chunk
-      }
-      // A broken connection is tried again. A complete answer whose archive ends too early is damaged.
-      if (came < bytes) throw new Error(`the server broke off after ${came} of ${bytes} bytes`)
-    }
     async function* checked() {
       let [got, told] = [0, 0]
-      for await (const chunk of unpacked.pipe(zstd) as AsyncIterable<Uint8Array>) {
-        if ((got += chunk.length) > archiveBytes) throw new ArchiveError('it is longer than announced')
+      for await (const chunk of chunks) {
+        ending.signal.throwIfAborted()
+        if ((got += chunk.length) > total) throw new ArchiveError('it is longer than announced')
         hash.update(chunk)
         if (performance.now() - told > PROGRESS_EVERY_MS) {
           told = performance.now()
-          kernel.note = `fetching the checkpoint of attempt ${attempt}: ${inMegabytes(got, archiveBytes)}`
+          kernel.note = `fetching the checkpoint of attempt ${attempt}: ${inMegabytes(got, total)}`
           host.registry.changed()
         }
         yield chunk
       }
-      if (got !== archiveBytes) throw new DamagedError(`it is damaged: it ends after ${got} of ${archiveBytes} bytes`)
     }
-    await extractArchive(checked(), draft, { owner, entriesMax: RELAY_ENTRIES_MAX }).finally(() => {
-      unpacked.destroy()
-      zstd.destroy()
-    })
+    await extractArchive(checked(), draft, { owner, entriesMax: RELAY_ENTRIES_MAX })
     const found = hash.digest('hex')
     if (found !== sha256) throw new DamagedError(`it is damaged: its SHA-256 is ${found}, and was ${sha256}`)
     if (isWanted()) placeFetched(host, spec, draft)

@@ -1,5 +1,4 @@
 import { basename } from 'node:path'
-import { constants, createZstdCompress, type ZstdCompress } from 'node:zlib'
 import { ArchiveError } from '../../../archive/archive-entry.ts'
 import type { CheckpointCopy } from '../../../domain/agent/protocol.ts'
 import { RepriseError } from '../../../domain/errors.ts'
@@ -11,6 +10,7 @@ import type { KernelEntry } from '../kernels/kernel-entry.ts'
 import { chainDirectory, generationOf } from './chain-directory.ts'
 import type { ChainHost } from './chain-host.ts'
 import { packCheckpoint, type PackedCheckpoint } from './pack-checkpoint.ts'
+import { BlobRefusedError, type OutgoingBlob, sendBlob } from '../kernels/send-blob.ts'
 
 const STOPPED_CHECK_MS = 100
 
@@ -33,8 +33,8 @@ interface RelayOptions {
 }
 
 /**
- * Sends the checkpoint of a failed attempt to the servers, if another agent may need it. Never rejects, and ends within
- * RELAY_WITHIN_MS: if the checkpoint does not arrive, its progress is lost, but the attempt's end is still reported.
+ * Sends the checkpoint of a failed attempt to the servers, if another agent may need it. Never rejects, and ends once
+ * nothing has arrived for RELAY_WITHIN_MS: then its progress is lost, but the attempt's end is still reported.
  */
 export async function relayAtEnd(host: ChainHost, kernel: KernelEntry): Promise<void> {
   const directory = chainDirectory(host, kernel.spec)
@@ -55,9 +55,12 @@ export async function relayCheckpoint(
   const told = (reason: string | null, isOver = true) => ({ recorded: false, isOver, reason, copy: null })
   if (relay === undefined) return told('this agent has no server')
   const ending = new AbortController()
-  const until = performance.now() + RELAY_WITHIN_MS
+  let until = performance.now() + RELAY_WITHIN_MS
+  let waitsFor: string | null = null
+  const went = () => void (until = performance.now() + RELAY_WITHIN_MS)
   const timer = setInterval(() => {
-    if (performance.now() > until) ending.abort(new Error(`it took more than ${RELAY_WITHIN_MS / 1000} s`))
+    const why = waitsFor === null ? '' : `: ${waitsFor}`
+    if (performance.now() > until) ending.abort(new Error(`nothing moved for ${RELAY_WITHIN_MS / 1000} s${why}`))
     else if (host.registry.closed || kernel.removing || !isWanted())
       ending.abort(new Error('it is not wanted any more'))
   }, STOPPED_CHECK_MS)
@@ -68,12 +71,26 @@ export async function relayCheckpoint(
       const asked = await relay.offer(asking, signal)
       if (!asked.wanted) return told(asked.reason)
       const packed = await pack(asked.bytesMax)
-      const { read: _, ...copy } = packed
+      went()
+      const { read, ...copy } = packed
       const request = { ...asking, ...(asked.order !== undefined && { order: asked.order }), copy }
-      const wish = await relay.offer(request, signal)
-      if (!wish.wanted) return { ...told(wish.reason), recorded: wish.recorded, copy }
-      const { recorded } = await relay.send(request, compressed(packed, signal), signal)
-      if (!recorded) return told('something newer is on record')
+      let wish = await relay.offer(request, signal)
+      if (wish.wanted) {
+        await sendBlob(relay.blobs, kernel, outgoing(copy, read), {
+          purpose: 'CHECKPOINT',
+          isWanted: () => !signal.aborted,
+          // The next attempt waits for the copy, and had better begin without it.
+          isFinal: isRefusal,
+          onProgress: went,
+          onWaiting: (reason) => void (waitsFor = reason),
+        })
+        signal.throwIfAborted()
+        // The blob has arrived; now the offer is recorded.
+        wish = await relay.offer(request, signal)
+        if (wish.wanted) return told('something newer is on record')
+      }
+      const { recorded } = wish
+      if (!recorded) return { ...told(wish.reason), copy }
       log.info({ kernelId, attempt: spec.attempt, ...copy }, 'the servers have a copy of a checkpoint')
       return { recorded, isOver: true, reason: null, copy }
     })
@@ -87,37 +104,17 @@ export async function relayCheckpoint(
   }
 }
 
-/**
- * Compresses fast rather than well, since data stays within a data centre. If the archive cannot be read, the upload
- * fails.
- */
-async function* compressed(packed: PackedCheckpoint, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
-  const stream = createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 1 } })
-  const source = packed.read()
-  feed(stream, source).catch((error: Error) => stream.destroy(error))
-  try {
-    for await (const chunk of stream) {
-      signal.throwIfAborted()
-      yield chunk as Uint8Array
+/** The archive cannot be read from the middle, so its beginning is read again, without being sent. */
+function outgoing({ sha256, archiveBytes }: CheckpointCopy, read: PackedCheckpoint['read']): OutgoingBlob {
+  async function* open(offset: number): AsyncGenerator<Uint8Array, void> {
+    let at = 0
+    for await (const chunk of read()) {
+      const skipped = Math.min(chunk.length, Math.max(0, offset - at))
+      at += chunk.length
+      if (skipped < chunk.length) yield chunk.subarray(skipped)
     }
-  } finally {
-    stream.destroy()
-    // A destroyed stream without a reader never answers a write, so the file that is being read would stay open.
-    await source.return()
   }
-}
-
-/**
- * Ends the stream only after everything in it has been compressed. A stream that learns of its end together with the
- * last chunk adds an empty frame, and whether readers accept a second frame depends on where chunks end.
- */
-async function feed(stream: ZstdCompress, source: AsyncGenerator<Uint8Array, void>): Promise<void> {
-  for await (const chunk of source) {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    stream.write(chunk, (error) => (error ? reject(error) : resolve()))
-    await promise
-  }
-  stream.end()
+  return { sha256, bytes: archiveBytes, open }
 }
 
 /** Repeats the work while the server does not answer. A refusal, or a directory that cannot be sent, ends it. */
@@ -126,7 +123,8 @@ async function untilGone<T>(signal: AbortSignal, work: () => Promise<T>): Promis
     try {
       return await Promise.race([work(), rejectedBy(signal)])
     } catch (error) {
-      const isFinal = error instanceof ArchiveError || isLocal(error) || isRefusal(error)
+      const isFinal =
+        error instanceof ArchiveError || error instanceof BlobRefusedError || isLocal(error) || isRefusal(error)
       if (signal.aborted || isFinal) throw signal.aborted ? signal.reason : error
       await wait(reconnectPauseMs(failures, Math.random()), { signal })
     }
@@ -138,6 +136,7 @@ const PASSING: readonly string[] = [
   'SERVER_STOPPING',
   'REQUEST_TIMEOUT',
   'DATABASE_UNAVAILABLE',
+  'STORAGE_UNAVAILABLE',
   'TOO_MANY_REQUESTS',
 ]
 

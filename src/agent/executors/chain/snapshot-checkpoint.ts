@@ -5,6 +5,7 @@ import { RELAY_ENTRIES_MAX } from '../../../domain/limits.ts'
 import { wait } from '../../../waiting/wait.ts'
 import { removeTree } from '../../remove-tree.ts'
 import { openBelow, pathOf, tooMany, walkBelow } from './walk-below.ts'
+import { describeBytes } from '../../../domain/amounts.ts'
 
 /**
  * Number of tries to find the directory unchanged. For a program that only replaces two small files, four of ten
@@ -177,5 +178,5 @@ async function stateOf(path: string): Promise<string> {
 }
 
 function tooLarge(bytesMax: number): ArchiveError {
-  return new ArchiveError(`it has more than ${bytesMax} bytes (REPRISE_CHECKPOINT_RELAY_MAX)`)
+  return new ArchiveError(`it has more than ${describeBytes(bytesMax)} (REPRISE_CHECKPOINT_RELAY_MAX)`)
 }

@@ -45,11 +45,15 @@ export async function openBelow(root: string, name: string, flags = O_NONBLOCK):
   const parts = name.split('/').filter((part) => part !== '')
   let at = await open(root, O_RDONLY | O_NOFOLLOW | O_DIRECTORY)
   for (const [index, part] of parts.entries()) {
-    const last = index === parts.length - 1
     await using parent = at
-    at = await open(join(pathOf(parent), part), O_RDONLY | O_NOFOLLOW | (last ? flags : O_DIRECTORY))
+    at = await openIn(parent, part, index === parts.length - 1 ? flags : O_DIRECTORY)
   }
   return at
+}
+
+/** Opens an entry of an open directory, unless it is a link. @throws ELOOP, ENOTDIR */
+export function openIn(parent: FileHandle, name: string, flags = O_DIRECTORY): Promise<FileHandle> {
+  return open(join(pathOf(parent), name), O_RDONLY | O_NOFOLLOW | flags)
 }
 
 export function openDirectoryBelow(root: string, name: string): Promise<FileHandle> {

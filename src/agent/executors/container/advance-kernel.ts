@@ -19,7 +19,8 @@ import {
 } from './engine/engine-client.ts'
 import type { ContainerDescription } from './engine/engine-answers.ts'
 import { cdiDevices } from './engine/podman-spec.ts'
-import { isOver, isUnstarted, refusedProgram, withAdvice } from './judge-container.ts'
+import { namedByIndex } from './container-gpus.ts'
+import { isOver, isUnknownDevice, isUnstarted, refusedProgram, withAdvice } from './judge-container.ts'
 import { note } from './launch-kernel.ts'
 
 const ASK_AGAIN_MS = 1_000
@@ -81,7 +82,8 @@ async function hasDevices(
   kernel: ContainerKernel,
   { id, devices }: ContainerDescription,
 ) {
-  const wanted = cdiDevices(kernel.body!).length
+  const { Devices = [] } = kernel.body!.HostConfig as { Devices?: unknown[] }
+  const wanted = cdiDevices(kernel.body!).length === 0 ? 0 : Devices.length
   if (devices >= wanted) return true
   await engine.remove(id)
   registry.fail(kernel, 'executor-failed', `it is to have ${wanted} GPUs, and its container has ${devices} devices`)
@@ -113,6 +115,13 @@ async function createContainer(host: ContainerHost, kernel: ContainerKernel, has
     } else registry.fail(kernel, 'executor-failed', `its container could not be created: ${withAdvice(error.message)}`)
     return null
   }
+}
+
+/** @returns whether Podman does not know the kernel's GPUs by their UUIDs, and is now asked for their indexes */
+function nameByIndex({ gpus }: ContainerHost, kernel: ContainerKernel, { message }: EngineError): boolean {
+  const body = isUnknownDevice(message) ? namedByIndex(gpus, kernel.body!) : null
+  if (body !== null) kernel.body = body
+  return body !== null
 }
 
 /**
@@ -186,7 +195,7 @@ async function start(host: ContainerHost, kernel: ContainerKernel, containerId: 
 
 async function refuse(host: ContainerHost, kernel: ContainerKernel, error: EngineError): Promise<void> {
   const missing = refusedProgram(error.message)
-  if (noInit(host, error)) {
+  if (noInit(host, error) || nameByIndex(host, kernel, error)) {
     await host.engine.remove(kernel.containerId!)
     // The container cannot have run, and cannot be started later, because it has been removed. So another one is
     // created and claimed.

@@ -6,7 +6,9 @@ import type { Logger } from '../../../observability/log.ts'
 import type { Retention } from '../../../domain/retention.ts'
 import { type Executor, type ExecutorHooks, ExecutorSetupError } from '../executor.ts'
 import type { UidRange } from '../process/isolation/project-uids.ts'
+import { findGpus, type GpuConfig } from '../../gpus/find-gpus.ts'
 import { createContainerExecutor } from './container-executor.ts'
+import { isEngineHere } from './container-gpus.ts'
 import type { ContainerOptions, ContainerVolume } from './container-kernel.ts'
 import { volumeFault } from './container-volumes.ts'
 import { type Engine, openEngine } from './engine/engine.ts'
@@ -16,7 +18,7 @@ import { allowsAnyRegistry } from './engine/registry.ts'
 import type { PullPolicy } from './engine/pull-image.ts'
 import { join } from 'node:path'
 
-export interface ContainerConfig {
+export interface ContainerConfig extends GpuConfig {
   containerEngine?: string | undefined
   containerImage?: string | undefined
   containerAllow: string[]
@@ -50,6 +52,7 @@ export async function chooseContainer(
 ): Promise<{
   isolation: AgentIsolation
   volumes: AgentVolume[]
+  gpuSlots?: Record<string, string>
   warnings: Warning[]
   create(hooks: ExecutorHooks, agentId: string): Executor
 }> {
@@ -65,18 +68,24 @@ export async function chooseContainer(
   const { name, version, rootless } = description
   log.info(`containers of ${name} ${version}${rootless ? ', rootless' : ''} at ${engine.socket}`)
   const { chainsDir, containerUids: uids, uploadBytesMax: codeBytesMax } = config
+  const gpus = isEngineHere(description) ? await findGpus(config, agentDir, log) : null
+  if (!isEngineHere(description)) log.info(NOT_HERE)
   const limits = { chainBytes: config.chainBytesMax, chainFiles: config.chainFilesMax }
   return {
     isolation: { name: 'container', byHand: true },
     volumes: container.volumes.map(({ name: called, readOnly, projects }) => ({ name: called, readOnly, projects })),
+    ...(gpus !== null && { gpuSlots: gpus.offered() }),
     warnings: [...ofMissingLimits(description), ...ofRegistries(container)],
     create: (hooks, agentId) =>
       createContainerExecutor(
-        { agentDir, agentId, chainsDir, log, limits, codeBytesMax, uids, engine, description, container },
+        { agentDir, agentId, chainsDir, log, limits, codeBytesMax, uids, engine, description, container, gpus },
         hooks,
       ),
   }
 }
+
+const NOT_HERE =
+  'the container engine is on another machine, or in a virtual one: the agent cannot see its GPUs; tell their number with --slots cuda.device=<n>'
 
 function optionsOf(config: ContainerConfig): ContainerOptions {
   const { containerAuthFile: authFile } = config

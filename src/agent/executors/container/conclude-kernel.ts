@@ -1,6 +1,9 @@
 import { appendFileSync, closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import type { KernelUsage } from '../../../domain/agent/kernel-report.ts'
+import type { FailureError } from '../../../domain/session/failure.ts'
+import { readEnd } from '../../control-file.ts'
+import { gpuMemoryFailure } from '../../gpus/kernel-gpus.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { SIGKILLED } from '../executor.ts'
 import { hasEnded } from '../kernels/kernel-entry.ts'
@@ -79,6 +82,7 @@ export async function concludeKernel(
         (host.groups?.ranOutOfMemory(group, memoryLimitBytes, exitCode) ?? false)),
     memoryLimitBytes,
     missing: missingInContainer(kernel, exitCode),
+    explained: () => explainedByGpus(kernel, exitCode),
     otherBoot: (directory.readRecord(path)?.bootId ?? host.bootId) !== host.bootId,
     outages: host.contact.outages,
   })
@@ -225,6 +229,14 @@ function missingInContainer({ path, spec: { command } }: ContainerKernel, exitCo
   const file = relative(WORK, resolve(WORK, program))
   if (missing === null || !program.includes('/') || file.startsWith('..')) return missing
   return lineEndsFault(join(path, 'work', file), program) ?? missing
+}
+
+/** An error message is among the last lines. */
+const OUTPUT_READ_BYTES = 4_096
+
+function explainedByGpus(kernel: ContainerKernel, exitCode: number | null): FailureError | null {
+  if (exitCode === null || exitCode === 0) return null
+  return gpuMemoryFailure(kernel, readEnd(directory.logPath(kernel.path, 'STDERR'), OUTPUT_READ_BYTES), exitCode)
 }
 
 function firstLine(path: string): string {

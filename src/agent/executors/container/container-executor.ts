@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import type { ObservedKernel } from '../../../domain/agent/protocol.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
+import type { Gpus } from '../../gpus/gpu-watch.ts'
+import { concludeUsage, type GpuWishes, recoverGpus, watchGpus, withGpus } from '../../gpus/kernel-gpus.ts'
 import { openChainStore } from '../chain/chain-store.ts'
 import { readControlFile } from '../../control-file.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
@@ -18,6 +20,7 @@ import { createChainDrops } from '../chain/drop-chains.ts'
 import { createPublisher } from '../chain/publish-checkpoint.ts'
 import { relayAtEnd } from '../chain/relay-checkpoint.ts'
 import { leftCheckpoint } from '../chain/look-at-checkpoint.ts'
+import { MAY_HAVE_RUN, mayHaveRunBefore } from '../process/recover-kernel.ts'
 import { runningKernel } from '../process/exec/enter-kernel.ts'
 import { createKeeper } from '../process/fence/keeper.ts'
 import type { UidRange } from '../process/isolation/project-uids.ts'
@@ -52,6 +55,8 @@ export interface ContainerExecutorOptions {
   engine: Engine
   description: EngineDescription
   container: ContainerOptions
+  /** Null if the agent sees no GPUs. */
+  gpus?: Gpus | null
 }
 
 /**
@@ -78,11 +83,16 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       stop: (kernel) => stopKernel(host, kernel),
       isEnding: ({ ending }) => ending !== null,
       outsideFault: ({ spec }) => overfull(host, spec),
+      exec: (kernel, request) => execInContainer(host, kernel, request),
       leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
       relayCheckpoint: (kernel) => relayAtEnd(host, kernel),
-      settled: () => watch.wake(),
+      settled(kernel) {
+        concludeUsage(host.gpus, kernel)
+        watch.wake()
+      },
       remove: (kernel) => remove(host, kernel),
       removed(kernel) {
+        host.gpus?.forget(kernel.id)
         leaveChain(host, kernel)
         void host.networks.collect()
       },
@@ -112,6 +122,8 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
     limits,
     codeBytesMax,
     fetchCode: hooks.fetchCode,
+    listInputs: hooks.listInputs,
+    blobs: hooks.blobs,
     relay: hooks.relay,
     groups: openContainerGroups(agentDir, description),
     networks: createSessionNetworks({
@@ -122,6 +134,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       log,
       sessionIds: () => new Set([...registry.kernels.values()].map(({ spec }) => spec.sessionId)),
     }),
+    gpus: options.gpus ?? null,
     images: createImagePuller(engine, {
       authFile: container.authFile,
       allow: container.image === undefined ? container.allow : [...container.allow, container.image],
@@ -154,6 +167,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
   const memoryWatch = createMemoryWatch(host)
   const graceWatch = createGraceWatch(host)
   const chains = createChainDrops(host)
+  let gpuWishes: GpuWishes | null = null
 
   return {
     ...port,
@@ -161,6 +175,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
     async recover() {
       host.keeper.open()
       await port.recover()
+      gpuWishes = watchGpus(host, port, hooks)
       await chains.resume()
       host.groups?.removeOthers(new Set(registry.kernels.keys()))
       watch.open()
@@ -176,6 +191,8 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       return connectToContainer(host, runningKernel(host, kernelId, assignment), inside)
     },
     chains,
+    returnGpus: (uuids) => gpuWishes?.giveBack(uuids),
+    takeGpus: (takes) => gpuWishes?.takeOut(takes),
     async close() {
       host.images.close()
       chainWatch.close()
@@ -190,6 +207,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       await settleDown(host)
       host.keeper.close(registry.kernels.size > 0)
       host.groups?.close()
+      host.gpus?.close()
       await engine.close()
     },
   }
@@ -199,7 +217,7 @@ const NO_ANSWER = 'the container engine does not answer'
 
 function observe(host: ContainerHost, kernel: ContainerKernel): ObservedKernel {
   const { phase, note, startWanted, image } = kernel
-  const observed = observeKernel(kernel)
+  const observed = withGpus(host.gpus, observeKernel(kernel), kernel)
   const isSilent = host.contact.silence !== null
   const isHeld = startWanted && (phase === 'PREPARED' || phase === 'LAUNCHING')
   const reason = isSilent ? NO_ANSWER : note
@@ -266,12 +284,16 @@ function recover(host: ContainerHost, kernel: ContainerKernel, record: directory
   const mark = directory.readStopMark(path)
   kernel.uid = host.users.of(record.spec.projectId ?? null).uid
   if (status.never) return host.registry.endBeforeRunning(kernel, mark?.error ?? null)
-  if (script === null) return host.registry.beginAnew(kernel, false)
+  if (script === null) {
+    if (mayHaveRunBefore(kernel, record, host)) return host.registry.fail(kernel, 'kernel-vanished', MAY_HAVE_RUN)
+    return host.registry.beginAnew(kernel, false)
+  }
   // An incomplete claim has no effect, so it can be dropped.
   if (!text.includes('\n')) directory.dropClaim(path)
   const { digest, body } = script
   kernel.body = body
   kernel.image = { id: body.Image, digest }
+  recoverGpus(host.gpus, kernel)
   kernel.found = foundBefore(host, record.spec)
   kernel.group = host.groups?.existing(kernel.id) ?? null
   kernel.startWanted = true

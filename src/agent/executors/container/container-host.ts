@@ -1,3 +1,4 @@
+import type { Gpus } from '../../gpus/gpu-watch.ts'
 import type { Logger } from '../../../observability/log.ts'
 import type { CodeHost } from '../kernels/kernel-code.ts'
 import type { KernelRegistry } from '../kernels/kernel-steps.ts'
@@ -26,6 +27,8 @@ export interface ContainerHost extends Omit<ChainHost, 'registry'>, Omit<CodeHos
   readonly groups: ContainerGroups | null
   readonly images: ImagePuller
   readonly networks: SessionNetworks
+  /** Null if the agent sees no GPUs, and then containers get them by their numbers. */
+  readonly gpus: Gpus | null
   /** Limits how many containers are created and started at once. */
   readonly limit: LimitFunction
   readonly keeper: Keeper

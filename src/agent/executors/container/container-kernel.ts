@@ -1,7 +1,8 @@
 import type { Retention } from '../../../domain/retention.ts'
 import type { PullPolicy, ResolvedImage } from './engine/pull-image.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
-import { type KernelEntry, newKernelEntry } from '../kernels/kernel-entry.ts'
+import { type GpuKernel, NO_GPUS } from '../../gpus/kernel-gpus.ts'
+import { newKernelEntry } from '../kernels/kernel-entry.ts'
 import { memoryLimit } from '../process/process-host.ts'
 import type { ProcStat } from '../process/proc-stat.ts'
 import type { ContainerGroup } from './container-groups.ts'
@@ -42,7 +43,7 @@ export interface ContainerOptions {
   parallel: number
 }
 
-export interface ContainerKernel extends KernelEntry {
+export interface ContainerKernel extends GpuKernel {
   /** Its directory contains everything that the kernel needs: uploaded code and checkpoint. */
   isPlaced: boolean
   image: ResolvedImage | null
@@ -98,6 +99,7 @@ export interface ContainerKernel extends KernelEntry {
 export function newContainerKernel(spec: KernelSpec, assignment: number, path: string): ContainerKernel {
   return {
     ...newKernelEntry(spec, assignment, path),
+    ...NO_GPUS,
     token: String(assignment),
     isPlaced: false,
     image: null,

@@ -2,24 +2,20 @@ import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
 import { homeVariables, kernelVariables } from '../process/image-preset.ts'
 import { inputOf } from '../kernels/kernel-code.ts'
+import { type ContainerGpus, gpuRequest } from './container-gpus.ts'
 import type { ContainerGroup } from './container-groups.ts'
 import type { ContainerKernel, ContainerOptions } from './container-kernel.ts'
 import type { VolumeBind } from './container-volumes.ts'
 import { AGENT_LABEL, ASSIGNMENT_LABEL, type CreateBody, KERNEL_LABEL, SESSION_LABEL } from './engine/engine-client.ts'
 import type { EngineDescription } from './engine/engine-answers.ts'
-import { cdiDevices } from './engine/podman-spec.ts'
 
 /** Paths at which a kernel finds its own files. */
 export const WORK = '/work'
 const CHAIN = '/chain'
-const VERDICT = `${WORK}/.reprise-verdict.json`
 
 /** No container can have what the session asks for. The message is for people. */
 export class ContainerSpecError extends Error {}
 
-/** Slot whose devices are assigned to containers one by one, by Docker, or by Podman under this name. */
-const GPU_SLOT = 'cuda.device'
-const CDI_GPU = 'nvidia.com/gpu='
 /** Difference between the engine's limit and the limit of the group around it, which has to be reached first. */
 const GROUP_SLACK_BYTES = 4 * 1024 * 1024
 const NANO = 1e9
@@ -43,8 +39,9 @@ export interface ContainerPlaces {
   user: string
   group: ContainerGroup | null
   volumes: readonly VolumeBind[]
-  /** Numbers of its GPUs. */
-  gpus: readonly number[]
+  gpus: ContainerGpus
+  /** Variables that tell the program its GPUs. */
+  gpuEnvironment: readonly [string, string][]
   /** The kernel's place among the session's kernels, if all of them are on this agent. */
   cluster: ClusterPlace | null
 }
@@ -68,7 +65,7 @@ export function containerSpec(
     Image: image!.id,
     Cmd: commandOf(kernel),
     ...(spec.executorOptions?.['entrypoint'] === 'none' && { Entrypoint: [] }),
-    Env: environmentOf(kernel, places.cluster),
+    Env: environmentOf(kernel, places),
     User: places.user,
     WorkingDir: WORK,
     Tty: false,
@@ -110,7 +107,7 @@ export function containerSpec(
         ExtraHosts: places.cluster.hosts.map(({ name, address }) => `${name}:${address}`),
       }),
       ...(options.runtime !== undefined && { Runtime: options.runtime }),
-      ...gpusOf(places.gpus, engine),
+      ...gpuRequest(places.gpus, engine),
     },
     ...membershipOf(places.cluster),
   }
@@ -136,13 +133,17 @@ export function isOnHostNetwork(body: CreateBody | null): boolean {
   return body?.HostConfig['NetworkMode'] === 'host'
 }
 
-function environmentOf(kernel: ContainerKernel, cluster: ClusterPlace | null): string[] {
+function environmentOf(
+  kernel: ContainerKernel,
+  { cluster, gpuEnvironment }: Pick<ContainerPlaces, 'cluster' | 'gpuEnvironment'>,
+): string[] {
   const { spec } = kernel
   const hosts = cluster?.hosts.map(({ name }) => `${name}=${name}`).join(',')
   const environ = new Map([
     ...homeVariables(WORK),
     ...spec.environ.map(({ name, value }): [string, string] => [name, value]),
-    ...kernelVariables(spec, { chain: CHAIN, verdict: VERDICT }, kernel),
+    ...kernelVariables(spec, { work: WORK, chain: CHAIN }, kernel),
+    ...gpuEnvironment,
     ...(hosts === undefined ? [] : [['REPRISE_CLUSTER_HOSTS' satisfies KernelVariable, hosts] as [string, string]]),
   ])
   if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {
@@ -182,26 +183,4 @@ function bind({ source, target, readOnly }: VolumeBind): object {
 function portsOf({ port }: ContainerKernel, network: string): object {
   if (port === null || network === 'host') return {}
   return { PortBindings: { [`${port}/tcp`]: [{ HostIp: '', HostPort: String(port) }] } }
-}
-
-function gpusOf(gpus: readonly number[], { name }: EngineDescription): object {
-  if (gpus.length === 0) return {}
-  if (name === 'podman') return { Devices: gpus.map((gpu) => ({ PathOnHost: `${CDI_GPU}${gpu}` })) }
-  return { DeviceRequests: [{ Driver: 'nvidia', DeviceIDs: gpus.map(String), Capabilities: [['gpu']] }] }
-}
-
-/** Returns how many GPUs it asks for. */
-export function gpuCount({ resourceSlots }: KernelSpec): number {
-  return Math.ceil(Number(resourceSlots[GPU_SLOT] ?? 0)) || 0
-}
-
-/** Returns the GPUs of a container that was created, or will be. */
-export function gpusOfBody(body: CreateBody | null): number[] {
-  if (body === null) return []
-  const requests = (body.HostConfig['DeviceRequests'] ?? []) as { DeviceIDs?: string[] }[]
-  const named = cdiDevices(body).filter((device) => device.startsWith(CDI_GPU))
-  return [
-    ...requests.flatMap(({ DeviceIDs = [] }) => DeviceIDs.map(Number)),
-    ...named.map((device) => Number(device.slice(CDI_GPU.length))),
-  ]
 }

@@ -15,6 +15,8 @@ export interface ContainerEvidence {
   memoryLimitBytes: number | null
   /** The reason why the command's program could not be run; null if it could. */
   missing: string | null
+  /** Explains a failure that nothing else explains, if its output does. */
+  explained?: () => FailureError | null
   /** The machine has restarted since the container began. */
   otherBoot: boolean
   /** Times when the engine was down, as far as this agent knows. */
@@ -44,6 +46,7 @@ export function isUnstarted({ status }: Pick<ContainerDescription, 'status'>): b
 /** Decides how the end of a container that began is reported. */
 export function judgeContainer(evidence: ContainerEvidence): ExitVerdict {
   const { container, notedExitCode, stopOrdered, stopError, ranOutOfMemory, memoryLimitBytes, missing } = evidence
+  const { explained } = evidence
   const exitCode = notedExitCode ?? container?.exitCode ?? null
   if (exitCode === null) {
     if (stopOrdered) return judgeExit({ ...NOTHING, exitCode, stopOrdered, stopError })
@@ -57,7 +60,17 @@ export function judgeContainer(evidence: ContainerEvidence): ExitVerdict {
     return { exitCode, oomKilled: false, error: { name: 'node-failed', message: `${what} while it ran` } }
   }
   const oomKills = ofMemory ? 1 : 0
-  return judgeExit({ ...NOTHING, exitCode, stopOrdered, stopError, oomKills, memoryLimitBytes, missing })
+  const explanation = explained === undefined ? {} : { explained }
+  return judgeExit({
+    ...NOTHING,
+    exitCode,
+    stopOrdered,
+    stopError,
+    oomKills,
+    memoryLimitBytes,
+    missing,
+    ...explanation,
+  })
 }
 
 const LOST: FailureError = {
@@ -107,13 +120,20 @@ export function refusedProgram(message: string): string | null {
     : null
 }
 
+const UNKNOWN_DEVICE = /unresolvable CDI devices|stat nvidia\.com\/gpu/i
+
+/** Whether Podman knows no device of this name. */
+export function isUnknownDevice(message: string): boolean {
+  return UNKNOWN_DEVICE.test(message)
+}
+
 const ADVICE: [RegExp, string][] = [
   [
     /could not select device driver/i,
     'Docker has no driver for GPUs: install the NVIDIA Container Toolkit, and start Docker again',
   ],
   [
-    /unresolvable CDI devices|stat nvidia\.com\/gpu/i,
+    UNKNOWN_DEVICE,
     'the machine has no such GPU for Podman: describe its GPUs with nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml (Podman 4.1 or later)',
   ],
 ]

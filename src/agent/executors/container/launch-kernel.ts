@@ -4,6 +4,7 @@ import { messageOf } from '../../../observability/error-message.ts'
 import { choosePort } from '../kernels/choose-port.ts'
 import { pullCheckpoint } from '../chain/pull-checkpoint.ts'
 import { pullCode } from '../kernels/kernel-code.ts'
+import { pullInputs } from '../../outputs/place-inputs.ts'
 import { createKernelDirectory, ownerOf, writeRunScript } from '../kernels/kernel-directory.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
@@ -12,10 +13,11 @@ import { type CreateBody, EngineError, EngineSilentError } from './engine/engine
 import { isAllowed } from './engine/registry.ts'
 import type { ResolvedImage } from './engine/pull-image.ts'
 import { join } from 'node:path'
-import { hasEnded } from '../kernels/kernel-entry.ts'
 import { chainDirectory, openChainDirectory } from '../chain/chain-directory.ts'
 import type { ContainerGroup } from './container-groups.ts'
-import { type ClusterPlace, containerSpec, ContainerSpecError, gpuCount, gpusOfBody } from './container-spec.ts'
+import { chooseGpus } from './container-gpus.ts'
+import { type ClusterPlace, containerSpec, ContainerSpecError } from './container-spec.ts'
+import { GpuShortageError, gpuVariables } from '../../gpus/kernel-gpus.ts'
 
 const ASK_AGAIN_MS = 1_000
 
@@ -33,7 +35,10 @@ export async function prepareKernel(host: ContainerHost, kernel: ContainerKernel
   if (fault === undefined) return
   if (fault !== null) return host.registry.fail(kernel, 'executor-failed', fault)
   const owner = ownerOf(kernel.uid)
-  kernel.isPlaced ||= (await pullCode(host, kernel, owner)) && (await pullCheckpoint(host, kernel, owner))
+  kernel.isPlaced ||=
+    (await pullCode(host, kernel, owner)) &&
+    (await pullInputs(host, kernel, owner)) &&
+    (await pullCheckpoint(host, kernel, owner))
   if (kernel.isPlaced) await host.registry.prepared(kernel)
 }
 
@@ -137,7 +142,7 @@ const NETWORK_ADVICE =
 /**
  * Writes to the directory what the container will be; from here on, a later instance can continue. A crash leaves
  *
- *   no run script                      prepared again
+ *   no run script                      prepared again, also if GPUs were chosen already
  *   run script, no `status`            the container is created, or found by its name, and claimed
  *   `status` with `claimed <id>`       the container is started, if it was not; only the agent starts containers, and
  *                                      its name is unique, so there is no second one
@@ -152,19 +157,22 @@ export async function launchKernel(host: ContainerHost, kernel: ContainerKernel)
     const cluster = await joinNetwork(host, kernel)
     if (cluster === undefined) return
     kernel.beginsAt = new Date()
+    const gpus = chooseGpus(host.gpus, [...host.registry.kernels.values()], kernel)
     kernel.body = containerSpec(kernel, host.options, host.description, {
       agentId: host.agentId,
       work: join(path, 'work'),
       chain: chainDirectory(host, spec),
       user: host.users.of(spec.projectId ?? null).inside,
       group: (kernel.group = createGroup(host, kernel)),
-      gpus: takeGpus(host, kernel),
+      gpus,
+      gpuEnvironment: gpuVariables(host.gpus, kernel),
       cluster,
       volumes: volumesOf(host, kernel),
     })
     const script: RunScript = { digest: kernel.image!.digest, body: kernel.body }
     await writeRunScript(path, kernel.token, JSON.stringify(script))
   } catch (error) {
+    if (error instanceof GpuShortageError) return host.registry.fail(kernel, 'gpu-unavailable', error.message)
     const what = error instanceof ContainerSpecError ? error.message : `could not be started: ${messageOf(error)}`
     return host.registry.fail(kernel, 'executor-failed', what)
   }
@@ -224,15 +232,4 @@ function createGroup(host: ContainerHost, { id, memoryLimitBytes }: ContainerKer
     host.log.warn({ kernelId: id, error: messageOf(error) }, 'no cgroup for a kernel; the engine alone limits it')
     return null
   }
-}
-
-/** Assigns GPUs, which no engine does: without numbers, each kernel would get the first ones. */
-function takeGpus(host: ContainerHost, kernel: ContainerKernel): number[] {
-  const count = gpuCount(kernel.spec)
-  if (count === 0) return []
-  const others = [...host.registry.kernels.values()].filter((other) => other !== kernel && !hasEnded(other))
-  const taken = new Set(others.flatMap(({ body }) => gpusOfBody(body)))
-  const free: number[] = []
-  for (let device = 0; free.length < count; device++) if (!taken.has(device)) free.push(device)
-  return free
 }

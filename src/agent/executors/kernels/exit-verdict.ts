@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { VERDICT_BYTES_MAX } from '../../../domain/limits.ts'
 import { faulty, parseProgramVerdict, type ProgramVerdict } from '../../../domain/session/program-verdict.ts'
 import { openRegularFile } from '../../control-file.ts'
+import { describeBytes } from '../../../domain/amounts.ts'
 
 export interface ExitEvidence {
   /** The exit code of the command, from the shim or the container engine; null if none is known. */
@@ -58,21 +59,22 @@ export function outOfMemoryError({
 }: Pick<ExitEvidence, 'exitCode' | 'memoryLimitBytes'> & { oomMark?: OomMark | null }): FailureError {
   const message =
     oomMark !== null
-      ? `used ${oomMark.usedBytes} bytes of memory, more than its ${oomMark.limitBytes}`
-      : `ran out of ${memoryLimitBytes === null ? '' : `its ${memoryLimitBytes} bytes of `}memory`
+      ? `used ${describeBytes(oomMark.usedBytes)} of memory, more than its ${describeBytes(oomMark.limitBytes)}`
+      : `ran out of ${memoryLimitBytes === null ? '' : `its ${describeBytes(memoryLimitBytes)} of `}memory`
   const still = exitCode === 0 ? ': a process of it was killed, although the command exited with 0' : ''
   return { name: 'oom-killed', message: `${message}${still}` }
 }
 
-/** The path of the verdict file. It lies in the working directory, which every isolation lets the program write. */
-export function verdictPath(kernelPath: string): string {
-  return join(kernelPath, 'work', '.reprise-verdict.json')
-}
+/** The verdict file's name in the working directory, which every isolation lets the program write. */
+export const VERDICT_FILE = '.reprise-verdict.json'
+
+/** The progress file's name there. */
+export const PROGRESS_FILE = '.reprise-progress'
 
 /** Never rejects. @returns null if the program wrote no verdict */
 export async function readVerdict(kernelPath: string): Promise<ProgramVerdict | null> {
   try {
-    await using file = await openRegularFile(verdictPath(kernelPath))
+    await using file = await openRegularFile(join(kernelPath, 'work', VERDICT_FILE))
     const buffer = Buffer.alloc(VERDICT_BYTES_MAX + 1)
     const { bytesRead } = await file.read(buffer, 0, buffer.length, 0)
     if (bytesRead > VERDICT_BYTES_MAX) return faulty(`it is larger than ${VERDICT_BYTES_MAX} bytes`)

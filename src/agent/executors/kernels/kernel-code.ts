@@ -4,7 +4,7 @@ import { rename, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ArchiveError } from '../../../archive/archive-entry.ts'
 import { extractArchive, type Owner } from '../../../archive/extract-archive.ts'
-import type { CodeAnswer } from '../../../domain/agent/protocol.ts'
+import type { BlobAnswer } from '../../../domain/agent/protocol.ts'
 import { RepriseError } from '../../../domain/errors.ts'
 import { UPLOAD_ENTRIES_MAX } from '../../../domain/limits.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
@@ -13,16 +13,16 @@ import type { Logger } from '../../../observability/log.ts'
 import { reconnectPauseMs, wait } from '../../../waiting/wait.ts'
 import { removeTree } from '../../remove-tree.ts'
 import type { ExecutorHooks } from '../executor.ts'
+import { makeOwn, OUTPUT_DIR } from './kernel-directory.ts'
 import type { KernelRegistry } from './kernel-steps.ts'
 import type { KernelEntry } from './kernel-entry.ts'
+import { describeBytes } from '../../../domain/amounts.ts'
 
-/** A download that receives no byte for this long starts again, perhaps from another server. */
-const STALLED_AFTER_MS = 30_000
 /** Interval at which the download checks whether the kernel is still wanted. */
 const WANTED_CHECK_MS = 100
 
 /** The file of the uploaded code that the program reads as its standard input, if it exists. */
-const INPUT_FILE = '.reprise-stdin'
+export const INPUT_FILE = '.reprise-stdin'
 
 /** Returns the path of that file, relative to the working directory; null if there is none. */
 export function inputOf({ spec, path }: Pick<KernelEntry, 'spec' | 'path'>): string | null {
@@ -38,7 +38,7 @@ interface CodePlacing {
   bytesMax: number
   /** Returns false once the kernel is stopped or removed, or the executor is closed. */
   isWanted(): boolean
-  fetch(signal: AbortSignal): Promise<CodeAnswer>
+  fetch(signal: AbortSignal): Promise<BlobAnswer>
   log: Logger
 }
 
@@ -58,6 +58,8 @@ async function placeCode(placing: CodePlacing): Promise<FailureError | null> {
       await removeTree(part)
       await download(placing, part)
       if (!isWanted()) return null
+      await makeOutputDirectory(part, placing.owner)
+      await rmdir(join(path, 'work', OUTPUT_DIR)).catch(ifMissing)
       await rmdir(join(path, 'work'))
       await rename(part, join(path, 'work'))
       return null
@@ -70,6 +72,17 @@ async function placeCode(placing: CodePlacing): Promise<FailureError | null> {
     }
   }
   return null
+}
+
+/** The uploaded files may have an entry of this name, which then stays. */
+async function makeOutputDirectory(work: string, owner: Owner | null): Promise<void> {
+  await makeOwn(join(work, OUTPUT_DIR), owner).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+}
+
+function ifMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
 }
 
 /**
@@ -97,23 +110,20 @@ class DamagedError extends Error {}
 async function download(placing: CodePlacing, part: string): Promise<void> {
   const { sha256, owner, bytesMax, isWanted, fetch } = placing
   const ending = new AbortController()
-  let lastByteAt = performance.now()
   const timer = setInterval(() => {
     if (!isWanted()) ending.abort(new Error('the kernel is not wanted any more'))
-    if (performance.now() - lastByteAt > STALLED_AFTER_MS) ending.abort(new Error('the server is silent'))
   }, WANTED_CHECK_MS)
   try {
-    const { bytes, chunks } = await fetch(ending.signal)
+    const { total: bytes, chunks } = await fetch(ending.signal)
     if (bytes > bytesMax) {
-      const limit = `this agent takes ${bytesMax} (REPRISE_UPLOAD_BYTES_MAX)`
-      throw new ArchiveError(`it has ${bytes} bytes, and ${limit}`)
+      const limit = `this agent takes ${describeBytes(bytesMax)} (REPRISE_UPLOAD_BYTES_MAX)`
+      throw new ArchiveError(`it has ${describeBytes(bytes)}, and ${limit}`)
     }
     const hash = createHash('sha256')
     const received = async function* () {
       let got = 0
       for await (const chunk of chunks) {
         ending.signal.throwIfAborted()
-        lastByteAt = performance.now()
         got += chunk.length
         if (got > bytes) break
         hash.update(chunk)
@@ -137,12 +147,14 @@ async function waitWhile(isWanted: () => boolean, ms: number): Promise<void> {
   while (isWanted() && performance.now() < until) await wait(Math.min(WANTED_CHECK_MS, ms))
 }
 
-/** The parts of an executor that fetch the code of its kernels. */
+/** The parts of an executor that fetch the code and the inputs of its kernels. */
 export interface CodeHost<K extends KernelEntry> {
   readonly registry: KernelRegistry<K>
   /** Largest archive of uploaded code. */
   readonly codeBytesMax: number
   readonly fetchCode: ExecutorHooks['fetchCode']
+  readonly listInputs: ExecutorHooks['listInputs']
+  readonly blobs: ExecutorHooks['blobs']
   readonly log: Logger
 }
 

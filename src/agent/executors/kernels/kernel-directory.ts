@@ -1,6 +1,7 @@
 import { linkSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { chown, lstat, mkdir, readdir, rmdir, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { CountedUsage } from '../../gpus/gpu-usage.ts'
 import { readKernelUsage } from '../../../domain/agent/kernel-report.ts'
 import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.ts'
 import type { Owner } from '../../../archive/extract-archive.ts'
@@ -15,7 +16,7 @@ import { systemProgram } from '../../../machine/system-programs.ts'
  * The files of one kernel, in `<agentDir>/kernels/<kernelId>/`:
  *
  *   spec.json    written first, and complete before anything runs
- *   work/        HOME, working directory and TMPDIR
+ *   work/        HOME, working directory and TMPDIR; OUTPUT_DIR in it is REPRISE_OUTPUT_DIR
  *   tmp/         mounted as /tmp, if the kernel has a mount namespace
  *   run.<token>  the shim's script; its presence means that a start was ordered
  *   status       written by the shim (claim, begin, exit) and by the isolation's first process; status.claim is its draft
@@ -23,8 +24,12 @@ import { systemProgram } from '../../../machine/system-programs.ts'
  *   stdout.cut   number of bytes cut off, and length of the note about it; the keeper writes this and stderr.cut
  *   stop         { killAt, error, at } written before the first signal of a stop
  *   oom          { usedBytes, limitBytes, atEnd } written before a kernel over its memory limit is killed, or at its end
+ *   gpus         the kernel's GPUs; see GpuMark
+ *   gpu-usage    what it has used of them
+ *   devices      the GPUs that Slurm has given to a job, as JSON; its list of all is devices.new
+ *   device-use   what a job has used of them; see COUNT_DEVICES_FUNCTION
  *   usage        resources used, if the shim cannot report them; see UsageMark
- *   job/         status, stdout and stderr, if the kernel's own user writes them; see KernelEntry.outputPath
+ *   job/         status, stdout, stderr, devices and device-use, if the kernel's own user writes them; see KernelEntry.outputPath
  *
  * Nothing is fsynced: a power failure also ends the kernels whose files it loses.
  *
@@ -69,7 +74,15 @@ export interface UsageMark {
   wallSeconds: number | null
 }
 
+/** The GPUs that were chosen for a kernel, written before it can run. */
+export interface GpuMark {
+  uuids: string[]
+}
+
 export interface Marks {
+  gpus: GpuMark
+  /** What it has used of its GPUs so far. */
+  'gpu-usage': CountedUsage
   stop: StopMark
   oom: OomMark
   usage: UsageMark
@@ -77,6 +90,9 @@ export interface Marks {
 
 /** A few more entries than the agent itself creates. */
 const FEW_ENTRIES_MAX = 16
+
+/** The directory, below the working directory, whose whole content is an output. */
+export const OUTPUT_DIR = '.reprise-output'
 
 const ID = /^[A-Za-z0-9_-]{1,64}$/
 
@@ -111,9 +127,10 @@ export async function createKernelDirectory(
   }
   await writeFile(join(path, 'spec.json'), JSON.stringify(record), { mode: 0o600 })
   for (const name of ['work', ...more]) await makeOwn(join(path, name), owner)
+  await makeOwn(join(path, 'work', OUTPUT_DIR), owner)
 }
 
-async function makeOwn(path: string, owner: Owner | null): Promise<void> {
+export async function makeOwn(path: string, owner: Owner | null): Promise<void> {
   await mkdir(path, 0o700)
   if (owner !== null) await chown(path, owner.uid, owner.gid)
 }
@@ -154,6 +171,7 @@ export async function removeKernelDirectory(path: string, removals: Removals): P
 async function removeFew(path: string): Promise<boolean> {
   const entries = await readdir(path, { withFileTypes: true }).catch(() => null)
   if (entries === null || entries.length > FEW_ENTRIES_MAX) return false
+  await removeEmpty(join(path, 'work', OUTPUT_DIR))
   for (const entry of entries) {
     const each = join(path, entry.name)
     if (!entry.isDirectory()) await unlinkFile(each)
@@ -247,6 +265,16 @@ export function readStopMark(path: string): StopMark | null {
 export function readOomMark(path: string): OomMark | null {
   const mark = readJson<OomMark>(join(path, 'oom'))
   return typeof mark?.usedBytes === 'number' ? mark : null
+}
+
+export function readGpuMark(path: string): GpuMark | null {
+  const mark = readJson<GpuMark>(join(path, 'gpus'))
+  return Array.isArray(mark?.uuids) && mark.uuids.every((uuid) => typeof uuid === 'string') ? mark : null
+}
+
+export function readGpuUsageMark(path: string): CountedUsage | null {
+  const mark = readJson<CountedUsage>(join(path, 'gpu-usage'))
+  return typeof mark?.gpuSeconds === 'number' ? mark : null
 }
 
 export function readUsageMark(path: string): UsageMark | null {

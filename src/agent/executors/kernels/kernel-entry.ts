@@ -70,6 +70,8 @@ export interface KernelEntry extends TimedKernel {
   successor: Successor | null
   /** The operation in progress on the directory, which a removal must wait for. */
   busy: Promise<void>
+  /** What is known of its program's progress. */
+  readonly progress: Progress
   nextLogCheckAt: number
   logPauseMs: number
   readonly logSizes: Record<LogStreamName, number>
@@ -100,6 +102,45 @@ export interface KernelEntry extends TimedKernel {
   port: number | null
 }
 
+/** The progress of one kernel's program. Times are in ms of the monotonic clock, which stands still in a suspension. */
+export interface Progress {
+  /** The last line of its progress file; null if it has written none. */
+  line: string | null
+  /** The line in the reports about it, which follows the file with pauses. */
+  reported: string | null
+  reportedAt: number
+  /** Identifies the state of the progress file that was read last. */
+  fileState: string
+  /** Bytes of output that were seen last. */
+  logBytes: number
+  /** Number of checkpoints that its program has published, and the number that was seen last. */
+  published: number
+  publishedSeen: number
+  /** How long it has made no progress, as far as this instance of the agent has watched it. */
+  silentMs: number
+  lookedAt: number | null
+  /** Set once it counts as hung. */
+  hung: FailureError | null
+  /** Output of its `onHang` command, which its log gets at its end. */
+  readonly hangOutput: Uint8Array[]
+}
+
+function newProgress(): Progress {
+  return {
+    line: null,
+    reported: null,
+    reportedAt: Number.NEGATIVE_INFINITY,
+    fileState: '',
+    logBytes: 0,
+    published: 0,
+    publishedSeen: 0,
+    silentMs: 0,
+    lookedAt: null,
+    hung: null,
+    hangOutput: [],
+  }
+}
+
 export function newKernelEntry(spec: KernelSpec, assignment: number, path: string): KernelEntry {
   return {
     id: spec.kernelId,
@@ -125,6 +166,7 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
     removing: false,
     successor: null,
     busy: Promise.resolve(),
+    progress: newProgress(),
     nextLogCheckAt: 0,
     logPauseMs: 0,
     logSizes: { STDOUT: 0, STDERR: 0 },
@@ -152,6 +194,12 @@ export function hasEnded({ phase }: KernelEntry): boolean {
   return phase === 'EXITED' || phase === 'FAILED' || phase === 'REMOVED'
 }
 
+/** Whether the program itself has failed. Its verdict applies to its own failures, not to stops. */
+export function isOwnFailure({ exitCode, oomKilled, error, removing }: KernelEntry): boolean {
+  if (removing) return false
+  return oomKilled || (exitCode !== null && exitCode !== 0 && error === null)
+}
+
 export function observeKernel(kernel: KernelEntry): ObservedKernel {
   const { id: kernelId, assignment, startedAt, port } = kernel
   const phase = kernel.endPending && kernel.phase === 'EXITED' ? 'RUNNING' : kernel.phase
@@ -160,7 +208,12 @@ export function observeKernel(kernel: KernelEntry): ObservedKernel {
   const found =
     kernel.found?.state === 'MISSING' && fetchFault !== null ? { ...kernel.found, reason: fetchFault } : kernel.found
   const inTime = endedInTime(kernel, kernel.phase === 'RUNNING')
-  const told = { ...(found !== null && { foundCheckpoint: found }), ...(inTime !== undefined && { inTime }) }
+  const { reported: progressLine } = kernel.progress
+  const told = {
+    ...(found !== null && { foundCheckpoint: found }),
+    ...(inTime !== undefined && { inTime }),
+    ...(progressLine !== null && { progressLine }),
+  }
   const common = { kernelId, assignment, status, startedAt, port, ...told }
   if (phase === 'RUNNING') return { ...common, exitCode: null, oomKilled: false, error: null, endedAt: null }
   const { exitCode, oomKilled, error, endedAt, verdict, stopped, usage, left } = kernel

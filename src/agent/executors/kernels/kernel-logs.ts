@@ -1,3 +1,4 @@
+import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs'
 import type { LogStreamName } from '../../../domain/agent/protocol.ts'
 import { openRegularFile } from '../../control-file.ts'
 import { logPath, logSize } from './kernel-directory.ts'
@@ -65,6 +66,18 @@ async function readBytes(path: string, offset: number, length: number): Promise<
     filled += bytesRead
   }
   return buffer.subarray(0, filled)
+}
+
+const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/** Appends a text of the agent to a log file, behind what the program has written. */
+export function appendToLog(path: string, stream: LogStreamName, text: string | Uint8Array): void {
+  const fd = openSync(logPath(path, stream), APPEND)
+  try {
+    if (fstatSync(fd).isFile()) writeSync(fd, typeof text === 'string' ? Buffer.from(text) : text)
+  } finally {
+    closeSync(fd)
+  }
 }
 
 const LOG_CHECK_MIN_MS = 100

@@ -7,6 +7,7 @@ import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
+import { createOutputKeeper } from '../../outputs/output-keeper.ts'
 import { createRemovals, isDropped } from '../../removals.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
 import { readVerdict } from './exit-verdict.ts'
@@ -14,8 +15,9 @@ import * as directory from './kernel-directory.ts'
 import { removeKernelDirectory, spreadDirectories } from './kernel-directory.ts'
 import { readKernelLog } from './kernel-logs.ts'
 import { uptimeSeconds } from '../process/proc-stat.ts'
+import { createProgressWatch } from './progress-watch.ts'
 import type { KernelSteps, KernelRegistry, KernelEnd } from './kernel-steps.ts'
-import { hasEnded, type KernelEntry, observeKernel, OUTPUT_LOST } from './kernel-entry.ts'
+import { hasEnded, isOwnFailure, type KernelEntry, observeKernel, OUTPUT_LOST } from './kernel-entry.ts'
 
 /** As many as libuv has threads, so that a launch never queues behind thousands of removals. */
 const REMOVALS_AT_ONCE_MAX = 4
@@ -41,6 +43,8 @@ export function createKernelRegistry<K extends KernelEntry>(
 ): { registry: KernelRegistry<K>; port: Port } {
   const kernels = new Map<string, K>()
   const removals = createRemovals({ log })
+  const outputs = createOutputKeeper({ kernelsDir, hooks, removals, log })
+  const progress = createProgressWatch({ kernels, steps, stop, hooks, log })
   const limit = pLimit(REMOVALS_AT_ONCE_MAX)
   const removeDirectory = (path: string) => limit(() => removeKernelDirectory(path, removals))
   let closed = false
@@ -188,6 +192,7 @@ export function createKernelRegistry<K extends KernelEntry>(
   function exited(kernel: K, { endedAt, stopOrdered, stopError, lingers = false, ...end }: KernelEnd): void {
     if (hasEnded(kernel)) return
     Object.assign(kernel, end, { lingers, stopped: stopOrdered && stopError === null })
+    progress.conclude(kernel, stopOrdered)
     kernel.logSizes.STDOUT = directory.logSize(kernel.outputPath, 'STDOUT')
     kernel.logSizes.STDERR = directory.logSize(kernel.outputPath, 'STDERR')
     if (kernel.startedAt !== null && hooks.diskIsFull?.() === true) {
@@ -265,7 +270,7 @@ export function createKernelRegistry<K extends KernelEntry>(
     changed()
     kernel.busy = kernel.busy
       .then(() => steps.remove?.(kernel))
-      .then(() => removeDirectory(kernel.path))
+      .then(async () => (await outputs.keep(kernel)) || removeDirectory(kernel.path))
       .catch((error: unknown) => log.error({ kernelId: kernel.id, error: messageOf(error) }, 'kernel not removed'))
       .then(() => succeed(kernel))
       .then(() => steps.removed(kernel))
@@ -306,6 +311,7 @@ export function createKernelRegistry<K extends KernelEntry>(
       kernel.phase = 'RUNNING'
       kernel.note = null
       kernel.startedAt = startedAt
+      progress.wake()
       changed()
       if (kernel.killAt !== null) applyStop(kernel)
     },
@@ -333,6 +339,7 @@ export function createKernelRegistry<K extends KernelEntry>(
       await removals.resume(kernelsDir)
       // A program without isolation may have put a directory in the place of one of the agent's files.
       await removals.resume(dirname(kernelsDir))
+      await outputs.resume()
       for (const name of await readdir(kernelsDir)) {
         if (isDropped(name)) continue
         const path = join(kernelsDir, name)
@@ -348,6 +355,7 @@ export function createKernelRegistry<K extends KernelEntry>(
         kernels.set(name, kernel)
         await steps.recover(kernel, record)
       }
+      progress.wake()
     },
     observe: () => [...kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map(observeKernel),
     prepare: (spec, assignment) => request(spec, assignment, false),
@@ -374,17 +382,13 @@ export function createKernelRegistry<K extends KernelEntry>(
     },
     async close() {
       closed = true
+      progress.close()
       await Promise.all([...kernels.values()].map(({ busy }) => busy))
+      await outputs.close()
       await removals.close()
     },
   }
   return { registry, port }
-}
-
-/** Whether the program itself has failed. Its verdict applies to its own failures, not to stops. */
-function isOwnFailure({ exitCode, oomKilled, error, removing }: KernelEntry): boolean {
-  if (removing) return false
-  return oomKilled || (exitCode !== null && exitCode !== 0 && error === null)
 }
 
 function setSuccessor(kernel: KernelEntry, spec: KernelSpec, assignment: number, start: boolean): void {

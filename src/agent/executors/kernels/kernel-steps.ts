@@ -1,8 +1,10 @@
 import type { LeftCheckpoint } from '../../../domain/agent/checkpoint.ts'
 import type { KernelUsage } from '../../../domain/agent/kernel-report.ts'
+import type { ExecRequest } from '../../../domain/agent/channel-protocol.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
 import type { Removals } from '../../removals.ts'
+import type { KernelChannel } from '../executor.ts'
 import type { ExitVerdict } from './exit-verdict.ts'
 import type * as directory from './kernel-directory.ts'
 import type { KernelEntry } from './kernel-entry.ts'
@@ -49,6 +51,10 @@ export interface KernelSteps<K extends KernelEntry> {
   leftCheckpoint(kernel: K): Promise<LeftCheckpoint | null> | null
   /** Sends its checkpoint to the servers, for a limited time. Never rejects. */
   relayCheckpoint(kernel: K): Promise<void>
+  /** Whether its processes are suspended from outside. If missing, they never are. */
+  isSuspended?(kernel: K): boolean
+  /** See Executor. If missing, no command can run in its kernels. */
+  exec?(kernel: K, request: ExecRequest): Promise<KernelChannel>
   /** Called when the kernel has become EXITED or FAILED. State that a later instance needs stays until `remove`. */
   settled(kernel: K): void
   /** Removes what the kernel has outside its directory, before the directory is removed. */

@@ -17,9 +17,10 @@ import { parseStatus } from '../kernels/shim-status.ts'
 import { readEnd } from '../../control-file.ts'
 import { programFault, readOnlyFailure } from './program-fault.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
-import type { KernelUsage } from '../../../domain/agent/kernel-report.ts'
+import { type KernelUsage, readKernelUsage } from '../../../domain/agent/kernel-report.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { readMeters } from './limits/cgroup-limits.ts'
+import { gpuMemoryFailure } from '../../gpus/kernel-gpus.ts'
 
 /** @param exitCode from the shim; null if it left none */
 export function endKernel(host: ProcessHost, kernel: ProcessKernel, exitCode: number | null, endedAt: string): void {
@@ -92,8 +93,10 @@ function isStillThere(pid: number, namespace: number | null, shim: { startTicks:
 
 /** Explains an end by the last output of its program. Only a mount namespace makes the machine's files read-only. */
 function explainedEnd(kernel: ProcessKernel, exitCode: number | null): FailureError | null {
-  if (!kernel.namespaced || exitCode === null || exitCode === 0) return null
-  return readOnlyFailure(readEnd(logPath(kernel.path, 'STDERR'), OUTPUT_READ_BYTES), exitCode)
+  const hasGpus = (kernel.gpus ?? []).length > 0
+  if ((!kernel.namespaced && !hasGpus) || exitCode === null || exitCode === 0) return null
+  const last = readEnd(logPath(kernel.path, 'STDERR'), OUTPUT_READ_BYTES)
+  return gpuMemoryFailure(kernel, last, exitCode) ?? (kernel.namespaced ? readOnlyFailure(last, exitCode) : null)
 }
 
 /** An error message is among the last lines. */
@@ -121,7 +124,7 @@ function measureUsage(host: ProcessHost, kernel: ProcessKernel): KernelUsage | n
   // An earlier instance recorded these figures at the end. The meters may since have counted how the processes died.
   if (used === null && seen?.wallSeconds != null) return { ...seen, source }
   if (used === null && shim !== null) noteUsage(host, kernel, usage)
-  return { ...usage, source }
+  return readKernelUsage({ ...usage, source })
 }
 
 function meteredUsage({ outside, used, cgroup }: ProcessKernel) {

@@ -3,6 +3,8 @@ import { delimiter, join } from 'node:path'
 import type { FoundCheckpoint } from '../../../domain/agent/checkpoint.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
+import { PROGRESS_FILE, VERDICT_FILE } from '../kernels/exit-verdict.ts'
+import { OUTPUT_DIR } from '../kernels/kernel-directory.ts'
 import { KERNEL_ID_VARIABLE } from './proc-stat.ts'
 
 /**
@@ -73,7 +75,7 @@ function isExecutableFile(path: string): boolean {
 export function kernelEnvironment(
   spec: KernelSpec,
   image: PulledImage,
-  places: { work: string; chain: string; verdict: string; path: string },
+  places: { work: string; chain: string; path: string },
   kernel: VariableSource,
 ): Map<string, string> {
   return new Map([
@@ -104,11 +106,11 @@ interface VariableSource {
 
 /**
  * Returns the variables that no session can change: the kernel's id, the chain directory and its checkpoint, its
- * resources and times, the verdict file and the port.
+ * resources and times, the verdict file, the directory of outputs and the port.
  */
 export function kernelVariables(
   spec: KernelSpec,
-  places: { chain: string; verdict: string },
+  places: { work: string; chain: string },
   { port, found, beginsAt }: VariableSource,
 ): [string, string][] {
   return [
@@ -118,7 +120,9 @@ export function kernelVariables(
     ['REPRISE_CHECKPOINT_ATTEMPT' satisfies KernelVariable, String(found?.attempt ?? '')],
     ...resourceVariables(spec),
     ...(beginsAt === null ? [] : timeVariables(spec, beginsAt)),
-    ['REPRISE_VERDICT_FILE' satisfies KernelVariable, places.verdict],
+    ['REPRISE_PROGRESS_FILE' satisfies KernelVariable, join(places.work, PROGRESS_FILE)],
+    ['REPRISE_VERDICT_FILE' satisfies KernelVariable, join(places.work, VERDICT_FILE)],
+    ['REPRISE_OUTPUT_DIR' satisfies KernelVariable, join(places.work, OUTPUT_DIR)],
     ...(spec.stopGraceMs === undefined ? [] : [stopGrace(spec.stopGraceMs)]),
     ...(spec.portVariable && port !== null ? [[spec.portVariable, String(port)] as [string, string]] : []),
   ]

@@ -8,10 +8,11 @@ import { devicesFor, type Launch } from './isolation/isolation.ts'
 import { claimStatus, createKernelDirectory, ownerOf, writeRunScript } from '../kernels/kernel-directory.ts'
 import { cpus, type ProcessHost, type ProcessKernel } from './process-host.ts'
 import { shimScript } from './shim.ts'
-import { verdictPath } from '../kernels/exit-verdict.ts'
 import { choosePort } from '../kernels/choose-port.ts'
 import { pullCheckpoint } from '../chain/pull-checkpoint.ts'
 import { inputOf, pullCode } from '../kernels/kernel-code.ts'
+import { closedNodes, GpuShortageError, gpuNodes, gpuVariables, takeGpus } from '../../gpus/kernel-gpus.ts'
+import { pullInputs } from '../../outputs/place-inputs.ts'
 
 /** How long a shim may take to begin before the agent claims the start itself. */
 export const LAUNCH_TIMEOUT_MS = 30_000
@@ -33,6 +34,7 @@ export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Pr
     await orderStart(host, kernel)
   } catch (error) {
     if (error instanceof TooLargeError) return host.registry.fail(kernel, 'environment-too-large', error.message)
+    if (error instanceof GpuShortageError) return host.registry.fail(kernel, 'gpu-unavailable', error.message)
     return host.registry.fail(kernel, 'executor-failed', `could not be started: ${messageOf(error)}`)
   }
   if (host.registry.closed) return
@@ -46,8 +48,9 @@ export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Pr
 export function environmentOf(host: ProcessHost, kernel: ProcessKernel): Map<string, string> {
   const { spec, path } = kernel
   const [work, chain] = [join(path, 'work'), chainDirectory(host, spec)]
-  const places = { work, chain, verdict: verdictPath(path), path: host.path }
-  return kernelEnvironment(spec, kernel.image ?? NO_IMAGE, places, kernel)
+  const places = { work, chain, path: host.path }
+  const environ = kernelEnvironment(spec, kernel.image ?? NO_IMAGE, places, kernel)
+  return new Map([...environ, ...gpuVariables(host.gpus, kernel)])
 }
 
 async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
@@ -56,6 +59,7 @@ async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<voi
   kernel.found = await openChainDirectory(host, spec, ownerOf(kernel.uid))
   const work = join(path, 'work')
   const image = kernel.image ?? NO_IMAGE
+  takeGpus(host.gpus, host.registry.kernels.values(), kernel)
   kernel.beginsAt = new Date()
   const environ = environmentOf(host, kernel)
   if (spec.command.length === 0) throw new Error('the command is empty')
@@ -82,16 +86,18 @@ async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<voi
 }
 
 function launchOf(
-  { isolation, chainsDir }: ProcessHost,
-  { uid, path, spec, memoryLimitBytes }: ProcessKernel,
+  { isolation, chainsDir, gpus }: ProcessHost,
+  kernel: ProcessKernel,
   { work, chain }: { work: string; chain: string },
 ): Launch | null {
+  const { uid, path, spec, memoryLimitBytes } = kernel
   if (isolation.namespaces === null && uid === null) return null
-  const { nodes: devices, groups: deviceGroups } = devicesFor(spec.resourceSlots)
+  const { nodes: devices, groups: deviceGroups } = devicesFor(spec.resourceSlots, gpuNodes(gpus, kernel))
   const tmp = join(path, 'tmp')
   const mask = isolation.namespaces?.mask
   const chains = mask === undefined || isBelow(chainsDir, mask) ? null : chainsDir
-  return { isolation, places: { work, tmp, chain, chains, uid, shmBytes: memoryLimitBytes, devices, deviceGroups } }
+  const places = { work, tmp, chain, chains, uid, shmBytes: memoryLimitBytes, devices, deviceGroups }
+  return { isolation, places: { ...places, closedDevices: closedNodes(gpus, kernel) } }
 }
 
 /**
@@ -140,6 +146,9 @@ export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): P
   if (typeof image === 'string') return host.registry.fail(kernel, 'image-pull-failed', image)
   kernel.image = image
   const owner = ownerOf(kernel.uid)
-  if ((await pullCode(host, kernel, owner)) && (await pullCheckpoint(host, kernel, owner)))
-    await host.registry.prepared(kernel)
+  const isPlaced =
+    (await pullCode(host, kernel, owner)) &&
+    (await pullInputs(host, kernel, owner)) &&
+    (await pullCheckpoint(host, kernel, owner))
+  if (isPlaced) await host.registry.prepared(kernel)
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { openSync, readdirSync, readFileSync, readSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
 
@@ -97,9 +97,17 @@ export function readBootId(): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
 }
 
-/** Seconds since boot: a clock that survives the process and that cannot be set. */
+const uptimeText = Buffer.alloc(64)
+let uptimeFile: number | undefined
+
+/**
+ * Seconds since boot: a clock that survives the process and that cannot be set. The file stays open, so that the clock
+ * can be read, and the fence renewed, when no further file can be opened. Each read from its beginning gives the present
+ * time.
+ */
 export function uptimeSeconds(): number {
-  return Number.parseFloat(readFileSync('/proc/uptime', 'latin1'))
+  uptimeFile ??= openSync('/proc/uptime', 'r')
+  return Number.parseFloat(uptimeText.toString('latin1', 0, readSync(uptimeFile, uptimeText, 0, 64, 0)))
 }
 
 /** Identifies processes that left the kernel's session. */

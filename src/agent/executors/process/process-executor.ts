@@ -1,7 +1,8 @@
-import { chmodSync, closeSync, constants, fstatSync, mkdirSync, openSync, realpathSync, writeSync } from 'node:fs'
+import { chmodSync, mkdirSync, realpathSync } from 'node:fs'
 import { messageOf } from '../../../observability/error-message.ts'
+import { appendToLog } from '../kernels/kernel-logs.ts'
 import { OUTPUT_LOST } from '../kernels/kernel-entry.ts'
-import { logPath, readStatus, spreadDirectories } from '../kernels/kernel-directory.ts'
+import { readStatus, spreadDirectories } from '../kernels/kernel-directory.ts'
 import { newProcessKernel, type ProcessHost, type ProcessKernel, type ProcessLimits } from './process-host.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
 import { createChainDrops } from '../chain/drop-chains.ts'
@@ -35,6 +36,8 @@ import { createMemoryWatch } from './limits/memory-watch.ts'
 import { createForkServer } from './fence/fork-server.ts'
 import { readBootId } from './proc-stat.ts'
 import { createProcessWatch, handleShimMessage } from './process-watch.ts'
+import type { Gpus } from '../../gpus/gpu-watch.ts'
+import { concludeUsage, type GpuWishes, watchGpus, withGpus } from '../../gpus/kernel-gpus.ts'
 
 /**
  * Runs kernels as processes on this machine (Linux only, since it reads /proc). Each runs under a shim in its own
@@ -44,13 +47,17 @@ import { createProcessWatch, handleShimMessage } from './process-watch.ts'
 export function createProcessExecutor(options: ProcessExecutorOptions, hooks: ExecutorHooks): Executor {
   const { host, port: common, close } = createProcessHost(options, hooks)
   const chains = createChainDrops(host)
+  let gpuWishes: GpuWishes | null = null
   return {
     ...common,
     name: 'process',
+    observe: () =>
+      common.observe().map((report) => withGpus(host.gpus, report, host.registry.kernels.get(report.kernelId))),
     async recover() {
       host.keeper.open()
       host.forkServer.open()
       await common.recover()
+      gpuWishes = watchGpus(host, common, hooks)
       await chains.resume()
     },
     async exec(kernelId, assignment, request) {
@@ -60,6 +67,8 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
       return connectToKernel(host, runningKernel(host, kernelId, assignment), port)
     },
     chains,
+    returnGpus: (uuids) => gpuWishes?.giveBack(uuids),
+    takeGpus: (takes) => gpuWishes?.takeOut(takes),
     spaceIsBack() {
       for (const kernel of host.registry.kernels.values()) if (kernel.phase === 'RUNNING') markLoss(host, kernel)
     },
@@ -70,21 +79,15 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
       host.forkServer.close()
       host.keeper.close(host.registry.kernels.size > 0)
       host.cgroups?.close()
+      host.gpus?.close()
     },
   }
 }
 
-const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK
-
 /** Marks a loss of output in the log file, behind the last output that was written. Later output follows the mark. */
 function markLoss({ log }: ProcessHost, { id, outputPath }: ProcessKernel): void {
   try {
-    const fd = openSync(logPath(outputPath, 'STDOUT'), APPEND)
-    try {
-      if (fstatSync(fd).isFile()) writeSync(fd, OUTPUT_LOST)
-    } finally {
-      closeSync(fd)
-    }
+    appendToLog(outputPath, 'STDOUT', OUTPUT_LOST)
   } catch (error) {
     log.warn({ kernelId: id, error: messageOf(error) }, 'a loss of output could not be marked')
   }
@@ -105,6 +108,8 @@ export interface ProcessExecutorOptions {
   limits?: Partial<ProcessLimits>
   /** Largest archive of a kernel's uploaded code. */
   codeBytesMax?: number
+  /** Null if the agent assigns no GPUs. */
+  gpus?: Gpus | null
   /** Mount point of the cgroups; null means to use none. */
   cgroupMount?: string | null
 }
@@ -140,16 +145,23 @@ function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks
       // under way.
       isEnding: ({ ending, path }) => ending !== null || parseStatus(readStatus(path)).exitCode !== null,
       outsideFault: ({ spec }) => overfull(host, spec),
+      exec: (kernel, request) => execInKernel(host, kernel, request),
       leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
       relayCheckpoint: (kernel) => relayAtEnd(host, kernel),
-      settled: () => host.wake(),
+      settled(kernel) {
+        concludeUsage(host.gpus, kernel)
+        host.wake()
+      },
       // The server must know the end first: only the group shows a later instance that memory ran out.
       async remove(kernel) {
         if (kernel.cgroup !== null) leaveCgroup(host, kernel.cgroup)
         kernel.cgroup = null
         host.wake()
       },
-      removed: (kernel) => leaveChain(host, kernel),
+      removed(kernel) {
+        host.gpus?.forget(kernel.id)
+        leaveChain(host, kernel)
+      },
       recover: (kernel, record) => recoverKernel(host, kernel, record),
     },
     hooks,
@@ -170,7 +182,10 @@ function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     codeBytesMax: options.codeBytesMax ?? UPLOAD_BYTES_DEFAULT,
     fetchCode: hooks.fetchCode,
+    listInputs: hooks.listInputs,
+    blobs: hooks.blobs,
     relay: hooks.relay,
+    gpus: options.gpus ?? null,
     forkServer: createForkServer(kernelsDir, () => forkServerEntry(isolation, agentDir), log, {
       message: (message) => handleShimMessage(host, message),
       gone: (reason) => registry.kernels.forEach((kernel) => giveUpLaunch(host, kernel, reason)),

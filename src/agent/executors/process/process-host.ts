@@ -8,7 +8,9 @@ import type { ForkServer } from './fence/fork-server.ts'
 import type { ChainHost, ChainLimits } from '../chain/chain-host.ts'
 import type { KernelRegistry } from '../kernels/kernel-steps.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
-import { type KernelEntry, newKernelEntry } from '../kernels/kernel-entry.ts'
+import { newKernelEntry } from '../kernels/kernel-entry.ts'
+import type { Gpus } from '../../gpus/gpu-watch.ts'
+import { type GpuKernel, NO_GPUS } from '../../gpus/kernel-gpus.ts'
 import type { UsageMark } from '../kernels/kernel-directory.ts'
 import type { ShimUsage } from '../kernels/shim-status.ts'
 
@@ -39,7 +41,11 @@ export interface ProcessHost {
   /** Largest archive of a kernel's uploaded code. */
   readonly codeBytesMax: number
   readonly fetchCode: ExecutorHooks['fetchCode']
+  readonly listInputs: ExecutorHooks['listInputs']
+  readonly blobs: ExecutorHooks['blobs']
   readonly relay: ExecutorHooks['relay']
+  /** Null if the agent assigns no GPUs. */
+  readonly gpus: Gpus | null
   readonly forkServer: ForkServer
   readonly keeper: Keeper
   readonly log: Logger
@@ -55,7 +61,7 @@ export interface Asked {
   spared: readonly number[]
 }
 
-export interface ProcessKernel extends KernelEntry {
+export interface ProcessKernel extends GpuKernel {
   shim: { pid: number; startTicks: number } | null
   /** True if the shim writes to this instance's pipe. Otherwise the agent polls for the shim's end. */
   heard: boolean
@@ -92,6 +98,7 @@ export interface ProcessKernel extends KernelEntry {
 export function newProcessKernel(spec: KernelSpec, assignment: number, path: string): ProcessKernel {
   return {
     ...newKernelEntry(spec, assignment, path),
+    ...NO_GPUS,
     shim: null,
     heard: true,
     image: null,

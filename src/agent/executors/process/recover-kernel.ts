@@ -1,3 +1,4 @@
+import { recoverGpus } from '../../gpus/kernel-gpus.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { foundBefore } from '../chain/chain-directory.ts'
 import { endKernel } from './end-kernel.ts'
@@ -21,9 +22,21 @@ export async function recoverKernel(
   const { path } = kernel
   if (!directory.claimStatus(path, 'never') && !parseStatus(directory.readStatus(path)).never)
     return takeOver(host, kernel, record)
+  if (mayHaveRunBefore(kernel, record, host)) return host.registry.fail(kernel, 'kernel-vanished', MAY_HAVE_RUN)
   // An order from before the machine started is not covered by a fence. The server repeats it.
   host.registry.beginAnew(kernel, record.bootId === host.bootId && directory.wasStartOrdered(path))
 }
+
+/** Whether a restart of the machine may have lost the record that a kernel has run which must not run twice. */
+export function mayHaveRunBefore(
+  { spec }: Pick<ProcessKernel, 'spec'>,
+  record: Pick<directory.KernelRecord, 'bootId'>,
+  host: { bootId: string },
+): boolean {
+  return spec.neverRunTwice === true && record.bootId !== host.bootId
+}
+
+export const MAY_HAVE_RUN = 'its machine was restarted, and may have lost the record that it ran'
 
 async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: directory.KernelRecord): Promise<void> {
   kernel.heard = false
@@ -37,6 +50,7 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
   kernel.namespaced = status.innerPid !== null
   kernel.phase = 'RUNNING'
   kernel.found = foundBefore(host, record.spec)
+  recoverGpus(host.gpus, kernel)
   kernel.shim = status.shim
   kernel.startedAt = times.startedAt
   kernel.beganAt = status.beganAtSeconds

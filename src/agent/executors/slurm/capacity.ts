@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { GPU_SLOTS, type GpuSlot } from '../../../domain/gpu.ts'
 
 /** Resources that a partition offers. Amounts are exact decimals as text, with `mem` in bytes. */
 export interface Capacity {
@@ -20,6 +21,15 @@ export interface Node {
   usable: boolean
   /** Everything that the node has, including what is in use. */
   amounts: Map<string, number>
+  gpus: readonly NodeGpus[]
+}
+
+/** GPUs of one type on a node. */
+export interface NodeGpus {
+  slot: GpuSlot
+  /** The type's name in Slurm; null if it has none. */
+  type: string | null
+  count: number
 }
 
 /**
@@ -58,7 +68,16 @@ export function hasChanged(offered: Capacity, now: Capacity): boolean {
     const [before, after] = [Number(offered.slots[slot] ?? 0), Number(now.slots[slot] ?? 0)]
     return Math.abs(after - before) > before * CHANGE_MIN
   })
-  return moved || !isDeepStrictEqual(offered.slotsPerKernelMax, now.slotsPerKernelMax)
+  const models = ({ nodes }: Capacity) => new Set(nodes.filter(({ usable }) => usable).flatMap(modelsOf))
+  return (
+    moved ||
+    !isDeepStrictEqual(offered.slotsPerKernelMax, now.slotsPerKernelMax) ||
+    !isDeepStrictEqual(models(offered), models(now))
+  )
+}
+
+function modelsOf({ gpus }: Node): string[] {
+  return gpus.map(({ slot, type, count }) => `${slot} ${type} ${count}`)
 }
 
 /** Parses the list of nodes. A node is listed once for each partition, and is returned once. */
@@ -76,22 +95,25 @@ function parseNode(line: string, gres: Readonly<Record<string, string>>): Node {
   }
   const generic = Object.entries(gres).map(([slot, wanted]): [string, number] => [
     slot,
-    countOf(resources ?? '', wanted),
+    kindsOf(resources ?? '', wanted).reduce((sum, { count }) => sum + count, 0),
   ])
+  const gpus = GPU_SLOTS.flatMap((slot) =>
+    kindsOf(resources ?? '', gres[slot] ?? '').map((kind): NodeGpus => ({ slot, ...kind })),
+  )
   return {
     name,
     usable: !state.includes('*') && !UNUSABLE.test(state),
     amounts: new Map([['cpu', total], ['mem', Number.parseInt(memory!, 10) * MIB], ...generic]),
+    gpus,
   }
 }
 
-/** Counts a resource in a list of generic resources: `gpu:a100:4(S:0-1),gpu:2` has six GPUs. */
-function countOf(resources: string, wanted: string): number {
+/** Finds a resource in a list of generic resources: `gpu:a100:4(S:0-1),gpu:2` has four GPUs of a type, and two others. */
+function kindsOf(resources: string, wanted: string): { type: string | null; count: number }[] {
   return resources
     .replaceAll(/\([^)]*\)/g, '')
     .split(',')
     .map((part) => part.split(':'))
     .filter(([name]) => name === wanted)
-    .map((part) => Number.parseInt(part.at(-1) ?? '', 10) || 0)
-    .reduce((sum, count) => sum + count, 0)
+    .map((part) => ({ type: part.length > 2 ? part[1]! : null, count: Number.parseInt(part.at(-1) ?? '', 10) || 0 }))
 }

@@ -1,4 +1,5 @@
 import { quote } from '../process/shell.ts'
+import { COUNT_DEVICES_FUNCTION, DEVICE_USE_FILE } from './gpu-scripts.ts'
 
 /**
  * Functions for the processes that have left the kernel's process group: they have the kernel's id in their
@@ -25,6 +26,7 @@ to_others() {
  *   copy on a file system of the node, and counts a line once its newline is written. If there can be no copy, the
  *   lease that the job began with is the last.
  * - The copy exists already, or is empty. Its name is on the command line, which other users of the node can read.
+ * - What the job's GPUs do is counted beside the loop, because their tool may hang.
  * - It works until no process of the kernel is left: neither the process group, nor any other process with the
  *   kernel's id in its environment.
  * - `ending fence` and `stopping` are written to `status` before the first signal, unless the directory hangs.
@@ -50,6 +52,7 @@ digits() {
   echo "\${counter:-?} \${renewed:-0} \${lasts:-0} \${stop:--} $signalled" >"$copy"
   sleep 2
 done &
+${COUNT_DEVICES_FUNCTION}case \${CUDA_VISIBLE_DEVICES-} in '' | NoDevFiles | -1) ;; *) count_devices "\${status%/*}/${DEVICE_USE_FILE}" 2>/dev/null </dev/null & ;; esac
 renew() {
   read -r up rest </proc/uptime
   age=$(($(date +%s) - written))
@@ -126,6 +129,7 @@ kill -KILL 0
  * - `oom` means that the memory limit has killed a process. The job reads this from its own cgroup, if Slurm has created
  *   one for it: Slurm's row comes later, and a job that exits with 0 does not wait for it.
  * - `ran` has the node's uptime when the command began and ended. The agent compares it with the time limit.
+ * - `gpu_path` leads `run.<assignment>` to the tool that lists GPUs.
  * - `began_at` gives `run.<assignment>` the time that it tells its program, without another process.
  * - The script always ends with success. If a process is left when it ends, even a dying one, the job keeps its place
  *   in Slurm for another second. So the script waits for the keeper that it has ended.
@@ -203,6 +207,7 @@ setsid env -i began_at="$now" SLURM_JOB_ID="$SLURM_JOB_ID" SLURM_JOB_NODELIST="$
   \${CUDA_VISIBLE_DEVICES+CUDA_VISIBLE_DEVICES="$CUDA_VISIBLE_DEVICES"} \\
   \${GPU_DEVICE_ORDINAL+GPU_DEVICE_ORDINAL="$GPU_DEVICE_ORDINAL"} \\
   \${ROCR_VISIBLE_DEVICES+ROCR_VISIBLE_DEVICES="$ROCR_VISIBLE_DEVICES"} \\
+  \${CUDA_VISIBLE_DEVICES+gpu_path="$PATH"} \\
   /bin/sh "$kernel/run.$assignment" >>stdout 2>>stderr </dev/null 9>&- &
 child=$!
 read -r up rest </proc/uptime

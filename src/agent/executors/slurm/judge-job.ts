@@ -26,6 +26,8 @@ export interface JobEvidence {
   slurmOutput: () => string
   /** Returns why the command could not be run; null if it could. */
   whyNotRun: () => string | null
+  /** Explains a failure by a lack of GPU memory; null if the output does not say so. */
+  ofGpuMemory: () => FailureError | null
 }
 
 export type JobVerdict =
@@ -115,9 +117,9 @@ function judgeExit(evidence: JobEvidence, exitCode: number): JobVerdict {
   return endedByItself(evidence, exitCode)
 }
 
-function endedByItself({ whyNotRun }: JobEvidence, exitCode: number): JobVerdict {
+function endedByItself({ whyNotRun, ofGpuMemory }: JobEvidence, exitCode: number): JobVerdict {
   const message = whyNotRun()
-  return ended(exitCode, message === null ? null : { name: 'command-not-found', message, exitCode })
+  return ended(exitCode, message === null ? ofGpuMemory() : { name: 'command-not-found', message, exitCode })
 }
 
 /** Judges a job that began, and whose end no line reports. */

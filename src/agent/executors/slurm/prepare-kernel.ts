@@ -4,13 +4,15 @@ import { messageOf } from '../../../observability/error-message.ts'
 import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
 import { pullCheckpoint } from '../chain/pull-checkpoint.ts'
 import { type CodeHost, inputOf, pullCode } from '../kernels/kernel-code.ts'
-import { verdictPath } from '../kernels/exit-verdict.ts'
+import { pullInputs } from '../../outputs/place-inputs.ts'
 import { createKernelDirectory, writeRunScript } from '../kernels/kernel-directory.ts'
 import { kernelEnvironment, pullImage, withInterpreter } from '../process/image-preset.ts'
 import { chainDirectory, openChainDirectory } from '../chain/chain-directory.ts'
 import type { ChainHost } from '../chain/chain-host.ts'
 import { execFault, exportsOf, programOf, quote } from '../process/shell.ts'
 import { exclusion, JobArgumentsError, requestArguments } from './submit/job-arguments.ts'
+import { TELL_DEVICES } from './gpu-scripts.ts'
+import { asksForGpus } from './slurm-gpus.ts'
 import { giveTo, type SlurmHost, type SlurmImage, type SlurmKernel } from './slurm-host.ts'
 import { userOf } from './job-users.ts'
 
@@ -53,8 +55,12 @@ export async function prepareKernel(
   }
   // A stop or a removal may have happened meanwhile.
   if (!isWanted()) return
-  if ((await pullCode(host, kernel, kernel.user)) && (await pullCheckpoint(host, kernel, kernel.user)))
-    await host.registry.prepared(kernel)
+  const { user: owner } = kernel
+  const isPlaced =
+    (await pullCode(host, kernel, owner)) &&
+    (await pullInputs(host, kernel, owner)) &&
+    (await pullCheckpoint(host, kernel, owner))
+  if (isPlaced) await host.registry.prepared(kernel)
 }
 
 function userFor({ options }: SlurmHost, { spec }: SlurmKernel): Owner | null {
@@ -80,7 +86,7 @@ export function makeRequest(host: SlurmHost, kernel: SlurmKernel): boolean {
 
 function setRequest(host: SlurmHost, kernel: SlurmKernel): void {
   kernel.image = imageOf(host, kernel.spec.image)
-  kernel.request = [...requestArguments(kernel.spec, host.options), ...kernel.image.sbatch]
+  kernel.request = [...requestArguments(kernel.spec, host.options, host.nodes), ...kernel.image.sbatch]
   // Nodes come and go, so this is determined each time.
   kernel.exclusion = exclusion(kernel.spec, host.options, host.nodes)
 }
@@ -111,8 +117,11 @@ function endUnstarted({ registry }: SlurmHost, kernel: SlurmKernel): void {
 function scriptOf(host: SlurmHost, kernel: SlurmKernel, chain: string): string {
   const { spec, path } = kernel
   const image = kernel.image ?? imageOf(host, spec.image)
-  const places = { work: join(path, 'work'), chain, verdict: verdictPath(path), path: host.path }
+  const places = { work: join(path, 'work'), chain, path: host.path }
+  const hasGpus = mayHaveGpus(host, spec, image)
   const environ = kernelEnvironment(spec, image, places, kernel)
+  // A session cannot change which GPUs it has.
+  if (hasGpus) for (const name of OF_SLURM) environ.delete(name)
   if (spec.command.length === 0) throw new Error('the command is empty')
   if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {
     throw new Error('a command or a variable contains a NUL byte')
@@ -121,6 +130,7 @@ function scriptOf(host: SlurmHost, kernel: SlurmKernel, chain: string): string {
   const fault = execFault(argv, environ)
   if (fault !== null) throw new RefusedError('environment-too-large', fault)
   const lines = [
+    ...(hasGpus ? [TELL_DEVICES] : []),
     `cd ${quote(places.work)} || exit 126`,
     'ulimit -c 0',
     exportsOf(environ),
@@ -129,6 +139,14 @@ function scriptOf(host: SlurmHost, kernel: SlurmKernel, chain: string): string {
     programOf(environ, argv, inputOf(kernel)),
   ]
   return `${lines.join('\n')}\n`
+}
+
+/** Variables by which Slurm tells a job its GPUs. */
+const OF_SLURM = ['CUDA_VISIBLE_DEVICES', 'GPU_DEVICE_ORDINAL', 'ROCR_VISIBLE_DEVICES']
+
+/** Whether its job may have GPUs: it asks for some, or the site's arguments of `sbatch` do. */
+function mayHaveGpus({ options }: SlurmHost, spec: SlurmKernel['spec'], { sbatch }: SlurmImage): boolean {
+  return asksForGpus(spec) || [...options.args, ...sbatch].some((argument) => /gpu/i.test(argument))
 }
 
 /**

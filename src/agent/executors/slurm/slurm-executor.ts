@@ -35,6 +35,7 @@ import {
   type SlurmOptions,
   type SubmitMark,
 } from './slurm-host.ts'
+import { partitionGpus } from './slurm-gpus.ts'
 import { readJobStatus } from './slurm-status.ts'
 import { createSubmitQueue } from './submit/submit-queue.ts'
 import { createJobWatch } from './watch/job-watch.ts'
@@ -77,6 +78,7 @@ export function createSlurmExecutor(
       isAway: () => host.presence.fault !== null,
       isEnding: (kernel) => host.presence.fault === null && readJobStatus(kernel).exitCode !== null,
       outsideFault: async () => null,
+      isSuspended: ({ row }) => row !== null && row !== 'unknown' && ['SUSPENDED', 'STOPPED'].includes(row.state),
       leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
       relayCheckpoint: (kernel) => relayAtEnd(host, kernel),
       settled: () => watch.wake(),
@@ -99,6 +101,8 @@ export function createSlurmExecutor(
     publishing: new Map(),
     codeBytesMax,
     fetchCode: hooks.fetchCode,
+    listInputs: hooks.listInputs,
+    blobs: hooks.blobs,
     relay: hooks.relay,
     limits: { chainBytes: null, chainFiles: null },
     presets: SHIPPED_PRESETS,
@@ -110,6 +114,7 @@ export function createSlurmExecutor(
     nodes: [],
     registry,
     log,
+    gpusChanged: () => hooks.gpuFigures?.(partitionGpus(host.nodes, registry.kernels.values())),
     enqueue: (kernel) => queue.add(kernel),
     dropStopped: () => queue.dropStopped(),
     wake() {
@@ -166,6 +171,7 @@ function observe({ serverHeedsGone, presence }: SlurmHost, kernel: SlurmKernel):
     // While the shared directory is unavailable, the fault is reported as progress and not as a wait in a queue: the
     // time limit for the session's start continues.
     ...(isHeldUp ? { progress: presence.fault } : waits && { waiting: { reason: note } }),
+    ...(kernel.gpus !== null && { gpus: kernel.gpus, gpuUsage: kernel.gpuUsage }),
     host: hostOf(kernel),
     slurmJobId: status.began?.jobId ?? (row === null || row === 'unknown' ? null : row.cancelId),
   }
@@ -236,13 +242,18 @@ function createCapacityWatch(
       host.nodes = now.nodes
       host.contact.answered()
       if (offered !== null && !hasChanged(offered, now)) return
-      const { slots, slotsPerKernelMax } = now
-      if (offered !== null) host.log.info({ before: offered.slots, slots }, 'the cluster offers something else now')
+      if (offered !== null)
+        host.log.info({ before: offered.slots, slots: now.slots }, 'the cluster offers something else now')
       offered = now
-      offers({ slots, slotsPerKernelMax })
+      offer(now)
     } catch (error) {
       host.contact.silent(messageOf(error))
     }
+  }
+
+  function offer({ slots, slotsPerKernelMax, nodes }: Capacity): void {
+    const gpus = partitionGpus(nodes, host.registry.kernels.values())
+    offers({ slots, slotsPerKernelMax, ...(gpus.length > 0 && { gpus }) })
   }
 
   async function run(): Promise<void> {
@@ -255,6 +266,7 @@ function createCapacityWatch(
   return {
     async start() {
       if (offered === null) await look()
+      else if (offered.nodes.some(({ gpus }) => gpus.length > 0)) offer(offered)
       running = run()
     },
     async close() {

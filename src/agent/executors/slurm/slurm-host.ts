@@ -2,6 +2,7 @@ import { type JobUsers, uidOf } from './job-users.ts'
 import type { ImagePresets, PulledImage } from '../process/image-preset.ts'
 import { join } from 'node:path'
 import type { Owner } from '../../../archive/extract-archive.ts'
+import type { Gpu, GpuUsage } from '../../../domain/gpu.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { type KernelEntry, newKernelEntry } from '../kernels/kernel-entry.ts'
 import { type JobRow, type JobStatus, NO_STATUS, rowKey } from './slurm-status.ts'
@@ -91,6 +92,12 @@ export interface SlurmKernel extends KernelEntry {
   exitSeenAt: number | null
   /** Time since which it has ended but is not known to be gone. */
   lingersSince: number
+  /** The GPUs that Slurm has given to it; null if it has none, or its job has not reported them yet. */
+  gpus: Gpu[] | null
+  /** What it has used of them, as it was last reported; null if nothing is counted. */
+  gpuUsage: GpuUsage | null
+  /** When that was read, in ms of the monotonic clock. */
+  gpuUsageAt: number
   /** The last resort against a job that ignores its stop has been used. */
   cancelled: boolean
 }
@@ -113,6 +120,9 @@ export function newSlurmKernel(spec: KernelSpec, assignment: number, path: strin
     statusSeenAt: 0,
     exitSeenAt: null,
     lingersSince: 0,
+    gpus: null,
+    gpuUsage: null,
+    gpuUsageAt: Number.NEGATIVE_INFINITY,
     cancelled: false,
   }
 }
@@ -166,6 +176,8 @@ export interface SlurmHost {
   enqueue(kernel: SlurmKernel): void
   /** Ends kernels whose stop was ordered while they wait for their submission. */
   dropStopped(): void
+  /** Called when a kernel has got or left GPUs. */
+  gpusChanged(): void
   /** Schedules a check of the kernels. */
   wake(): void
 }

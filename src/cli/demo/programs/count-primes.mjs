@@ -27,7 +27,10 @@ while (checkpoint.step < Number(steps)) {
   renameSync(`${file}.new`, file)
   await sleep(100)
 }
-console.log(`${checkpoint.primes} primes below ${checkpoint.step * STEP_NUMBERS}`)
+const result = `${checkpoint.primes} primes below ${checkpoint.step * STEP_NUMBERS}`
+console.log(result)
+// The result comes back to the person who ran it.
+writeFileSync(join(process.env.REPRISE_OUTPUT_DIR, 'primes.txt'), `${result}\n`)
 
 function countPrimes(from, to) {
   const composite = new Uint8Array(to - from)

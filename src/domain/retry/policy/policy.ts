@@ -1,7 +1,10 @@
+import { duration, parseDuration } from '../../durations.ts'
 import { z } from 'zod'
 import { parseAmount } from '../../amounts.ts'
 import {
   BATCH_TIMEOUT_SECONDS_MAX,
+  DELAYS_MAX,
+  PROGRESS_TIMEOUT_SECONDS_MIN,
   REASON_LENGTH_MAX,
   RETRIES_MAX,
   RETRY_DELAY_CEILING_MS,
@@ -12,7 +15,7 @@ import {
   SLOTS_MAX,
   UNCOUNTED_RETRIES_MAX,
 } from '../../limits.ts'
-import { ELIGIBLE_CAUSES, type EligibleCause, FAILURE_CAUSES } from '../../session/failure.ts'
+import { DEFAULT_CAUSES, ELIGIBLE_CAUSES, type EligibleCause, FAILURE_CAUSES } from '../../session/failure.ts'
 import { isStorableText, STORABLE_TEXT } from '../../storable-text.ts'
 import { EXIT_CODES_WANTED, type ExitCodes, parseExitCodes } from './exit-codes.ts'
 
@@ -26,6 +29,7 @@ export const JITTERS = ['NONE', 'DETERMINISTIC', 'RANDOM', 'FULL', 'DECORRELATED
 export const RULE_ACTIONS = ['RETRY', 'RETRY_UNCOUNTED', 'FAIL'] as const
 export const AVOIDANCES = ['AGENT', 'RESOURCE_GROUP'] as const
 export const EXCLUSIONS = ['AGENT'] as const
+export const GROWTH_STARTS = ['REQUEST', 'PEAK'] as const
 export const CHECKPOINT_WISHES = ['PREFER', 'REQUIRE', 'IGNORE'] as const
 
 /** An exit code, or a range of them. */
@@ -37,6 +41,16 @@ export const exitCodes = z.unknown().transform((written, context): ExitCodes => 
 })
 const exitCodeList = z.array(exitCodes).max(RULE_EXIT_CODES_MAX)
 
+const DELAY_WANTED = `Must be a delay of 0 to ${RETRY_DELAY_CEILING_MS / 1000} s: seconds, or text like 20s, 5m or 1h30m`
+
+/** A delay in seconds, given as a number or as text such as `20s`, `1.5m`, `2h` or `1h30m`. */
+export const givenDelay = z.unknown().transform((written, context): number => {
+  const seconds = typeof written === 'string' ? parseDuration(written) : written
+  if (typeof seconds === 'number' && seconds >= 0 && seconds * 1000 <= RETRY_DELAY_CEILING_MS) return seconds
+  context.addIssue({ code: 'custom', message: DELAY_WANTED })
+  return z.NEVER
+})
+
 /** All given conditions must match; an empty match matches every failure. */
 export const ruleMatch = z.strictObject({
   causes: z.array(z.enum(FAILURE_CAUSES)).transform(unique).optional(),
@@ -47,27 +61,35 @@ export const ruleMatch = z.strictObject({
 })
 export type RuleMatch = z.output<typeof ruleMatch>
 
+/** Maximum amount to which a slot, or memory, grows: plain decimal text once parsed; missing means unbounded. */
+export const amountMax = z.union([z.string(), z.number()]).optional()
+
 export const slotGrowth = z.strictObject({
   slot: z.string().min(1).max(SLOT_NAME_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT),
+  /** What is multiplied; missing means REQUEST, the present amount. */
+  from: z.enum(GROWTH_STARTS).optional(),
   factor: z.number().positive(),
-  /** Plain decimal text once parsed; missing means unbounded. */
-  max: z.union([z.string(), z.number()]).optional(),
+  max: amountMax,
 })
-const exactSlotGrowth = slotGrowth.transform(({ slot, factor, max: written }, context): SlotGrowth => {
-  if (written === undefined) return { slot, factor }
-  const max = parseAmount(slot, written)
-  // Otherwise amounts finer than scheduling can count would end up in a child's slots.
-  if (max !== undefined && (max.split('.')[1] ?? '').length <= SLOT_FRACTION_DIGITS_MAX) return { slot, factor, max }
-  const message = `Not an amount: a plain, non-negative decimal of at most ${SLOT_FRACTION_DIGITS_MAX} fraction digits`
-  context.addIssue({ code: 'custom', path: ['max'], message })
-  return z.NEVER
+const exactSlotGrowth = slotGrowth.transform(({ slot, from, factor, max }, context): SlotGrowth => {
+  return { slot, ...(from !== undefined && { from }), factor, ...exactMax(slot, max, context) }
 })
 export type SlotGrowth = Omit<z.output<typeof slotGrowth>, 'max'> & { max?: string }
+
+export const gpuMemoryGrowth = z.strictObject({
+  factor: z.number().positive(),
+  /** Bytes. */
+  max: amountMax,
+})
+const exactGpuMemoryGrowth = gpuMemoryGrowth.transform(({ factor, max }, context): GpuMemoryGrowth => {
+  return { factor, ...exactMax('mem', max, context) }
+})
+export type GpuMemoryGrowth = Omit<SlotGrowth, 'slot' | 'from'>
 
 export const timeoutGrowth = z.strictObject({
   factor: z.number().positive(),
   /** Seconds. */
-  max: z.number().positive().max(BATCH_TIMEOUT_SECONDS_MAX).optional(),
+  max: duration(z.number().positive().max(BATCH_TIMEOUT_SECONDS_MAX)).optional(),
 })
 export type TimeoutGrowth = z.output<typeof timeoutGrowth>
 
@@ -75,8 +97,9 @@ export const rule = z.strictObject({
   match: ruleMatch,
   action: z.enum(RULE_ACTIONS),
   /** Seconds; replaces the base of the formula. */
-  delay: z.number().nonnegative().optional(),
+  delay: duration(z.number().nonnegative()).optional(),
   scaleResources: z.array(exactSlotGrowth).max(SLOTS_MAX).optional(),
+  scaleGpuMemory: exactGpuMemoryGrowth.optional(),
   scaleTimeout: timeoutGrowth.optional(),
   /** A preference: the place is used anyway if there is no other. */
   avoid: z.enum(AVOIDANCES).optional(),
@@ -85,7 +108,7 @@ export const rule = z.strictObject({
 })
 export type RetryRule = z.output<typeof rule>
 
-const ONLY_FOR_RETRIES = ['delay', 'scaleResources', 'scaleTimeout', 'avoid', 'exclude'] as const
+const ONLY_FOR_RETRIES = ['delay', 'scaleResources', 'scaleGpuMemory', 'scaleTimeout', 'avoid', 'exclude'] as const
 
 /**
  * The check also runs if a field is invalid, so that all errors are reported at once; values may then have any type.
@@ -110,11 +133,16 @@ const soundRule = ONLY_FOR_RETRIES.reduce(
 export const retryPolicy = z.strictObject({
   /** Total attempts = 1 + maxRetries. */
   maxRetries: z.int().min(0).max(RETRIES_MAX),
-  retryDelay: z.number().positive(),
+  /**
+   * The delay of each retry, in place of the formula; the last one repeats. Null: the formula, which the next four fields
+   * define.
+   */
+  delays: z.array(givenDelay).min(1).max(DELAYS_MAX).nullable(),
+  retryDelay: duration(z.number().positive()),
   backoff: z.enum(BACKOFFS),
   backoffMultiplier: z.number().positive(),
   /** Null means the hard ceiling. */
-  maxRetryDelay: z.number().positive().nullable(),
+  maxRetryDelay: duration(z.number().positive()).nullable(),
   jitter: z.enum(JITTERS),
   jitterRatio: z.number().min(0).max(1),
   eligibleCauses: z
@@ -122,7 +150,7 @@ export const retryPolicy = z.strictObject({
     .transform((causes): EligibleCause[] => ELIGIBLE_CAUSES.filter((cause) => causes.includes(cause))),
   emitRetryEvents: z.boolean(),
   /** No retry starts later than this after the epoch's first attempt was created. */
-  maxElapsed: z.number().positive().nullable(),
+  maxElapsed: duration(z.number().positive()).nullable(),
   /** If false, an attempt whose user code never started does not use up the budget. */
   countPreStartFailures: z.boolean(),
   /** The limit per epoch. */
@@ -134,11 +162,13 @@ export const retryPolicy = z.strictObject({
   /** Whether a retry goes where the checkpoint of earlier attempts is. */
   checkpoint: z.enum(CHECKPOINT_WISHES),
   /** How long a session that requires its checkpoint waits before it starts without. */
-  checkpointWait: z.number().positive(),
+  checkpointWait: duration(z.number().positive()),
   /** Whether a retry runs the same image as the previous attempt, even if the tag has moved. */
   pinImage: z.boolean(),
   /** Whether a program fails that exits with 0 although the lack of memory killed one of its processes. */
   oomIsFailure: z.boolean(),
+  /** An attempt without progress for this long has hung, and is stopped. */
+  progressTimeout: duration(z.number().min(PROGRESS_TIMEOUT_SECONDS_MIN).max(BATCH_TIMEOUT_SECONDS_MAX)).nullable(),
   /** Ordered; the first match decides. */
   rules: z.array(soundRule).max(RULES_MAX),
 })
@@ -147,13 +177,14 @@ export type RetryPolicy = z.output<typeof retryPolicy>
 
 export const SHIPPED_POLICY: Readonly<RetryPolicy> = {
   maxRetries: 0,
+  delays: null,
   retryDelay: 60,
   backoff: 'FIXED',
   backoffMultiplier: 2,
   maxRetryDelay: 3600,
   jitter: 'DETERMINISTIC',
   jitterRatio: 0.25,
-  eligibleCauses: [...ELIGIBLE_CAUSES],
+  eligibleCauses: [...DEFAULT_CAUSES],
   emitRetryEvents: true,
   maxElapsed: null,
   countPreStartFailures: true,
@@ -163,6 +194,7 @@ export const SHIPPED_POLICY: Readonly<RetryPolicy> = {
   checkpointWait: 3600,
   pinImage: true,
   oomIsFailure: true,
+  progressTimeout: null,
   rules: [],
 }
 
@@ -170,6 +202,16 @@ export const SHIPPED_POLICY: Readonly<RetryPolicy> = {
 export function delayCeilingMs(policy: Pick<RetryPolicy, 'maxRetryDelay'>): number {
   if (policy.maxRetryDelay === null) return RETRY_DELAY_CEILING_MS
   return Math.min(Math.round(policy.maxRetryDelay * 1000), RETRY_DELAY_CEILING_MS)
+}
+
+function exactMax(slot: string, written: z.output<typeof amountMax>, context: z.RefinementCtx): { max?: string } {
+  if (written === undefined) return {}
+  const max = parseAmount(slot, written)
+  // Otherwise amounts finer than scheduling can count would end up in a child's slots.
+  if (max !== undefined && (max.split('.')[1] ?? '').length <= SLOT_FRACTION_DIGITS_MAX) return { max }
+  const message = `Not an amount: a plain, non-negative decimal of at most ${SLOT_FRACTION_DIGITS_MAX} fraction digits`
+  context.addIssue({ code: 'custom', path: ['max'], message })
+  return z.NEVER
 }
 
 function slotsAreUnique(growths: unknown): boolean {

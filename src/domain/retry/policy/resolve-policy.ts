@@ -1,3 +1,4 @@
+import { DEFAULT_CAUSES, ELIGIBLE_CAUSES, type EligibleCause } from '../../session/failure.ts'
 import { type RetryPolicy, type RetryRule, SHIPPED_POLICY } from './policy.ts'
 
 /** The scopes for which retry defaults and switches are set. */
@@ -21,25 +22,49 @@ export interface ResolvedPolicy {
 
 /**
  * Resolves field by field: the strongest layer that gives a field wins, regardless of the order in which the layers are
- * passed. 0, false, null and empty lists are given values; only undefined is not. `rules` is taken as a whole.
+ * passed. 0, false, null and empty lists are given values; only undefined is not. `rules` is taken as a whole. A layer
+ * with a table of delays also gives the fields that follow from it.
  */
 export function resolvePolicy(layers: readonly PolicyLayer[]): ResolvedPolicy {
   const policy: RetryPolicy = { ...SHIPPED_POLICY }
   const sources = Object.fromEntries(POLICY_FIELDS.map((field) => [field, 'SHIPPED'])) as PolicySources
   for (const layer of weakestFirst(layers)) {
+    const given = layer.policy === null ? {} : withTableBudget(exactTable(layer.policy))
     for (const field of POLICY_FIELDS) {
-      if (layer.policy?.[field] === undefined) continue
-      Object.assign(policy, { [field]: layer.policy[field] })
+      if (given[field] === undefined) continue
+      Object.assign(policy, { [field]: given[field] })
       sources[field] = layer.source
     }
   }
-  return { policy, sources }
+  return withHung({ policy, sources })
+}
+
+/** A table of delays that is given without a jitter is followed exactly. */
+export function exactTable(given: Partial<RetryPolicy>): Partial<RetryPolicy> {
+  return given.delays == null || given.jitter !== undefined ? given : { ...given, jitter: 'NONE' }
+}
+
+/** A table of delays that is given without a budget allows as many retries as it has entries. */
+export function withTableBudget(given: Partial<RetryPolicy>): Partial<RetryPolicy> {
+  return given.delays == null || given.maxRetries !== undefined ? given : { ...given, maxRetries: given.delays.length }
 }
 
 /** Replaces the fields of a resolved policy that somebody gives for one session. */
 export function overlayPolicy({ policy, sources }: ResolvedPolicy, given: Partial<RetryPolicy>): ResolvedPolicy {
-  const own = Object.keys(given).map((field) => [field, 'SESSION'] as const)
-  return { policy: { ...policy, ...given }, sources: { ...sources, ...(Object.fromEntries(own) as PolicySources) } }
+  const changed = exactTable(given)
+  const own = Object.keys(changed).map((field) => [field, 'SESSION'] as const)
+  return withHung({
+    policy: { ...policy, ...changed },
+    sources: { ...sources, ...(Object.fromEntries(own) as PolicySources) },
+  })
+}
+
+/** A policy with a `progressTimeout` also retries hung programs, unless it or the defaults list the causes. */
+function withHung(resolved: ResolvedPolicy): ResolvedPolicy {
+  const { policy, sources } = resolved
+  if (sources.eligibleCauses !== 'SHIPPED') return resolved
+  const eligibleCauses: EligibleCause[] = policy.progressTimeout === null ? DEFAULT_CAUSES : [...ELIGIBLE_CAUSES]
+  return { policy: { ...policy, eligibleCauses }, sources }
 }
 
 /** Selects the sources that a session stores: a field without a stored source has its shipped default. */

@@ -101,7 +101,14 @@ const amount = z.string().refine((text) => parseDecimal(text) !== undefined, 'No
 
 const storedChildChanges = z.object({
   growth: z
-    .object({ resourceSlots: z.record(z.string(), amount), batchTimeout: z.number().positive().nullable() })
+    .object({
+      resourceSlots: z.record(z.string(), amount),
+      batchTimeout: z.number().positive().nullable(),
+      gpuNeed: z
+        .object({ model: z.string().nullable(), memoryBytes: z.number().positive().nullable() })
+        .nullable()
+        .optional(),
+    })
     .nullable(),
   avoid: z.object({ agents: z.array(z.guid()), groups: z.array(z.string()) }),
   exclude: z.object({ agents: z.array(z.guid()) }).optional(),

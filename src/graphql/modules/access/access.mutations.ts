@@ -12,12 +12,15 @@ import { createToken, revokeToken } from '../../../services/access/tokens.ts'
 import { builder } from '../../builder.ts'
 import { globalId } from '../../ids.ts'
 import { ConflictError, ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
-import { mutation } from '../mutation.ts'
+import { mutation, reasonField } from '../mutation.ts'
 import { DomainNode, ProjectNode, TokenNode, TokenRoleEnum, UserNode } from './access.types.ts'
 
 const CreateDomainInput = builder.inputType('CreateDomainInput', {
   description: 'A group of projects.',
-  fields: (t) => ({ name: t.string({ required: true, description: 'Its name, unique among domains.' }) }),
+  fields: (t) => ({
+    name: t.string({ required: true, description: 'Its name, unique among domains.' }),
+    ...reasonField(t),
+  }),
 })
 
 const CreateDomainPayload = builder.objectRef<{ id: string }>('CreateDomainPayload').implement({
@@ -48,6 +51,7 @@ const CreateProjectInput = builder.inputType('CreateProjectInput', {
   fields: (t) => ({
     name: t.string({ required: true, description: 'Its name, unique among projects.' }),
     domain: t.string({ description: 'Name of its domain; `default` if missing.' }),
+    ...reasonField(t),
   }),
 })
 
@@ -57,6 +61,7 @@ const SetProjectMemberInput = builder.inputType('SetProjectMemberInput', {
     project: t.string({ required: true, description: 'Name of the project.' }),
     user: t.string({ required: true, description: 'Name of the user.' }),
     role: t.field({ type: TokenRoleEnum, required: true, description: 'The role: ADMIN, MEMBER or VIEWER.' }),
+    ...reasonField(t),
   }),
 })
 
@@ -65,6 +70,7 @@ const RemoveProjectMemberInput = builder.inputType('RemoveProjectMemberInput', {
   fields: (t) => ({
     project: t.string({ required: true, description: 'Name of the project.' }),
     user: t.string({ required: true, description: 'Name of the user.' }),
+    ...reasonField(t),
   }),
 })
 
@@ -91,7 +97,12 @@ const UpdateProjectInput = builder.inputType('UpdateProjectInput', {
   description: 'A change of a project.',
   fields: (t) => ({
     name: t.string({ required: true, description: 'Name of the project.' }),
-    membersEndAll: t.boolean({ required: true, description: 'Whether members may end the work of others.' }),
+    membersEndAll: t.boolean({ description: 'Whether members may end the work of others; if missing, it stays.' }),
+    outputKeepDays: t.float({
+      description:
+        'Days for which outputs are kept whose session does not say; null for the setting of the server. If missing, it stays.',
+    }),
+    ...reasonField(t),
   }),
 })
 
@@ -145,7 +156,10 @@ function projectPayload<Extra extends object = object>(name: string) {
 
 const CreateUserInput = builder.inputType('CreateUserInput', {
   description: 'A user, who creates sessions.',
-  fields: (t) => ({ name: t.string({ required: true, description: 'Its name, unique among users.' }) }),
+  fields: (t) => ({
+    name: t.string({ required: true, description: 'Its name, unique among users.' }),
+    ...reasonField(t),
+  }),
 })
 
 const CreateUserPayload = builder.objectRef<{ id: string }>('CreateUserPayload').implement({
@@ -173,7 +187,10 @@ mutation({
 
 const DeleteUserInput = builder.inputType('DeleteUserInput', {
   description: 'A user to delete.',
-  fields: (t) => ({ name: t.string({ required: true, description: 'Name of the user.' }) }),
+  fields: (t) => ({
+    name: t.string({ required: true, description: 'Name of the user.' }),
+    ...reasonField(t),
+  }),
 })
 
 const DeleteUserPayload = builder.objectRef<{ id: string }>('DeleteUserPayload').implement({
@@ -216,12 +233,16 @@ const CreateTokenInput = builder.inputType('CreateTokenInput', {
       description: 'For role AGENT: names of the only resource groups that its agents may join; any group if missing.',
     }),
     expiresAt: t.field({ type: 'DateTime', description: 'When it expires; never if missing.' }),
+    ...reasonField(t),
   }),
 })
 
 const RevokeTokenInput = builder.inputType('RevokeTokenInput', {
   description: 'A token to revoke.',
-  fields: (t) => ({ tokenId: t.field({ type: 'UUID', required: true, description: 'Id of the token.' }) }),
+  fields: (t) => ({
+    tokenId: t.field({ type: 'UUID', required: true, description: 'Id of the token.' }),
+    ...reasonField(t),
+  }),
 })
 
 const CreateTokenPayload = tokenPayload<{ secret: string }>('CreateTokenPayload', 'A new token.')

@@ -1,8 +1,8 @@
-import type { AuditRow } from '../../../services/access/audit.ts'
+import { type AuditRow, readAuditEntries } from '../../../services/access/audit.ts'
 import { mayAdminister, mayChange } from '../../../services/access/authorize.ts'
-import { ownProject, projectScope } from '../../../services/access/tenants.ts'
+import { ownProject, projectScope, visibleDomains } from '../../../services/access/tenants.ts'
 import { builder } from '../../builder.ts'
-import { isUuid, NO_UUID, stableId } from '../../ids.ts'
+import { inOrderOf, isUuid, keyParts, NO_UUID, nodeKey } from '../../ids.ts'
 import { QuotaType } from '../quota.types.ts'
 
 export const DomainNode = builder.prismaNode('Domain', {
@@ -11,7 +11,7 @@ export const DomainNode = builder.prismaNode('Domain', {
   nullable: true,
   findUnique: (id, { viewer }) => ({
     id: isUuid(id) ? id : NO_UUID,
-    ...(viewer.projectId === null ? {} : { projects: { some: { id: viewer.projectId } } }),
+    ...visibleDomains(viewer),
   }),
   select: { id: true },
   fields: (t) => ({
@@ -35,10 +35,16 @@ export const ProjectNode = builder.prismaNode('Project', {
   fields: (t) => ({
     projectId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     name: t.exposeString('name', { description: 'Its name, unique among projects.' }),
+    domainNode: t.relation('domain', { type: DomainNode, description: 'The domain that it belongs to.' }),
     domain: t.string({
-      description: 'The domain that it belongs to.',
+      description: 'Name of the domain that it belongs to.',
+      deprecationReason: 'Use `domainNode { name }`.',
       select: { domain: { select: { name: true } } },
       resolve: ({ domain }) => domain.name,
+    }),
+    outputKeepDays: t.exposeFloat('outputKeepDays', {
+      nullable: true,
+      description: 'Days for which outputs are kept whose session does not say; null for the setting of the server.',
     }),
     membersEndAll: t.exposeBoolean('membersEndAll', {
       description:
@@ -140,13 +146,16 @@ export const TokenNode = builder.prismaNode('ApiToken', {
   }),
 })
 
-const ProjectMembership = builder.prismaObject('ProjectMember', {
+const ProjectMembership = builder.prismaNode('ProjectMember', {
   description: "A user's role in a project.",
+  id: { resolve: ({ projectId, userId }) => nodeKey([projectId, userId]) },
+  nullable: true,
+  findUnique: (id, { viewer }) => {
+    const [projectId, userId] = keyParts(id).map((part) => (isUuid(part) ? part : NO_UUID)) as [string, string]
+    return { projectId_userId: { projectId, userId }, project: ownProject(viewer) }
+  },
   select: { projectId: true, userId: true },
   fields: (t) => ({
-    id: t.id(
-      stableId('ProjectMember', ({ projectId, userId }: { projectId: string; userId: string }) => [projectId, userId]),
-    ),
     project: t.relation('project', { type: ProjectNode, description: 'The project.' }),
     role: t.expose('role', { type: TokenRoleEnum, description: 'The role.' }),
   }),
@@ -184,10 +193,11 @@ export const UserNode = builder.prismaNode('User', {
   }),
 })
 
-export const AuditEntry = builder.objectRef<AuditRow>('AuditEntry').implement({
-  description: 'An action that was done or refused.',
+export const AuditEntry = builder.node(builder.objectRef<AuditRow>('AuditEntry'), {
+  description: 'An action that was done or refused. Only administrators see it.',
+  id: { resolve: ({ id }) => id },
+  loadMany: async (ids, context) => inOrderOf(ids, await readAuditEntries(context, ids), ({ id }) => id),
   fields: (t) => ({
-    id: t.id(stableId('AuditEntry', ({ id }: AuditRow) => [id])),
     entryId: t.exposeString('id', { description: 'Its number; newer entries have greater ones.' }),
     at: t.expose('at', { type: 'DateTime', description: 'Time of the action.' }),
     actor: t.exposeString('actor', {
@@ -211,10 +221,28 @@ export const AuditEntry = builder.objectRef<AuditRow>('AuditEntry').implement({
       description: 'The action: `session.create`, `token.revoke`, …; `refused` for a change that was refused.',
     }),
     projectId: t.expose('projectId', { type: 'UUID', nullable: true, description: 'The project that it is about.' }),
+    project: t.prismaField({
+      type: ProjectNode,
+      nullable: true,
+      description: 'The project that it is about.',
+      // Prisma reads all that are requested in the same tick with one statement.
+      resolve: (query, { projectId: id }, _args, { services }) =>
+        id === null ? null : services.prisma.project.findUnique({ ...query, where: { id } }),
+    }),
     sessionId: t.expose('sessionId', { type: 'UUID', nullable: true, description: 'The session that it is about.' }),
-    details: t.string({
+    reason: t.exposeString('reason', {
+      nullable: true,
+      description: 'Why, in the words of the person; null if not given.',
+    }),
+    data: t.field({
+      type: 'JSON',
       description:
-        'Further details, as JSON. For a refusal: `operation`, `code`, `message`, and in `before` the number of equal refusals before it.',
+        'Further details. For a refusal: `operation`, `code`, `message`, and in `before` the number of equal refusals before it.',
+      resolve: ({ details }) => details,
+    }),
+    details: t.string({
+      description: 'The further details, as JSON in a text.',
+      deprecationReason: 'Use `data`.',
       resolve: ({ details }) => JSON.stringify(details),
     }),
   }),

@@ -7,6 +7,8 @@ import {
   readVolumes,
   removeAgent,
   resumeAgent,
+  returnGpu,
+  takeGpu,
 } from '../../../services/agent/agents.ts'
 import { assertKernelVisible, behindLogCursor } from '../../../services/agent/kernel-logs.ts'
 import { AGENTS_BY_NAME, keysetPage } from '../../../services/paging.ts'
@@ -16,8 +18,9 @@ import { authorizedEvents } from '../../execution/authorized-events.ts'
 import { stillThere } from '../../loaders/load-session.ts'
 import { edgeQuery, pageComplexity } from '../../paging.ts'
 import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
-import { mutation } from '../mutation.ts'
-import { AgentNode, AgentStatusEnum, VolumeType } from './agent.types.ts'
+import { StringFilter } from '../filters.inputs.ts'
+import { keyField, mutation } from '../mutation.ts'
+import { AGENT_PAGE, AgentNode, AgentStatusEnum, VolumeType } from './agent.types.ts'
 import { LogChunk } from './kernel.types.ts'
 
 const AgentFilter = builder.inputType('AgentFilter', {
@@ -25,8 +28,19 @@ const AgentFilter = builder.inputType('AgentFilter', {
   fields: (t) => ({
     status: t.field({ type: [AgentStatusEnum], description: 'With one of these values.' }),
     resourceGroup: t.string({ description: 'In this resource group.' }),
+    name: t.field({ type: StringFilter, description: 'Filter by name.' }),
   }),
 })
+
+builder.queryField('agent', (t) =>
+  t.prismaField({
+    type: AgentNode,
+    nullable: true,
+    description: 'One agent; null if there is none.',
+    args: { id: t.arg({ type: 'UUID', required: true, description: 'Its `agentId`.' }) },
+    resolve: (query, _root, { id }, { services }) => services.prisma.agent.findUnique({ ...query, where: { id } }),
+  }),
+)
 
 builder.queryField('agents', (t) =>
   t.connection(
@@ -47,8 +61,8 @@ builder.queryField('agents', (t) =>
         })
       },
     },
-    { name: 'AgentConnection', description: 'A page of agents.' },
-    { name: 'AgentEdge', description: 'One agent with its cursor.' },
+    { name: 'AgentConnection', description: 'A page of agents.', interfaces: [AGENT_PAGE.page] },
+    { name: 'AgentEdge', description: 'One agent with its cursor.', interfaces: [AGENT_PAGE.edge] },
   ),
 )
 
@@ -85,6 +99,52 @@ builder.objectField(RemoveAgentPayload, 'deletedId', (t) =>
   }),
 )
 
+gpuMutation({
+  name: 'returnGpu',
+  run: returnGpu,
+  description:
+    'Puts a GPU back into service that its agent has taken out because of a fault, or a person; for administrators. The agent does it within seconds, and takes it out again if it still finds a fault.',
+  inputIs: 'The GPU to put back into service.',
+})
+gpuMutation({
+  name: 'takeGpu',
+  run: takeGpu,
+  description:
+    'Takes a GPU out of service, until `returnGpu`; for administrators. The agent does it within seconds, or when it returns. Sessions that have the GPU run on; no other gets it.',
+  inputIs: 'The GPU to take out of service.',
+})
+
+function gpuMutation(options: {
+  name: 'returnGpu' | 'takeGpu'
+  run: typeof returnGpu
+  description: string
+  inputIs: string
+}) {
+  const { name, run, description, inputIs } = options
+  const typeName = name === 'returnGpu' ? 'ReturnGpu' : 'TakeGpu'
+  const Input = builder.inputType(`${typeName}Input`, {
+    description: inputIs,
+    fields: (t) => ({
+      agentId: t.field({ type: 'UUID', required: true, description: 'Id of its agent.' }),
+      uuid: t.string({ required: true, description: 'Its UUID, as in `Agent.gpus`.' }),
+      reason: t.string({ description: 'The reason, for people.' }),
+      ...keyField(t),
+    }),
+  })
+  mutation({
+    name,
+    description,
+    input: Input,
+    inputDescription: 'The GPU and the reason.',
+    payload: agentPayload(typeName),
+    errors: [ValidationError, NotFoundError, ForbiddenError],
+    result: 'The agent',
+    readsReason: true,
+    repeatable: true,
+    run,
+  })
+}
+
 function agentMutation(options: {
   name: 'drainAgent' | 'resumeAgent' | 'removeAgent'
   run: (context: ServiceContext, input: ChangeAgentInput) => Promise<{ agentId: string }>
@@ -97,19 +157,10 @@ function agentMutation(options: {
     fields: (t) => ({
       agentId: t.field({ type: 'UUID', required: true, description: 'Its id.' }),
       reason: t.string({ description: 'The reason, for people.' }),
+      ...keyField(t),
     }),
   })
-  const Payload = builder.objectRef<{ agentId: string }>(`${typeName}Payload`).implement({
-    description: 'The agent after the change.',
-    fields: (t) => ({
-      agent: t.prismaField({
-        type: AgentNode,
-        description: 'The agent after the change.',
-        resolve: (query, { agentId }, _args, { services }) =>
-          stillThere(services.prisma.agent.findUnique({ ...query, where: { id: agentId } }), 'AGENT_NOT_FOUND'),
-      }),
-    }),
-  })
+  const Payload = agentPayload(typeName)
   mutation({
     name,
     description,
@@ -118,6 +169,8 @@ function agentMutation(options: {
     payload: Payload,
     errors: [ValidationError, NotFoundError, InvalidStateError, ForbiddenError],
     result: 'The agent after the change',
+    readsReason: true,
+    repeatable: true,
     run,
   })
   return Payload
@@ -144,3 +197,17 @@ builder.subscriptionField('kernelLogs', (t) =>
     resolve: (chunk) => chunk,
   }),
 )
+
+function agentPayload(typeName: string) {
+  return builder.objectRef<{ agentId: string }>(`${typeName}Payload`).implement({
+    description: 'The agent after the change.',
+    fields: (t) => ({
+      agent: t.prismaField({
+        type: AgentNode,
+        description: 'The agent after the change.',
+        resolve: (query, { agentId }, _args, { services }) =>
+          stillThere(services.prisma.agent.findUnique({ ...query, where: { id: agentId } }), 'AGENT_NOT_FOUND'),
+      }),
+    }),
+  })
+}

@@ -1,3 +1,4 @@
+import type { ObservedGpu } from '../../../domain/gpu.ts'
 import type { Volume } from '../../../services/agent/agents.ts'
 import { AGENTS_BY_NAME } from '../../../services/paging.ts'
 import { builder } from '../../builder.ts'
@@ -5,10 +6,11 @@ import { isUuid, NO_UUID } from '../../ids.ts'
 import { BY_ID_NEWEST } from '../../loaders/agent-loaders.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { loadNodes } from '../../loaders/loader-kinds.ts'
-import { forwardArguments, nestedPage } from '../../paging.ts'
+import { forwardArguments, nestedPage, pageInterfaces } from '../../paging.ts'
 import { ResourceGroupType, utilisation } from '../resource-group.types.ts'
 import { historyField, SchedulingHistory } from '../session/history.types.ts'
-import { SessionNode } from '../session/session.types.ts'
+import { SESSION_PAGE, SessionNode } from '../session/session.types.ts'
+import { FailureCountType } from '../session/statistics.operations.ts'
 import { Label, labelsOf } from '../session/values.types.ts'
 import { KernelNode } from './kernel.types.ts'
 
@@ -46,14 +48,63 @@ const AgentSlotType = builder.prismaObject('AgentSlot', {
   }),
 })
 
+interface HeldGpu extends ObservedGpu {
+  agentId: string
+}
+
+const AgentGpuType = builder.objectRef<HeldGpu>('AgentGpu').implement({
+  description: 'A GPU of an agent, or a MIG instance of one, as the agent last saw it.',
+  fields: (t) => ({
+    slot: t.exposeString('slot', { description: 'The resource that it counts for: `cuda.device` or `rocm.device`.' }),
+    uuid: t.exposeString('uuid', {
+      description: 'Its id, from the driver. Made up for a GPU of a cluster that no session has.',
+    }),
+    index: t.exposeInt('index', { description: 'Its number on its machine, from 0.' }),
+    name: t.exposeString('name', { description: 'Its model.' }),
+    memoryBytes: t.expose('memoryBytes', { type: 'Bytes', nullable: true, description: 'Its memory.' }),
+    fault: t.exposeString('fault', {
+      nullable: true,
+      description: 'Why it is out of service, so that no kernel gets it. Null if it is in service.',
+    }),
+    inUse: t.boolean({
+      description: 'Whether a session has it.',
+      resolve: async ({ agentId, uuid }, _args, { loaders }) => (await loaders.gpuHolders.load(agentId)).has(uuid),
+    }),
+    sessions: t.field({
+      type: [SessionNode],
+      description:
+        'The sessions that have it, more than one only if its agent shares GPUs; only those that you may see.',
+      resolve: async ({ agentId, uuid }, _args, context, info) => {
+        const ids = (await context.loaders.gpuHolders.load(agentId)).get(uuid) ?? []
+        const found = await Promise.all(ids.map((value) => loadSession({ context, info, by: 'id', value })))
+        return found.filter((session) => session !== null)
+      },
+    }),
+    temperatureCelsius: t.exposeFloat('temperatureCelsius', {
+      nullable: true,
+      description: 'Its temperature in degrees Celsius.',
+    }),
+    usedMemoryBytes: t.expose('usedMemoryBytes', { type: 'Bytes', nullable: true, description: 'Its memory in use.' }),
+    utilization: t.exposeFloat('utilization', {
+      nullable: true,
+      description: 'Share of the last sample period in which it computed, from 0 to 1.',
+    }),
+  }),
+})
+
 const KernelConnection = builder.connectionObject(
   { type: KernelNode, name: 'KernelConnection', description: 'A page of kernels.' },
   { name: 'KernelEdge', description: 'One kernel with its cursor.' },
 )
 
 const AgentSessionConnection = builder.connectionObject(
-  { type: SessionNode, name: 'AgentSessionConnection', description: 'A page of the sessions on an agent.' },
-  { name: 'AgentSessionEdge', description: 'One session with its cursor.' },
+  {
+    type: SessionNode,
+    name: 'AgentSessionConnection',
+    description: 'A page of the sessions on an agent.',
+    interfaces: [SESSION_PAGE.page],
+  },
+  { name: 'AgentSessionEdge', description: 'One session with its cursor.', interfaces: [SESSION_PAGE.edge] },
 )
 
 const pageCost = ({ first }: { first?: number | null }) => ({ field: 1, multiplier: first ?? 20 })
@@ -85,6 +136,22 @@ export const AgentNode = builder.prismaNode('Agent', {
       nullable: true,
       description:
         'How its kernels are isolated from the agent and from each other: `namespaces+user`, `namespaces`, `user` or `none`; `noop` if it runs nothing. Null if the version of the agent does not report it.',
+    }),
+    gpus: t.field({
+      type: [AgentGpuType],
+      description:
+        'The GPUs that it assigns to kernels, in the order of their indexes, or those of its cluster. Their figures are updated every minute, and every 15 s while one is in use.',
+      select: { gpus: true },
+      resolve: ({ id, gpus }) =>
+        ((gpus ?? []) as unknown as ObservedGpu[]).map((gpu): HeldGpu => ({ ...gpu, agentId: id })),
+    }),
+    gpuSharing: t.exposeInt('gpuSharing', {
+      nullable: true,
+      description: 'How many kernels may share one of its GPUs; null if each has its own.',
+    }),
+    gpuFault: t.exposeString('gpuFault', {
+      nullable: true,
+      description: 'Why it cannot see its GPUs now. Null if it can, or has none.',
     }),
     refuses: t.exposeString('refuses', {
       nullable: true,
@@ -144,9 +211,16 @@ export const AgentNode = builder.prismaNode('Agent', {
   }),
 })
 
+export const AGENT_PAGE = pageInterfaces('Agent', AgentNode)
+
 const GroupAgentConnection = builder.connectionObject(
-  { type: AgentNode, name: 'ResourceGroupAgentConnection', description: 'A page of the agents of a resource group.' },
-  { name: 'ResourceGroupAgentEdge', description: 'One agent with its cursor.' },
+  {
+    type: AgentNode,
+    name: 'ResourceGroupAgentConnection',
+    description: 'A page of the agents of a resource group.',
+    interfaces: [AGENT_PAGE.page],
+  },
+  { name: 'ResourceGroupAgentEdge', description: 'One agent with its cursor.', interfaces: [AGENT_PAGE.edge] },
 )
 
 builder.prismaObjectField(ResourceGroupType, 'agents', (t) =>
@@ -166,6 +240,17 @@ builder.prismaObjectField(ResourceGroupType, 'agents', (t) =>
         count: () => loaders.groupAgentCount.load(name),
       })
     },
+  }),
+)
+
+builder.objectField(FailureCountType, 'agent', (t) =>
+  t.prismaField({
+    type: AgentNode,
+    nullable: true,
+    description: 'This agent.',
+    // Prisma reads all that are requested in the same tick with one statement.
+    resolve: (query, { agentId: id }, _args, { services }) =>
+      id === undefined ? null : services.prisma.agent.findUnique({ ...query, where: { id } }),
   }),
 )
 

@@ -1,3 +1,4 @@
+import type { Gpu, GpuUsage } from '../../../domain/gpu.ts'
 import { PAGE_SIZE_DEFAULT } from '../../../domain/limits.ts'
 import { exitSignalOf } from '../../../domain/session/failure.ts'
 import {
@@ -12,6 +13,7 @@ import { builder } from '../../builder.ts'
 import { isUuid, NO_UUID } from '../../ids.ts'
 import { loadExistingSession } from '../../loaders/load-session.ts'
 import { forwardArguments } from '../../paging.ts'
+import { GpuType, GpuUsageType } from '../session/gpus.types.ts'
 import { historyField } from '../session/history.types.ts'
 import { SessionNode } from '../session/session.types.ts'
 import { ExitSignalType, UsageType } from '../session/values.types.ts'
@@ -30,7 +32,8 @@ export const LogChunk = builder.objectRef<LogChunkRow>('LogChunk').implement({
   fields: (t) => ({
     cursor: t.string({ description: 'Its cursor: pass it as `after` or `before`.', resolve: logCursor }),
     stream: t.expose('stream', { type: LogStreamEnum, description: 'The stream that it was written to.' }),
-    offset: t.exposeFloat('offset', {
+    offset: t.expose('offset', {
+      type: 'Bytes',
       description:
         'Offset in bytes of its beginning in the stored part of its stream. Streams start again on each agent that the kernel was assigned to.',
     }),
@@ -66,6 +69,14 @@ const KernelStatusEnum = builder.enumType('KernelStatus', {
   } as const,
 })
 
+const KernelRoleEnum = builder.enumType('KernelRole', {
+  description: 'Role of a kernel in its session.',
+  values: {
+    main: { description: 'The first kernel, whose end usually decides the result.' },
+    sub: { description: 'Any other kernel.' },
+  } as const,
+})
+
 export const KernelNode = builder.prismaNode('Kernel', {
   description: 'One process of a session.',
   id: { field: 'id' },
@@ -77,7 +88,12 @@ export const KernelNode = builder.prismaNode('Kernel', {
   select: { id: true },
   fields: (t) => ({
     kernelId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
-    role: t.exposeString('role', { description: '`main` or `sub`.' }),
+    role: t.field({
+      type: KernelRoleEnum,
+      description: 'Its role: a session has one `main` kernel, and `clusterSize` − 1 others.',
+      select: { role: true },
+      resolve: ({ role }) => role as 'main' | 'sub',
+    }),
     index: t.exposeInt('index', { description: '1-based within its role.' }),
     session: t.field({
       type: SessionNode,
@@ -124,6 +140,19 @@ export const KernelNode = builder.prismaNode('Kernel', {
           source,
         },
     }),
+    gpus: t.field({
+      type: [GpuType],
+      description: 'The GPUs that it has; empty if it has none, or as long as they are unknown.',
+      select: { gpus: true },
+      resolve: ({ gpus }) => (gpus ?? []) as unknown as Gpu[],
+    }),
+    gpuUsage: t.field({
+      type: GpuUsageType,
+      nullable: true,
+      description: 'What it has used of them, updated while it runs; null if that is not known.',
+      select: { gpuUsage: true },
+      resolve: ({ gpuUsage }) => gpuUsage as unknown as GpuUsage | null,
+    }),
     oomKilled: t.exposeBoolean('oomKilled', { description: 'Whether it was killed for using too much memory.' }),
     reason: t.exposeString('reason', { nullable: true, description: 'Why it ended, if it did not end by itself.' }),
     startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When user code started.' }),
@@ -148,7 +177,8 @@ export const KernelNode = builder.prismaNode('Kernel', {
           count: () => loaders.logCount.load(id),
         }),
     }),
-    logBytes: t.float({
+    logBytes: t.field({
+      type: 'Bytes',
       description: 'Stored bytes of its output, both streams together.',
       resolve: async ({ id }, _args, { loaders }) => (await loaders.logSizes.load(id)).bytes,
     }),

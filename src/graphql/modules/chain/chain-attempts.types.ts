@@ -5,15 +5,15 @@ import { builder } from '../../builder.ts'
 import { loadExistingSession, loadSession } from '../../loaders/load-session.ts'
 import { attemptWindow, forwardArguments, pageComplexity, serialPage } from '../../paging.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
-import { SessionNode } from '../session/session.types.ts'
+import { SESSION_PAGE, SessionNode } from '../session/session.types.ts'
 import { ChainNode } from './chain.types.ts'
 
-const SpecDifferenceType = builder.objectRef<SpecDifference>('SpecDifference').implement({
+export const SpecDifferenceType = builder.objectRef<SpecDifference>('SpecDifference').implement({
   description: "One difference between an attempt's specification and that of the attempt before.",
   fields: (t) => ({
     field: t.exposeString('field', {
       description:
-        'Name of the field, such as `image`; with a dot for one entry of a field: `resourceSlots.mem`, `environ.LR`, `retryPolicy.maxRetries`.',
+        'Name of the field, such as `image`; with a dot for one entry of a field: `resourceSlots.mem`, `gpus.memory`, `environ.LR`, `retryPolicy.maxRetries`.',
     }),
     before: t.exposeString('before', {
       nullable: true,
@@ -63,8 +63,12 @@ builder.objectFields(ChainNode, (t) => ({
         })
       },
     },
-    { name: 'ChainSessionConnection', description: 'A page of the attempts of a chain.' },
-    { name: 'ChainSessionEdge', description: 'One attempt with its cursor.' },
+    {
+      name: 'ChainSessionConnection',
+      description: 'A page of the attempts of a chain.',
+      interfaces: [SESSION_PAGE.page],
+    },
+    { name: 'ChainSessionEdge', description: 'One attempt with its cursor.', interfaces: [SESSION_PAGE.edge] },
   ),
   changes: t.field({
     type: ChainChangeConnection,

@@ -1,4 +1,4 @@
-import { outlook, type Outlook } from '../../../domain/chain/outlook.ts'
+import { chainState, outlook, type Outlook } from '../../../domain/chain/outlook.ts'
 import { COUNTED_ROWS_MAX, DEPENDENTS_LISTED_MAX } from '../../../domain/limits.ts'
 import type { ChainRow, ChainStateCount } from '../../../services/chain.ts'
 import { builder } from '../../builder.ts'
@@ -6,18 +6,31 @@ import { isUuid } from '../../ids.ts'
 import { loadExistingSession, loadSession, loadSessions } from '../../loaders/load-session.ts'
 import { ProjectNode } from '../access/access.types.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
+import { SessionGroupType } from '../session/session-group.types.ts'
 import { SessionNode } from '../session/session.types.ts'
 import { Label, labelsOf } from '../session/values.types.ts'
 
 export const ChainStateEnum = builder.enumType('ChainState', {
-  description: 'State of a chain. The last three are final unless it is resubmitted.',
+  description: 'State of a chain. SUCCEEDED, FAILED and CANCELLED are final unless it is resubmitted.',
   values: {
-    LIVE: { description: 'Its newest attempt is in progress, or has ended and awaits the decision whether to retry.' },
+    QUEUED: { description: 'Its newest attempt waits to be placed on an agent.' },
+    IMPOSSIBLE: {
+      description:
+        'Its newest attempt waits in vain: no agent that is known, and no quota as it is set, could ever take it.',
+    },
+    RUNNING: {
+      description:
+        'Its newest attempt is on an agent (being prepared, running or ending), or has ended and awaits the decision whether to retry.',
+    },
     WAITING_RETRY: { description: 'Its newest attempt failed; a retry is waiting for its delay to pass.' },
     HELD: { description: 'Its newest attempt failed; a retry is due but held.' },
     SUCCEEDED: { description: 'Its newest attempt succeeded.' },
     FAILED: { description: 'Its newest attempt failed, and no retry follows.' },
     CANCELLED: { description: 'A person terminated its newest attempt before it produced a result.' },
+    LIVE: {
+      description: 'In filters: QUEUED, IMPOSSIBLE and RUNNING together. No chain has this state.',
+      deprecationReason: 'Use `QUEUED`, `IMPOSSIBLE` and `RUNNING`.',
+    },
   } as const,
 })
 
@@ -59,10 +72,16 @@ const ChainOutlook = builder.objectRef<Outlook>('ChainOutlook').implement({
       description: 'A retry is planned, or the current attempt has retries left in case it fails.',
     }),
     reason: t.exposeString('reason', { description: 'The reason, in words.' }),
+    dueAt: t.expose('at', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the planned retry is due; null while it is overdue and held.',
+    }),
     at: t.expose('at', {
       type: 'DateTime',
       nullable: true,
       description: 'When the planned retry is due; null while it is overdue and held.',
+      deprecationReason: 'Use `dueAt`.',
     }),
   }),
 })
@@ -82,6 +101,13 @@ export const ChainNode = builder.node(ref, {
       description: 'Labels given by its client.',
       resolve: ({ labels }) => labelsOf(labels),
     }),
+    group: t.field({
+      type: SessionGroupType,
+      nullable: true,
+      description: 'The group that it is a member of.',
+      resolve: ({ groupId }, _args, { loaders }) => (groupId === null ? null : loaders.groups.load(groupId)),
+    }),
+    groupIndex: t.exposeInt('groupIndex', { nullable: true, description: 'Its number in that group.' }),
     project: t.prismaField({
       type: ProjectNode,
       description: 'The project that it belongs to.',
@@ -89,7 +115,12 @@ export const ChainNode = builder.node(ref, {
       resolve: (query, { projectId }, _args, { services }) =>
         services.prisma.project.findUniqueOrThrow({ ...query, where: { id: projectId } }),
     }),
-    state: t.expose('state', { type: ChainStateEnum, description: 'Its state.' }),
+    state: t.field({
+      type: ChainStateEnum,
+      description: 'Its state.',
+      resolve: async ({ state, status, tailId }, _args, { loaders }) =>
+        chainState(state, status, status === 'PENDING' && (await loaders.impossible.load(tailId))),
+    }),
     cause: t.expose('cause', {
       type: FailureCauseEnum,
       nullable: true,
@@ -108,7 +139,8 @@ export const ChainNode = builder.node(ref, {
         'When its last attempt ended or the retry that it waited for was given up; null if another attempt may follow.',
     }),
     totalSeconds: t.exposeFloat('totalSeconds', { description: 'Time from its creation to its end, or until now.' }),
-    checkpointBytes: t.float({
+    checkpointBytes: t.field({
+      type: 'Bytes',
       nullable: true,
       description:
         'Size in bytes of what its attempts have stored for later ones, as last measured: at the end of each attempt, and every few minutes while one runs. Null if there is nothing, or if it is not known yet.',
@@ -152,6 +184,19 @@ export const ChainNode = builder.node(ref, {
     }),
   }),
 })
+
+builder.objectField(SessionGroupType, 'member', (t) =>
+  t.field({
+    type: ChainNode,
+    nullable: true,
+    description: 'The chain of the member with this index; null if there is none.',
+    args: { index: t.arg.int({ required: true, description: 'Its index.' }) },
+    resolve: async ({ id }, { index }, { loaders }) => {
+      const chainId = await loaders.groupMembers.load({ groupId: id, index })
+      return chainId === undefined ? null : loaders.chains.load(chainId)
+    },
+  }),
+)
 
 /** Adds the fields that lead from an attempt to the others of its chain. */
 builder.prismaObjectFields(SessionNode, (t) => ({
@@ -197,13 +242,20 @@ builder.prismaObjectFields(SessionNode, (t) => ({
   }),
   dependents: t.field({
     type: [SessionNode],
-    description: `The sessions that start only once this chain has succeeded: their first attempts, oldest first, at most ${DEPENDENTS_LISTED_MAX}. \`sessions(filter: {dependsOn})\` lists all.`,
+    description: `The sessions that start only once this chain has succeeded: their first attempts, oldest first, at most ${DEPENDENTS_LISTED_MAX}; \`moreDependents\` tells whether there are more.`,
     select: { chainId: true },
     resolve: async ({ chainId }, _args, context, info) => {
-      const rows = await context.loaders.dependents.load(chainId)
+      const rows = (await context.loaders.dependents.load(chainId)).slice(0, DEPENDENTS_LISTED_MAX)
       const found = await Promise.all(rows.map(({ id }) => loadSession({ context, info, by: 'id', value: id })))
       return found.filter((session) => session !== null)
     },
+  }),
+  moreDependents: t.boolean({
+    description:
+      'Whether it has more dependents than `dependents` lists. `sessions(filter: {dependsOn: …})` with its `chainId` lists all.',
+    select: { chainId: true },
+    resolve: async ({ chainId }, _args, { loaders }) =>
+      (await loaders.dependents.load(chainId)).length > DEPENDENTS_LISTED_MAX,
   }),
   retryChain: t.field({
     type: [SessionNode],

@@ -5,6 +5,7 @@ import {
   encodeCursor,
 } from '../../../domain/events.ts'
 import { builder } from '../../builder.ts'
+import { EntityStatusEnum } from '../session/history.types.ts'
 import { DeploymentNode, loadExistingDeployment, RouteNode } from './deployment.types.ts'
 
 export const DeploymentEventTypeEnum = builder.enumType('DeploymentEventType', {
@@ -89,13 +90,15 @@ export const DeploymentEventObject = builder.objectRef<DeploymentOutboxEvent>('D
       description: 'The session of that route.',
       resolve: (event) => dataOf(event).sessionId ?? null,
     }),
-    fromStatus: t.string({
+    fromStatus: t.field({
+      type: EntityStatusEnum,
       nullable: true,
       description:
         'The previous status of the deployment, or of the route if the event is about one; null for a new one.',
       resolve: (event) => end(event, 'status', 'from') as string | null,
     }),
-    toStatus: t.string({
+    toStatus: t.field({
+      type: EntityStatusEnum,
       nullable: true,
       description: 'The new status of the deployment, or of the route if the event is about one.',
       resolve: (event) => end(event, 'status', 'to') as string | null,

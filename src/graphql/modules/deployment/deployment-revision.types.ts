@@ -1,7 +1,8 @@
 import { secretNames } from '../../../domain/session/kernel-environment.ts'
-import type { RevisionRow } from '../../../services/deployment/read-deployments.ts'
+import { readVisibleRevisions, type RevisionRow } from '../../../services/deployment/read-deployments.ts'
 import { builder } from '../../builder.ts'
-import { stableId } from '../../ids.ts'
+import { inOrderOf, nodeKey, numberedKey } from '../../ids.ts'
+import { RequiredGpus } from '../session/gpus.types.ts'
 import { EnvVar, Label, labelsOf, MountType, ResourceSlot, slotsOf } from '../session/values.types.ts'
 
 const seconds = (ms: number) => ms / 1000
@@ -35,10 +36,20 @@ const HealthCheck = builder.objectRef<RevisionRow>('HealthCheck').implement({
   }),
 })
 
-export const DeploymentRevision = builder.objectRef<RevisionRow>('DeploymentRevision').implement({
+const keyOf = ({ deploymentId, revision }: RevisionRow) => nodeKey([deploymentId, revision])
+
+export const DeploymentRevision = builder.node(builder.objectRef<RevisionRow>('DeploymentRevision'), {
   description: "The specification of a deployment's routes. An update adds a revision; a revision never changes.",
+  id: { resolve: keyOf },
+  loadMany: async (ids, { services: { prisma }, db, viewer }) => {
+    const keys = ids.flatMap((id) => numberedKey(id) ?? [])
+    const found = await readVisibleRevisions(
+      { prisma, db, viewer },
+      keys.map(({ of, number }) => ({ deploymentId: of, revision: number })),
+    )
+    return inOrderOf(ids, found, keyOf)
+  },
   fields: (t) => ({
-    id: t.id(stableId('DeploymentRevision', ({ deploymentId, revision }: RevisionRow) => [deploymentId, revision])),
     number: t.exposeInt('revision', { description: 'Its number within its deployment, from 1.' }),
     resourceGroup: t.exposeString('resourceGroup', { description: 'Name of the resource group for its routes.' }),
     image: t.exposeString('image', {
@@ -60,6 +71,11 @@ export const DeploymentRevision = builder.objectRef<RevisionRow>('DeploymentRevi
       type: [ResourceSlot],
       description: 'Resources of each route.',
       resolve: ({ resourceSlots }) => slotsOf(resourceSlots),
+    }),
+    requiredGpus: t.expose('gpuNeed', {
+      type: RequiredGpus,
+      nullable: true,
+      description: 'What the GPUs of each route must be like; null if any will do.',
     }),
     priority: t.exposeInt('priority', { description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
     labels: t.field({

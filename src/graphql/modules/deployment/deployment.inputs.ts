@@ -1,9 +1,11 @@
 import { ID_PREFIX_WORDS } from '../../../services/input/input-fields.ts'
 import { NEWEST_FIRST, type OrderColumn } from '../../../services/paging.ts'
 import { builder } from '../../builder.ts'
-import { DateTimeFilter, OrderDirection, StringFilter } from '../filters.inputs.ts'
+import { DateTimeFilter, LabelFilter, OrderDirection, StringFilter } from '../filters.inputs.ts'
+import { GPUS_CHANGE, GpusInput } from '../session/gpus.types.ts'
 import { EnvVarInput, LabelInput, MountInput, ResourceSlotInput } from '../session/values.types.ts'
 import { DeploymentStatusEnum } from './deployment.types.ts'
+import { keyField, repeatableFields } from '../mutation.ts'
 
 const MIN_HEALTHY =
   'Minimum number of healthy replicas during an update. Null: three quarters of the replicas, rounded up.'
@@ -48,6 +50,7 @@ export const CreateDeploymentInput = builder.inputType('CreateDeploymentInput', 
         'Secret variables: their values are stored encrypted, are given to kernels at their start, and cannot be read otherwise.',
     }),
     resourceSlots: t.field({ type: [ResourceSlotInput], description: 'Resources of each route.' }),
+    gpus: t.field({ type: GpusInput, description: 'GPUs of each route, by model or memory.' }),
     labels: t.field({ type: [LabelInput], description: 'Labels of your choice.' }),
     agentLabels: t.field({ type: [LabelInput], description: 'An agent must have all of these labels to run a route.' }),
     mounts: t.field({
@@ -88,6 +91,7 @@ export const ScaleDeploymentInput = builder.inputType('ScaleDeploymentInput', {
     replicas: t.int({ description: 'Desired number of healthy routes.' }),
     minHealthy: t.int({ description: MIN_HEALTHY }),
     maxSurge: t.int({ description: MAX_SURGE }),
+    ...repeatableFields(t),
   }),
 })
 
@@ -126,6 +130,7 @@ export const UpdateDeploymentInput = builder.inputType('UpdateDeploymentInput', 
       type: [ResourceSlotInput],
       description: 'Resources of each route. Replaces all of them.',
     }),
+    gpus: t.field({ type: GpusInput, description: GPUS_CHANGE }),
     labels: t.field({ type: [LabelInput], description: 'Labels of your choice. Replaces all of them.' }),
     agentLabels: t.field({
       type: [LabelInput],
@@ -145,6 +150,7 @@ export const UpdateDeploymentInput = builder.inputType('UpdateDeploymentInput', 
     drain: t.float({
       description: 'Seconds between removing a route from service discovery and stopping its program.',
     }),
+    ...repeatableFields(t),
   }),
 })
 
@@ -153,6 +159,7 @@ export const DestroyDeploymentInput = builder.inputType('DestroyDeploymentInput'
   fields: (t) => ({
     deploymentId: t.field({ type: 'UUID', required: true, description: 'Id of the deployment.' }),
     reason: t.string({ description: 'The reason, for people.' }),
+    ...keyField(t),
   }),
 })
 
@@ -198,6 +205,7 @@ export const DeploymentFilter = builder.inputType('DeploymentFilter', {
     project: t.string({ description: 'In the project of this name.' }),
     idPrefix: t.string({ description: ID_PREFIX_WORDS }),
     name: t.field({ type: StringFilter, description: 'Filter by name.' }),
+    labels: t.field({ type: [LabelFilter], description: 'Filter by labels. All must match.' }),
     createdAt: t.field({ type: DateTimeFilter, description: 'Filter by creation time.' }),
   }),
 })

@@ -11,7 +11,9 @@ import {
 } from '../../../services/deployment/change-deployment.ts'
 import { listDeployments } from '../../../services/deployment/read-deployments.ts'
 import { builder } from '../../builder.ts'
+import { eventPage, eventPageWords } from '../../event-page.ts'
 import { eventStream } from '../../execution/authorized-events.ts'
+import { SEARCH_COST } from '../../limits/limits.ts'
 import { pageComplexity } from '../../paging.ts'
 import {
   ConflictError,
@@ -21,6 +23,7 @@ import {
   QuotaExceededError,
   ValidationError,
 } from '../error.types.ts'
+import { LabelFilter } from '../filters.inputs.ts'
 import { mutation } from '../mutation.ts'
 import { DeploymentEventObject, DeploymentEventTypeEnum, deploymentWireName } from './deployment-event.types.ts'
 import {
@@ -95,6 +98,7 @@ mutation({
   payload: deploymentPayload('ScaleDeploymentPayload', 'The scaled deployment.'),
   errors: CHANGE_ERRORS,
   result: 'The deployment',
+  repeatable: true,
   run: scaleDeployment,
 })
 
@@ -107,6 +111,7 @@ mutation({
   payload: deploymentPayload('UpdateDeploymentPayload', 'The deployment, with a new revision if anything changed.'),
   errors: CHANGE_ERRORS,
   result: 'The deployment',
+  repeatable: true,
   run: (context, input) => updateDeployment(context, input as Update),
 })
 
@@ -118,6 +123,8 @@ mutation({
   payload: deploymentPayload('DestroyDeploymentPayload', 'A deployment that is being destroyed.'),
   errors: CHANGE_ERRORS,
   result: 'The deployment',
+  readsReason: true,
+  repeatable: true,
   run: destroyDeployment,
 })
 
@@ -146,8 +153,28 @@ const DeploymentEventFilter = builder.inputType('DeploymentEventFilter', {
     project: t.string({ description: 'In the project of this name.' }),
     deploymentId: t.field({ type: 'UUID', description: 'About this deployment and its routes.' }),
     types: t.field({ type: [DeploymentEventTypeEnum], description: 'With one of these values.' }),
+    labels: t.field({ type: [LabelFilter], description: 'Filter by labels of the deployment. All must match.' }),
   }),
 })
+
+const deploymentEventTypes = (filter: typeof DeploymentEventFilter.$inferInput | null | undefined) =>
+  new Set(filter?.types?.map(deploymentWireName) ?? DEPLOYMENT_EVENT_TYPES)
+
+builder.queryField('deploymentEvents', (t) =>
+  t.connection(
+    {
+      type: DeploymentEventObject,
+      description: `Past events of deployments and their routes, the same as the subscription sends, oldest first. ${eventPageWords('deploymentEvents')}`,
+      args: { filter: t.arg({ type: DeploymentEventFilter, description: 'Only events that match.' }) },
+      // A page may read as many rows as a search does.
+      complexity: (args) => ({ ...pageComplexity(args), field: SEARCH_COST }),
+      resolve: (_root, { filter, ...args }, context) =>
+        eventPage<DeploymentOutboxEvent>(context, { filter: filter ?? {}, types: deploymentEventTypes(filter), args }),
+    },
+    { name: 'DeploymentEventConnection', description: 'A page of events of deployments.' },
+    { name: 'DeploymentEventEdge', description: 'One event with its cursor.' },
+  ),
+)
 
 builder.subscriptionField('deploymentEvents', (t) =>
   t.field({
@@ -161,7 +188,7 @@ builder.subscriptionField('deploymentEvents', (t) =>
     subscribe: (_root, { filter, after }, context) =>
       eventStream<DeploymentOutboxEvent>(context, {
         filter: filter ?? {},
-        types: new Set(filter?.types?.map(deploymentWireName) ?? DEPLOYMENT_EVENT_TYPES),
+        types: deploymentEventTypes(filter),
         after,
       }),
     resolve: (event) => event,

@@ -29,8 +29,14 @@ export const DeploymentStatusEnum = builder.enumType('DeploymentStatus', {
   description: 'Status of a deployment. DESTROYED is final.',
   values: {
     PENDING: { description: 'Just created.' },
-    CREATED: { description: 'Same as PENDING; the server does not set it.' },
-    DEPLOYING: { description: 'Same as SCALING; the server does not set it.' },
+    CREATED: {
+      description: 'Same as PENDING; the server does not set it.',
+      deprecationReason: 'Use `PENDING`: no deployment has this status.',
+    },
+    DEPLOYING: {
+      description: 'Same as SCALING; the server does not set it.',
+      deprecationReason: 'Use `SCALING`: no deployment has this status.',
+    },
     SCALING: {
       description: 'It is moving towards its desired replicas and revision; `statusReason` names what it waits for.',
     },

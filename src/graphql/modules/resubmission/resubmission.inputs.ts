@@ -1,8 +1,17 @@
+import type { Prisma } from '../../../generated/prisma/client.ts'
+import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/input-fields.ts'
+import type { RESUBMITTED_MEMBER_STATES } from '../../../services/resubmission/resubmit-sessions.ts'
+import { argumentError, withoutNulls } from '../../../services/input/parse-input.ts'
 import { builder } from '../../builder.ts'
 import { chainConditions, ChainFilter } from '../chain/chain.inputs.ts'
+import { DateTimeFilter } from '../filters.inputs.ts'
 import { RetryPolicyInput } from '../retry/retry-policy.types.ts'
+import { GPUS_CHANGE, GpusInput } from '../session/gpus.types.ts'
 import { SessionFilter } from '../session/session.inputs.ts'
+import { SessionActionEnum } from '../session/session.types.ts'
 import { EnvVarInput, ResourceSlotInput } from '../session/values.types.ts'
+import { reasonField, repeatableFields } from '../mutation.ts'
+import { BulkActionStateEnum } from './bulk-action.types.ts'
 
 const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
   description:
@@ -12,6 +21,7 @@ const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
       type: [ResourceSlotInput],
       description: 'Amounts of slots; other slots stay as they are. 0 removes a slot.',
     }),
+    gpus: t.field({ type: GpusInput, description: GPUS_CHANGE }),
     batchTimeout: t.float({ description: 'Batch timeout in seconds; null removes it.' }),
     environ: t.field({ type: [EnvVarInput], description: 'Variables; other variables stay as they are.' }),
     secretEnviron: t.field({
@@ -49,28 +59,52 @@ const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
   }),
 })
 
-/** Converts the input of an action on many sessions to that of the service. */
-export function selectionOf<Input extends { chainFilter?: typeof ChainFilter.$inferInput | null }>(input: Input) {
-  const { chainFilter, ...rest } = input
+const IDS = 'Ids of the sessions; at most 100000.'
+const FILTER =
+  'Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused.'
+const CHAIN_FILTER = 'Selects the newest sessions of the chains that match now. The rules of `filter` apply.'
+
+const SessionSelection = builder.inputType('SessionSelection', {
+  description: 'Selects the sessions of an action. Give exactly one of the fields.',
+  isOneOf: true,
+  fields: (t) => ({
+    sessionIds: t.field({ type: ['UUID'], description: IDS }),
+    filter: t.field({ type: SessionFilter, description: FILTER }),
+    chainFilter: t.field({ type: ChainFilter, description: CHAIN_FILTER }),
+  }),
+})
+
+const USE_SELECT = 'Use `select`, of which exactly one field is given.'
+const OLD_NAMES = ['sessionIds', 'filter', 'chainFilter'] as const
+
+interface Selected {
+  select?: typeof SessionSelection.$inferInput | null
+  chainFilter?: typeof ChainFilter.$inferInput | null
+}
+
+/**
+ * Converts the input of an action on many sessions to that of the service.
+ * @throws RepriseError VALIDATION_FAILED if it selects sessions twice
+ */
+export function selectionOf<Input extends Selected>(input: Input) {
+  const { select, ...given } = input
+  if (select && OLD_NAMES.some((name) => (given as Record<string, unknown>)[name] != null))
+    throw argumentError('input.select', 'Give `select` instead of `sessionIds`, `filter` and `chainFilter`.')
+  const { chainFilter, ...rest } = { ...given, ...select }
   if (!chainFilter) return rest
-  return { ...rest, chainFilter: { given: chainFilter, conditions: chainConditions(chainFilter, 'input.chainFilter') } }
+  const path = select ? 'input.select.chainFilter' : 'input.chainFilter'
+  return { ...rest, chainFilter: { given: chainFilter, conditions: chainConditions(chainFilter, path) } }
 }
 
 /** Returns the input fields that select the sessions of an action. */
 const selectionFields = (t: InputFields) => ({
-  sessionIds: t.field({ type: ['UUID'], description: 'Ids of the sessions; at most 100000.' }),
-  filter: t.field({
-    type: SessionFilter,
-    description:
-      'Selects the sessions that match now, at most 100000. Sessions that match later are not included. An empty filter is refused.',
-  }),
-  chainFilter: t.field({
-    type: ChainFilter,
-    description: 'Selects the newest sessions of the chains that match now. The rules of `filter` apply.',
-  }),
+  select: t.field({ type: SessionSelection, description: 'Which sessions.' }),
+  sessionIds: t.field({ type: ['UUID'], description: IDS, deprecationReason: USE_SELECT }),
+  filter: t.field({ type: SessionFilter, description: FILTER, deprecationReason: USE_SELECT }),
+  chainFilter: t.field({ type: ChainFilter, description: CHAIN_FILTER, deprecationReason: USE_SELECT }),
   clientKey: t.string({
     description:
-      'Idempotency key chosen by the client, unique in the project: the same key returns the first call’s resubmission.',
+      'Idempotency key chosen by the client, unique in the project: the same key returns the record of the first call.',
   }),
   dryRun: t.boolean({
     description: 'True: nothing is done or recorded; the answer has the number of sessions that would be changed.',
@@ -80,7 +114,7 @@ const selectionFields = (t: InputFields) => ({
 type InputFields = Parameters<NonNullable<Parameters<typeof builder.inputType>[1]['fields']>>[0]
 
 export const TerminateSessionsInput = builder.inputType('TerminateSessionsInput', {
-  description: 'The sessions to terminate. Give one of `sessionIds`, `filter` and `chainFilter`.',
+  description: 'The sessions to terminate.',
   fields: (t) => ({
     ...selectionFields(t),
     force: t.boolean({ description: 'Kills their kernels without a grace period.' }),
@@ -89,18 +123,17 @@ export const TerminateSessionsInput = builder.inputType('TerminateSessionsInput'
 })
 
 export const CancelRetriesInput = builder.inputType('CancelRetriesInput', {
-  description: 'The sessions whose retries are cancelled. Give one of `sessionIds`, `filter` and `chainFilter`.',
-  fields: selectionFields,
+  description: 'The sessions whose retries are cancelled.',
+  fields: (t) => ({ ...selectionFields(t), ...reasonField(t) }),
 })
 
 export const RetryNowManyInput = builder.inputType('RetryNowManyInput', {
-  description: 'The sessions whose retries are made due now. Give one of `sessionIds`, `filter` and `chainFilter`.',
-  fields: selectionFields,
+  description: 'The sessions whose retries are made due now.',
+  fields: (t) => ({ ...selectionFields(t), ...reasonField(t) }),
 })
 
 export const ResubmitSessionsInput = builder.inputType('ResubmitSessionsInput', {
-  description:
-    'The sessions that get a new retry budget, and the changes. Give one of `sessionIds`, `filter` and `chainFilter`.',
+  description: 'The sessions that get a new retry budget, and the changes.',
   fields: (t) => ({
     ...selectionFields(t),
     overrides: t.field({ type: ResubmissionOverrides, description: 'The changes.' }),
@@ -111,12 +144,59 @@ export const ResubmitSessionsInput = builder.inputType('ResubmitSessionsInput', 
       description:
         'True: sessions that were cancelled because one of these chains failed, directly or through others, are resubmitted as well, without overrides. Sessions that also depend on a failed chain that is not resubmitted are refused.',
     }),
+    ...reasonField(t),
   }),
 })
 
-export const AbortResubmissionInput = builder.inputType('AbortResubmissionInput', {
-  description: 'The resubmission to abort.',
+const ResubmittedMemberStateEnum = builder.enumType('ResubmittedMemberState', {
+  description: 'A state in which members of a group can be resubmitted.',
+  values: {
+    FAILED: { description: 'Failed, with no retry left.' },
+    CANCELLED: { description: 'Cancelled.' },
+    SUCCEEDED: { description: 'Succeeded.' },
+  } satisfies Record<(typeof RESUBMITTED_MEMBER_STATES)[number], object>,
+})
+
+export const ResubmitSessionGroupInput = builder.inputType('ResubmitSessionGroupInput', {
+  description: 'The group whose members get a new retry budget, and the changes.',
   fields: (t) => ({
-    resubmissionId: t.field({ type: 'UUID', required: true, description: 'Id of the resubmission.' }),
+    groupId: t.field({ type: 'UUID', required: true, description: 'Id of the group.' }),
+    states: t.field({
+      type: [ResubmittedMemberStateEnum],
+      description: 'Members in these states; FAILED and CANCELLED unless given.',
+    }),
+    overrides: t.field({ type: ResubmissionOverrides, description: 'The changes.' }),
+    clientKey: t.string({
+      description: 'Idempotency key: the same key with the same request returns the record of the first one.',
+    }),
+    ...reasonField(t),
   }),
 })
+
+export const AbortBulkActionInput = builder.inputType('AbortBulkActionInput', {
+  description: 'The action on many sessions to abort.',
+  fields: (t) => ({
+    bulkActionId: t.field({ type: 'UUID', required: true, description: 'Id of the action.' }),
+    ...repeatableFields(t),
+  }),
+})
+
+export const BulkActionFilter = builder.inputType('BulkActionFilter', {
+  description: 'All given conditions must match.',
+  fields: (t) => ({
+    action: t.field({ type: [SessionActionEnum], description: 'One of these actions.' }),
+    state: t.field({ type: [BulkActionStateEnum], description: 'In one of these states.' }),
+    idPrefix: t.string({ description: ID_PREFIX_WORDS }),
+    createdAt: t.field({ type: DateTimeFilter, description: 'Filter by the time of the request.' }),
+  }),
+})
+
+export function bulkActionWhere(filter: typeof BulkActionFilter.$inferInput): Prisma.ResubmissionWhereInput {
+  const { action, state, idPrefix, createdAt } = filter
+  return {
+    ...(action && { action: { in: action } }),
+    ...(state && { state: { in: state } }),
+    ...(idPrefix != null && { id: idsBeginningWith(idPrefix, 'filter.idPrefix') }),
+    ...(createdAt && { createdAt: withoutNulls(createdAt) }),
+  }
+}

@@ -12,10 +12,16 @@ type Types = typeof builder.$inferSchemaTypes
 // oxlint-disable-next-line typescript/no-explicit-any
 export type InputOutput<Shape = any> = { type: ObjectRef<Types, Shape>; input: InputObjectRef<Types, Shape> }
 
+/** A value that inputs take in more forms than outputs show it. */
+interface ScalarPair {
+  type: 'Float'
+  input: 'Duration'
+}
+
 type SingleType<Value> = [Value] extends [boolean]
   ? 'Boolean'
   : [Value] extends [number]
-    ? 'Int' | 'Float'
+    ? 'Int' | 'Float' | ScalarPair
     : string extends Value
       ? 'String' | 'ExitCodes'
       : [Value] extends [string]
@@ -98,6 +104,6 @@ function asType({ type }: InputOutputField, side: keyof InputOutput): unknown {
   return Array.isArray(type) ? [chosen] : chosen
 }
 
-function isInputOutput(type: unknown): type is InputOutput {
+function isInputOutput(type: unknown): type is InputOutput | ScalarPair {
   return typeof type === 'object' && type !== null && 'input' in type
 }

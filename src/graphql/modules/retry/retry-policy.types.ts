@@ -1,6 +1,8 @@
 import { GraphQLError } from 'graphql'
 import { EXIT_CODES_WANTED, parseExitCodes } from '../../../domain/retry/policy/exit-codes.ts'
 import {
+  gpuMemoryGrowth,
+  type GpuMemoryGrowth,
   retryPolicy,
   type RetryPolicy,
   type RetryRule,
@@ -27,6 +29,7 @@ import {
   CheckpointWishEnum,
   ExclusionEnum,
   FailureCauseEnum,
+  GrowthStartEnum,
   JitterEnum,
   RuleActionEnum,
 } from './retry.enums.ts'
@@ -49,12 +52,27 @@ const SlotGrowthTypes = inputOutputTypes<SlotGrowth>(
   slotGrowth,
   {
     slot: { type: 'String', description: 'Name of the slot.' },
+    from: {
+      type: GrowthStartEnum,
+      description: 'What is multiplied by the factor; null means REQUEST.',
+      given: 'What is multiplied by the factor; REQUEST if missing.',
+    },
     factor: { type: 'Float', description: 'Factor for each attempt.' },
     max: {
       type: 'String',
       description: 'Maximum, as a plain decimal.',
       given: 'Maximum; bytes take k, m, g, t.',
     },
+  },
+)
+
+const GpuMemoryGrowthTypes = inputOutputTypes<GpuMemoryGrowth>(
+  'RetryGpuMemoryGrowth',
+  'How the memory that each GPU must have grows from attempt to attempt. It never shrinks.',
+  gpuMemoryGrowth,
+  {
+    factor: { type: 'Float', description: 'Factor for each attempt.' },
+    max: { type: 'String', description: 'Maximum, in bytes.', given: 'Maximum; bytes take k, m, g, t.' },
   },
 )
 
@@ -73,7 +91,12 @@ const RuleTypes = inputOutputTypes<RetryRule>('RetryRule', 'A rule for one kind 
   action: { type: RuleActionEnum, description: 'The action for these failures.' },
   delay: { type: 'Float', description: "Base delay in seconds, in place of the formula's." },
   scaleResources: { type: [SlotGrowthTypes], description: 'Growth of slots.' },
-  scaleTimeout: { type: TimeoutGrowthTypes, description: 'Growth of the batch timeout.' },
+  scaleGpuMemory: {
+    type: GpuMemoryGrowthTypes,
+    description:
+      'Growth of the memory that each GPU must have: from what the session asks for, or else from that of the GPU that the failed attempt had.',
+  },
+  scaleTimeout: { type: TimeoutGrowthTypes, description: 'Growth of the batch timeout, after a timeout.' },
   avoid: {
     type: AvoidanceEnum,
     description: 'Where the retry does not run if it can run elsewhere.',
@@ -86,6 +109,9 @@ const RuleTypes = inputOutputTypes<RetryRule>('RetryRule', 'A rule for one kind 
   },
 })
 
+/** Delays are seconds in outputs; inputs also take text. */
+const DELAY_TYPES = { type: 'Float', input: 'Duration' } as const
+
 /** Fields of `RetryPolicy`, `RetryPolicyInput` and `PartialRetryPolicy`. */
 const POLICY_FIELDS: InputOutputFields<RetryPolicy> = {
   maxRetries: {
@@ -93,6 +119,13 @@ const POLICY_FIELDS: InputOutputFields<RetryPolicy> = {
     description: 'Number of retries: one less than the number of attempts. 0 means none.',
     given:
       'Number of retries, 0 to 100: one less than the number of attempts. 0 means no retries, even if the defaults allow some.',
+  },
+  delays: {
+    type: [DELAY_TYPES],
+    description:
+      'The delay of each retry, instead of the formula (`retryDelay`, `backoff`, `backoffMultiplier`, `maxRetryDelay`); the last one repeats. Null means the formula.',
+    given:
+      'The delay of each retry, instead of the formula (`retryDelay`, `backoff`, `backoffMultiplier`, `maxRetryDelay`): 1 to 100 delays of at most a day; the last one repeats. Without `maxRetries` there are as many retries as delays, and without `jitter` the delays are exact. Null means the formula.',
   },
   retryDelay: { type: 'Float', description: 'The first delay.', given: 'The first delay, more than 0.' },
   backoff: { type: BackoffEnum, description: 'How delays grow.' },
@@ -147,6 +180,13 @@ const POLICY_FIELDS: InputOutputFields<RetryPolicy> = {
     description:
       'False: a program that exits with 0 has succeeded, even if the lack of memory killed one of its processes. Failures with another exit code keep the cause OOM_KILLED.',
   },
+  progressTimeout: {
+    type: 'Float',
+    description:
+      'Seconds without progress after which an attempt has failed (HUNG). Null means no limit. Without `eligibleCauses` anywhere, HUNG is then retried.',
+    given:
+      'Seconds without progress after which an attempt has failed (HUNG): at least 1. Null means no limit. Without `eligibleCauses` anywhere, HUNG is then retried.',
+  },
   rules: {
     type: [RuleTypes],
     description: 'Rules in order; the first that matches decides.',
@@ -188,12 +228,22 @@ const PolicyLayerEnum = builder.enumType('RetryPolicyLayer', {
   } as const satisfies Record<PolicySource, { description: string }>,
 })
 
+const PolicyFieldEnum = builder.enumType('RetryPolicyField', {
+  description: 'Name of a field of a retry policy.',
+  values: Object.fromEntries(
+    Object.entries(POLICY_FIELDS).map(([name, { description }]) => [
+      name,
+      { value: name as keyof RetryPolicy, description },
+    ]),
+  ),
+})
+
 export const PolicySourceType = builder
-  .objectRef<{ field: string; source: PolicySource }>('RetryPolicySource')
+  .objectRef<{ field: keyof RetryPolicy; source: PolicySource }>('RetryPolicySource')
   .implement({
     description: 'The source of one field of a policy.',
     fields: (t) => ({
-      field: t.exposeString('field', { description: 'Name of the field, as in `RetryPolicy`.' }),
+      field: t.expose('field', { type: PolicyFieldEnum, description: 'Name of the field, as in `RetryPolicy`.' }),
       source: t.expose('source', { type: PolicyLayerEnum, description: 'Its source.' }),
     }),
   })
@@ -220,9 +270,10 @@ export const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('Partia
   description:
     'Some fields of a retry policy. Fields not listed in `given` are null here; another source defines them.',
   fields: (t) => ({
-    given: t.stringList({
+    given: t.field({
+      type: [PolicyFieldEnum],
       description: 'Names of the fields that this one defines.',
-      resolve: (policy) => Object.keys(policy),
+      resolve: (policy) => Object.keys(policy) as (keyof RetryPolicy)[],
     }),
     ...shownFields<Partial<RetryPolicy>>(
       t,
@@ -234,13 +285,24 @@ export const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('Partia
   }),
 })
 
-export function listSources(sources: ResolvedPolicy['sources']): { field: string; source: PolicySource }[] {
-  return Object.entries(sources).map(([field, source]) => ({ field, source }))
+export function listSources(sources: ResolvedPolicy['sources']): { field: keyof RetryPolicy; source: PolicySource }[] {
+  return Object.entries(sources).map(([field, source]) => ({ field: field as keyof RetryPolicy, source }))
 }
 
 export function shownPolicy({ policy, sources }: ResolvedPolicy): ShownPolicy {
   return { ...policy, sources }
 }
+
+builder.scalarType('Duration', {
+  description: 'A duration: seconds as a number, or text such as `"20s"`, `"1.5m"`, `"2h"` or `"1d"`.',
+  parseValue(value) {
+    // Services report invalid texts, each with its path.
+    if (typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value))) return value
+    throw new GraphQLError(
+      `Duration cannot represent ${JSON.stringify(value)}: it is a number of seconds, or text like "20s"`,
+    )
+  },
+})
 
 builder.scalarType('ExitCodes', {
   description: 'An exit code as a number, or a range of exit codes, both ends included, as text: `75`, `"64-78"`.',

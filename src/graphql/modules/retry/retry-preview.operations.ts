@@ -1,16 +1,22 @@
 import { GraphQLError } from 'graphql'
 import type { AirflowExplanation, AirflowRelease, AirflowRetry } from '../../../domain/retry/airflow.ts'
-import type { PlannedRetry } from '../../../domain/retry/preview.ts'
+import { COUNTED_ROWS_MAX, TRIED_SESSIONS_LISTED_MAX, TRIED_SESSIONS_MAX } from '../../../domain/limits.ts'
+import type { PlannedRetry, TriedCount } from '../../../domain/retry/preview.ts'
 import {
   type AirflowPolicyPreview,
+  type PolicyTrial,
   previewAirflowPolicy,
   previewRetries,
   type RetryPolicyPreview as Preview,
+  tryPolicy,
+  type TryPolicyInput,
 } from '../../../services/retry/preview-retries.ts'
+import { argumentError } from '../../../services/input/parse-input.ts'
 import { builder } from '../../builder.ts'
 import { ResourceSlot, slotsOf } from '../session/values.types.ts'
 import { listSources, PolicySourceType, RetryPolicyInput, RetryPolicyType, shownPolicy } from './retry-policy.types.ts'
-import { FailureCauseEnum } from './retry.enums.ts'
+import { SessionFilter } from '../session/session.inputs.ts'
+import { FailureCauseEnum, RetryPhaseEnum } from './retry.enums.ts'
 
 const PlannedRetryType = builder.objectRef<PlannedRetry>('PlannedRetry').implement({
   description: 'A retry that would follow if every attempt failed in the same way.',
@@ -32,15 +38,135 @@ const PlannedRetryType = builder.objectRef<PlannedRetry>('PlannedRetry').impleme
       nullable: true,
       description: 'Its batch timeout, in seconds; null if there is none, or if no session is given.',
     }),
+    gpuMemoryBytes: t.expose('gpuMemoryBytes', {
+      type: 'Bytes',
+      nullable: true,
+      description: 'Memory that each of its GPUs must have, in bytes; null for any, or if no session is given.',
+    }),
   }),
 })
 
-const RetryPolicyPreview = builder.objectRef<Preview>('RetryPolicyPreview').implement({
+const TriedSessionType = builder.objectRef<PolicyTrial['decisions'][number]>('TriedSession').implement({
+  description: 'What a policy would have decided about a finished session.',
+  fields: (t) => ({
+    sessionId: t.expose('id', { type: 'UUID', description: 'Id of the session.' }),
+    chainId: t.expose('chainId', { type: 'UUID', description: 'Id of its chain.' }),
+    name: t.exposeString('name', { description: 'Its name.' }),
+    project: t.exposeString('projectName', { description: 'Name of its project.' }),
+    attempt: t.exposeInt('attempt', { description: 'Its position in its chain, from 1.' }),
+    endedAt: t.expose('terminatedAt', { type: 'DateTime', description: 'When it ended.' }),
+    cause: t.expose('cause', { type: FailureCauseEnum, nullable: true, description: 'Why it failed.' }),
+    phase: t.expose('phase', { type: RetryPhaseEnum, description: 'The decision: SCHEDULED means a retry.' }),
+    matchedRule: t.exposeInt('matchedRule', {
+      nullable: true,
+      description: 'Index of the rule that would have decided, from 0.',
+    }),
+    counted: t.exposeBoolean('counted', { description: 'Whether the retry would have used up `maxRetries`.' }),
+    reason: t.exposeString('explanation', { description: 'The reason, in words.' }),
+    delaySeconds: t.exposeFloat('delaySeconds', {
+      nullable: true,
+      description: 'The delay of the retry; random jitter is in the middle of its range. Null without a retry.',
+    }),
+    resourceSlots: t.field({
+      type: [ResourceSlot],
+      description: 'Resources of each kernel of the retry; empty without a retry.',
+      resolve: ({ child }) => (child === null ? [] : slotsOf(child.resourceSlots)),
+    }),
+    batchTimeout: t.float({
+      nullable: true,
+      description: 'Batch timeout of the retry, in seconds; null if there is none, or without a retry.',
+      resolve: ({ child }) => child?.batchTimeout ?? null,
+    }),
+    gpuMemoryBytes: t.field({
+      type: 'Bytes',
+      nullable: true,
+      description: 'Memory that each GPU of the retry must have, in bytes; null for any, or without a retry.',
+      resolve: ({ child }) => child?.gpuNeed?.memoryBytes ?? null,
+    }),
+    recordedPhase: t.expose('recordedPhase', {
+      type: RetryPhaseEnum,
+      nullable: true,
+      description: 'What became of its retry under its own policy; null if that is not decided yet.',
+    }),
+  }),
+})
+
+const TriedCountType = builder.objectRef<TriedCount>('TriedCount').implement({
+  description: 'Number of sessions about which a policy would have decided alike.',
+  fields: (t) => ({
+    phase: t.expose('phase', { type: RetryPhaseEnum, description: 'The decision: SCHEDULED means a retry.' }),
+    counted: t.exposeBoolean('counted', { description: 'Whether the retries would have used up `maxRetries`.' }),
+    matchedRule: t.exposeInt('matchedRule', {
+      nullable: true,
+      description: 'Index of the rule that would have decided, from 0; null if none did.',
+    }),
+    count: t.exposeInt('count', { description: 'Number of sessions.' }),
+  }),
+})
+
+const RetryTrialType = builder.objectRef<PolicyTrial>('RetryTrial').implement({
+  description: 'What a policy would have decided about finished sessions.',
+  fields: (t) => ({
+    matched: t.exposeInt('matched', {
+      description: `Number of sessions that match, counted up to ${COUNTED_ROWS_MAX}.`,
+    }),
+    tried: t.exposeInt('tried', {
+      description: `Number of these on which the policy was tried: at most ${TRIED_SESSIONS_MAX}, those that ended last.`,
+    }),
+    counts: t.expose('counts', { type: [TriedCountType], description: 'All decisions, the most frequent first.' }),
+    decisions: t.field({
+      type: [TriedSessionType],
+      description: 'Single decisions, newest end first.',
+      args: {
+        first: t.arg.int({
+          description: `Number of decisions, at most ${TRIED_SESSIONS_LISTED_MAX}; 20 by default.`,
+        }),
+      },
+      complexity: ({ first }) => ({ field: 1, multiplier: Math.max(1, first ?? 20) }),
+      resolve: ({ decisions }, { first }) => {
+        const listed = first ?? 20
+        if (listed < 0 || listed > TRIED_SESSIONS_LISTED_MAX)
+          throw argumentError('first', `\`first\` must be 0 to ${TRIED_SESSIONS_LISTED_MAX}.`)
+        return decisions.slice(0, listed)
+      },
+    }),
+  }),
+})
+
+export const TimeWindow = builder.inputType('TimeWindow', {
+  description: 'A span of time.',
+  fields: (t) => ({
+    from: t.field({
+      type: 'DateTime',
+      description: 'Its beginning; by default seven or thirty days before its end, as the field says.',
+    }),
+    to: t.field({ type: 'DateTime', description: 'Its end, exclusive; now if missing.' }),
+  }),
+})
+
+interface ShownPreview extends Preview {
+  /** Null if no finished sessions are asked about. */
+  trial: TryPolicyInput | null
+}
+
+/** It reads and decides about many sessions. */
+const TRIAL_COST = 100
+
+const RetryPolicyPreview = builder.objectRef<ShownPreview>('RetryPolicyPreview').implement({
   description: 'The retries that a policy would make.',
   fields: (t) => ({
     eligible: t.exposeBoolean('eligible', { description: 'Whether the failure would be retried.' }),
     explanation: t.exposeString('explanation', { description: 'The reason, in words.' }),
     schedule: t.expose('schedule', { type: [PlannedRetryType], description: 'The retries that would follow.' }),
+    trial: t.field({
+      type: RetryTrialType,
+      nullable: true,
+      description:
+        'What the policy would have decided about `sessionIds`, or about the failed sessions of `filter` and `window`; null without these arguments.',
+      complexity: { field: TRIAL_COST },
+      resolve: ({ trial }, _args, context) =>
+        trial && tryPolicy({ ...context, prisma: context.services.prisma }, trial),
+    }),
     policy: t.field({
       type: RetryPolicyType,
       description: 'The whole policy.',
@@ -77,8 +203,19 @@ builder.queryField('retryPolicyPreview', (t) =>
         description:
           'Name of the project of the first attempt. Missing: the only project of the token, or `default`. Not used with `sessionId`.',
       }),
+      sessionIds: t.arg({
+        type: ['UUID'],
+        description:
+          'Finished sessions on which the policy is tried (`trial`), each with the defaults of its project. Not together with `filter` or `window`.',
+      }),
+      filter: t.arg({ type: SessionFilter, description: 'Tries the policy on the failed sessions that match.' }),
+      window: t.arg({ type: TimeWindow, description: 'Tries the policy on the failed sessions that ended within it.' }),
     },
-    resolve: (_root, args, context) => previewRetries(context, args),
+    resolve: async (_root, { sessionIds, filter, window, ...args }, context) => {
+      const isTried = sessionIds != null || filter != null || window != null
+      const trial = isTried ? { policy: args.policy, sessionIds, filter, window } : null
+      return { ...(await previewRetries(context, args)), trial }
+    },
   }),
 )
 

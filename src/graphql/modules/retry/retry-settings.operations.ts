@@ -1,19 +1,40 @@
 import type { RateLimit } from '../../../domain/retry/admit.ts'
 import type { SwitchChange } from '../../../domain/retry/retry-state.ts'
-import { readRetryDefaults, type RetryDefaults, setRetryDefaults } from '../../../services/retry/retry-defaults.ts'
-import { readRetrySwitches, type RetrySwitchView, setRetrySwitch } from '../../../services/retry/retry-switches.ts'
+import {
+  type NamedScope,
+  readNamedDefaults,
+  readRetryDefaults,
+  type RetryDefaults,
+  setRetryDefaults,
+} from '../../../services/retry/retry-defaults.ts'
+import {
+  readNamedSwitches,
+  readRetrySwitches,
+  type RetrySwitchView,
+  setRetrySwitch,
+} from '../../../services/retry/retry-switches.ts'
 import { builder } from '../../builder.ts'
-import { stableId } from '../../ids.ts'
+import { inOrderOf, keyParts, nodeKey } from '../../ids.ts'
 import { ForbiddenError, NotFoundError, ValidationError } from '../error.types.ts'
-import { mutation } from '../mutation.ts'
+import { mutation, reasonField } from '../mutation.ts'
 import { PartialPolicyType, RetryPolicyInput } from './retry-policy.types.ts'
 import { RetryScopeEnum } from './retry.enums.ts'
 
-const RetryDefaultsType = builder.objectRef<RetryDefaults>('RetryDefaults').implement({
+const SCOPES: readonly string[] = ['CLUSTER', 'DOMAIN', 'PROJECT'] satisfies NamedScope['scope'][]
+const keyOf = ({ scope, name }: NamedScope) => nodeKey([scope, name])
+
+/** Reads the scopes in the ids of nodes. Ids of another form are left out. */
+function scopesOf(ids: readonly string[]): NamedScope[] {
+  const scopes = ids.map(keyParts).filter(([scope]) => SCOPES.includes(scope))
+  return scopes.map(([scope, name]) => ({ scope: scope as NamedScope['scope'], name: name === '' ? null : name }))
+}
+
+const RetryDefaultsType = builder.node(builder.objectRef<RetryDefaults>('RetryDefaults'), {
   description:
     "Defaults for fields that are missing in a session's policy. For each field, the narrowest scope that defines it takes precedence.",
+  id: { resolve: keyOf },
+  loadMany: async (ids, context) => inOrderOf(ids, await readNamedDefaults(context, scopesOf(ids)), keyOf),
   fields: (t) => ({
-    id: t.id(stableId('RetryDefaults', ({ scope, name }: RetryDefaults) => [scope, name])),
     scope: t.expose('scope', { type: RetryScopeEnum, description: 'Kind of the scope that they apply to.' }),
     name: t.exposeString('name', {
       nullable: true,
@@ -47,10 +68,11 @@ const RetrySwitchChangeType = builder.objectRef<SwitchChange>('RetrySwitchChange
   }),
 })
 
-const RetrySwitchType = builder.objectRef<RetrySwitchView>('RetrySwitch').implement({
+const RetrySwitchType = builder.node(builder.objectRef<RetrySwitchView>('RetrySwitch'), {
   description: 'Kill switch and rate limit of retries in one scope. The switches of wider scopes apply as well.',
+  id: { resolve: keyOf },
+  loadMany: async (ids, context) => inOrderOf(ids, await readNamedSwitches(context, scopesOf(ids)), keyOf),
   fields: (t) => ({
-    id: t.id(stableId('RetrySwitch', ({ scope, name }: RetrySwitchView) => [scope, name])),
     scope: t.expose('scope', { type: RetryScopeEnum, description: 'Kind of the scope that it applies to.' }),
     name: t.exposeString('name', {
       nullable: true,
@@ -105,6 +127,7 @@ const SetRetryDefaultsInput = builder.inputType('SetRetryDefaultsInput', {
       type: RetryPolicyInput,
       description: 'The defaults. They replace all earlier ones of the scope; null removes them.',
     }),
+    ...reasonField(t),
   }),
 })
 
@@ -182,5 +205,6 @@ mutation({
   payload: SetRetrySwitchPayload,
   errors: [ValidationError, NotFoundError, ForbiddenError],
   result: 'The switch after the change',
+  readsReason: true,
   run: async (context, input) => ({ retrySwitch: await setRetrySwitch(context, input) }),
 })

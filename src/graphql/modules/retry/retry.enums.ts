@@ -1,4 +1,4 @@
-import type { RetryPolicy, RetryRule } from '../../../domain/retry/policy/policy.ts'
+import type { RetryPolicy, RetryRule, SlotGrowth } from '../../../domain/retry/policy/policy.ts'
 import type { FailureCause, HoldReason, RetryPhase } from '../../../domain/session/failure.ts'
 import { builder } from '../../builder.ts'
 
@@ -17,6 +17,9 @@ export const FailureCauseEnum = builder.enumType('FailureCause', {
     },
     OOM_KILLED: { description: 'It used more memory than its slot allows, and was killed.' },
     UNKNOWN: { description: 'Any other cause.' },
+    HUNG: {
+      description: 'It made no progress for as long as its `progressTimeout`. Only sessions that have one can hang.',
+    },
     USER_CANCELLED: { description: 'A person terminated it. Never retried.' },
     VALIDATION_ERROR: { description: 'It cannot run as specified. Never retried.' },
     QUOTA_EXCEEDED: { description: 'A quota did not allow it. Never retried.' },
@@ -109,6 +112,17 @@ export const CheckpointWishEnum = builder.enumType('CheckpointWish', {
     REQUIRE: { description: 'It runs only there until `checkpointWait` has passed; then as with PREFER.' },
     IGNORE: { description: 'It runs anywhere.' },
   } as const satisfies Record<RetryPolicy['checkpoint'], Described>,
+})
+
+export const GrowthStartEnum = builder.enumType('RetryGrowthStart', {
+  description: 'What grows when a slot grows.',
+  values: {
+    REQUEST: { description: 'The amount that the attempt had.' },
+    PEAK: {
+      description:
+        'The most that a kernel of the attempt used of it. If that is unknown, or at least 95 % of the amount that the attempt had: this amount. Only the use of `mem` is measured.',
+    },
+  } as const satisfies Record<NonNullable<SlotGrowth['from']>, Described>,
 })
 
 export const ExclusionEnum = builder.enumType('RetryExclusion', {

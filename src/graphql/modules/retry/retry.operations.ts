@@ -5,6 +5,7 @@ import {
   type SessionOutboxEvent,
 } from '../../../domain/events.ts'
 import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
+import type { RetryPhase } from '../../../domain/session/failure.ts'
 import type { Prisma } from '../../../generated/prisma/client.ts'
 import { projectScope } from '../../../services/access/tenants.ts'
 import { withoutNulls } from '../../../services/input/parse-input.ts'
@@ -13,20 +14,23 @@ import { cancelRetry, retryNow, updateRetry } from '../../../services/retry/chan
 import { builder } from '../../builder.ts'
 import { eventStream } from '../../execution/authorized-events.ts'
 import { edgeQuery, pageComplexity } from '../../paging.ts'
+import { RetryEventType } from '../event.types.ts'
 import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
-import { DateTimeFilter } from '../filters.inputs.ts'
-import { mutation } from '../mutation.ts'
+import { DateTimeFilter, LabelFilter, OrderDirection } from '../filters.inputs.ts'
+import { mutation, repeatableFields } from '../mutation.ts'
 import { sessionPayload } from '../session/session.operations.ts'
+import { GPUS_CHANGE, GpusInput } from '../session/gpus.types.ts'
 import { ResourceSlotInput } from '../session/values.types.ts'
 import { RetryPolicyInput } from './retry-policy.types.ts'
 import { FailureCauseEnum, HoldReasonEnum, RetryEventTypeEnum, RetryPhaseEnum } from './retry.enums.ts'
-import { RetryDecisionNode, RetryEventType } from './retry.types.ts'
+import { RetryDecisionNode } from './retry.types.ts'
 
 const RetryDecisionFilter = builder.inputType('RetryDecisionFilter', {
   description: 'All given conditions must match.',
   fields: (t) => ({
     phase: t.field({ type: [RetryPhaseEnum], description: 'In one of these phases.' }),
     cause: t.field({ type: [FailureCauseEnum], description: 'Failed for one of these causes.' }),
+    timedOut: t.boolean({ description: 'Whether the session was ended by its batch timeout.' }),
     holdReason: t.field({ type: [HoldReasonEnum], description: 'Held for one of these reasons.' }),
     project: t.string({ description: 'In the project of this name.' }),
     chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
@@ -36,35 +40,49 @@ const RetryDecisionFilter = builder.inputType('RetryDecisionFilter', {
   }),
 })
 
-/** The order of the index retry_decisions_decided_at_session_id_idx, read backwards. */
-const NEWEST_FIRST: OrderColumn[] = [
-  { column: 'decidedAt', direction: 'desc', type: 'date' },
-  { column: 'sessionId', direction: 'desc', type: 'uuid' },
-]
-
-/** The order of the index retry_decisions_due. */
-const EARLIEST_DUE_FIRST: OrderColumn[] = [
-  { column: 'dueAt', direction: 'asc', type: 'date' },
-  { column: 'sessionId', direction: 'asc', type: 'uuid' },
-]
-
-const RetryDecisionOrder = builder.enumType('RetryDecisionOrder', {
-  description: 'Order of retry decisions.',
+const RetryDecisionOrderField = builder.enumType('RetryDecisionOrderField', {
+  description: 'Fields that retry decisions can be ordered by.',
   values: {
-    DECIDED_AT: { description: 'The newest first.' },
-    DUE_AT: { description: 'The retry queue: scheduled or held retries, the earliest due first.' },
+    DECIDED_AT: { description: 'When the decision was made.' },
+    DUE_AT: { description: 'When the retry is due. Decisions without a retry come last.' },
   } as const,
 })
 
-const QUEUED: Prisma.RetryDecisionWhereInput = { phase: { in: ['SCHEDULED', 'HELD'] }, dueAt: { not: null } }
+const RetryDecisionOrder = builder.inputType('RetryDecisionOrder', {
+  description: 'The field to order by.',
+  fields: (t) => ({
+    field: t.field({ type: RetryDecisionOrderField, required: true, description: 'Field to order by.' }),
+    direction: t.field({ type: OrderDirection, defaultValue: 'ASC', description: 'Direction.' }),
+  }),
+})
+
+type Order = typeof RetryDecisionOrder.$inferInput
+
+const NEWEST_FIRST: Order = { field: 'DECIDED_AT', direction: 'DESC' }
+
+/** Phases of retries that always have a due time, and for which there is the index retry_decisions_due. */
+const WAITING: readonly RetryPhase[] = ['SCHEDULED', 'HELD']
+
+/** Returns the columns to order by; for waiting retries and for decisions in the order of time, those of an index. */
+function decisionOrder(
+  { field, direction }: Order,
+  phases: readonly RetryPhase[] | null | undefined,
+): readonly OrderColumn[] {
+  const to = direction === 'DESC' ? 'desc' : 'asc'
+  const id: OrderColumn = { column: 'sessionId', direction: to, type: 'uuid' }
+  if (field === 'DECIDED_AT') return [{ column: 'decidedAt', direction: to, type: 'date' }, id]
+  const nullable = !phases?.every((phase) => WAITING.includes(phase))
+  return [{ column: 'dueAt', direction: to, type: 'date', nullable }, id]
+}
 
 function decisionWhere(filter: typeof RetryDecisionFilter.$inferInput): Prisma.RetryDecisionWhereInput {
-  const { phase, cause, holdReason, project, chainId, sessionId, decidedAt, dueAt } = filter
+  const { phase, cause, timedOut, holdReason, project, chainId, sessionId, decidedAt, dueAt } = filter
+  const session = { ...(project != null && { project: { name: project } }), ...(timedOut != null && { timedOut }) }
   return {
     ...(phase && { phase: { in: phase } }),
     ...(cause && { cause: { in: cause } }),
     ...(holdReason && { holdReason: { in: holdReason } }),
-    ...(project != null && { session: { project: { name: project } } }),
+    ...((project != null || timedOut != null) && { session }),
     ...(chainId != null && { chainId }),
     ...(sessionId != null && { sessionId }),
     ...(decidedAt && { decidedAt: withoutNulls(decidedAt) }),
@@ -79,16 +97,16 @@ builder.queryField('retryDecisions', (t) =>
       description: 'Retry decisions about finished sessions, newest first by default.',
       args: {
         filter: t.arg({ type: RetryDecisionFilter, description: 'Only decisions that match.' }),
-        orderBy: t.arg({ type: RetryDecisionOrder, description: 'Order of the list.' }),
+        orderBy: t.arg({
+          type: RetryDecisionOrder,
+          description: 'Order of the list. With DUE_AT and the phases SCHEDULED and HELD, it is the retry queue.',
+        }),
       },
       complexity: pageComplexity,
       resolve: (_root, { filter, orderBy, ...args }, context, info) => {
         const { prisma } = context.services
-        const queue = orderBy === 'DUE_AT'
-        const order = queue ? EARLIEST_DUE_FIRST : NEWEST_FIRST
-        const wanted = {
-          AND: [projectScope(context.viewer), filter ? decisionWhere(filter) : {}, queue ? QUEUED : {}],
-        }
+        const order = decisionOrder(orderBy ?? NEWEST_FIRST, filter?.phase)
+        const wanted = { AND: [projectScope(context.viewer), filter ? decisionWhere(filter) : {}] }
         const query = edgeQuery({ context, info, typeName: 'RetryDecision', order })
         return keysetPage({
           args,
@@ -109,6 +127,7 @@ const CancelRetryInput = builder.inputType('CancelRetryInput', {
   description: 'The retry to cancel.',
   fields: (t) => ({
     sessionId: t.field({ type: 'UUID', required: true, description: 'Id of any session of the chain.' }),
+    ...repeatableFields(t),
   }),
 })
 
@@ -116,6 +135,7 @@ const RetryNowInput = builder.inputType('RetryNowInput', {
   description: 'The retry to make due now.',
   fields: (t) => ({
     sessionId: t.field({ type: 'UUID', required: true, description: 'Id of any session of the chain.' }),
+    ...repeatableFields(t),
   }),
 })
 
@@ -132,6 +152,8 @@ const UpdateRetryInput = builder.inputType('UpdateRetryInput', {
       description:
         'Slots that the retry gets instead of those that it would have, as do the attempts after it; the amount 0 removes a slot. Other slots stay as they are.',
     }),
+    gpus: t.field({ type: GpusInput, description: GPUS_CHANGE }),
+    ...repeatableFields(t),
   }),
 })
 
@@ -150,6 +172,7 @@ mutation({
   payload: CancelRetryPayload,
   errors: [NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The session',
+  repeatable: true,
   run: cancelRetry,
 })
 
@@ -161,6 +184,7 @@ mutation({
   payload: RetryNowPayload,
   errors: [NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The session',
+  repeatable: true,
   run: retryNow,
 })
 
@@ -173,6 +197,7 @@ mutation({
   payload: UpdateRetryPayload,
   errors: [ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The session',
+  repeatable: true,
   run: updateRetry,
 })
 
@@ -183,6 +208,7 @@ const RetryEventFilter = builder.inputType('RetryEventFilter', {
     chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
     sessionId: t.field({ type: 'UUID', description: 'About this session.' }),
     types: t.field({ type: [RetryEventTypeEnum], description: 'With one of these values.' }),
+    labels: t.field({ type: [LabelFilter], description: 'Filter by labels of the chain. All must match.' }),
   }),
 })
 

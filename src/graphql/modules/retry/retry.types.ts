@@ -1,9 +1,3 @@
-import {
-  encodeCursor,
-  RETRY_EVENT_TYPES,
-  type RetryEventData,
-  type SessionOutboxEvent,
-} from '../../../domain/events.ts'
 import { RETRY_WAITS_MAX } from '../../../domain/limits.ts'
 import type { HoldingSwitch } from '../../../domain/retry/admit.ts'
 import { showStoredPolicy } from '../../../domain/retry/policy/stored-policy.ts'
@@ -13,7 +7,6 @@ import {
   retryState,
   type StoredDecision,
 } from '../../../domain/retry/retry-state.ts'
-import type { FailureCause } from '../../../domain/session/failure.ts'
 import type { SessionType } from '../../../domain/session/lifecycle.ts'
 import { projectScope } from '../../../services/access/tenants.ts'
 import { builder } from '../../builder.ts'
@@ -21,7 +14,7 @@ import { isUuid, NO_UUID } from '../../ids.ts'
 import { loadExistingSession, loadSession } from '../../loaders/load-session.ts'
 import { SessionNode } from '../session/session.types.ts'
 import { RetryPolicyType, shownPolicy } from './retry-policy.types.ts'
-import { FailureCauseEnum, HoldReasonEnum, RetryEventTypeEnum, RetryPhaseEnum, RetryScopeEnum } from './retry.enums.ts'
+import { FailureCauseEnum, HoldReasonEnum, RetryPhaseEnum, RetryScopeEnum } from './retry.enums.ts'
 
 const HoldingSwitchType = builder.objectRef<HoldingSwitch>('HoldingSwitch').implement({
   description: 'The switch or rate limit that holds a retry, as it was when the retry was last checked.',
@@ -183,7 +176,8 @@ const RetryStateType = builder.objectRef<StateSource>('RetryState').implement({
       resolve: (source) => stateOf(source).attempt,
     }),
     maxAttempts: t.int({
-      description: 'Number of attempts that the budget allows: `maxRetries` + 1.',
+      description:
+        'Number of attempts that the budget allows: `maxRetries` + 1, or 1 for INTERACTIVE and INFERENCE sessions, which are never retried.',
       resolve: (source) => stateOf(source).maxAttempts,
     }),
     label: t.string({
@@ -196,10 +190,17 @@ const RetryStateType = builder.objectRef<StateSource>('RetryState').implement({
       description: 'Explanation of the phase, in words; for a held retry also who holds it, why, and until when.',
       resolve: (source) => stateOf(source).reason,
     }),
+    dueAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the retry is or was due.',
+      resolve: (source) => stateOf(source).scheduledAt,
+    }),
     scheduledAt: t.field({
       type: 'DateTime',
       nullable: true,
       description: 'When the retry is or was due.',
+      deprecationReason: 'Use `dueAt`.',
       resolve: (source) => stateOf(source).scheduledAt,
     }),
     delaySeconds: t.float({
@@ -260,62 +261,6 @@ interface StateSource {
   maxRetries: number
   decision: (StoredDecision & { childSessionId: string | null }) | null
 }
-
-const dataOf = (event: SessionOutboxEvent) => event.data as RetryEventData
-
-export const RetryEventType = builder.objectRef<SessionOutboxEvent>('RetryEvent').implement({
-  description: 'An event of a retry. Delivered at least once, in order within a chain.',
-  fields: (t) => ({
-    cursor: t.string({ description: 'Its cursor: pass it as `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
-    type: t.field({
-      type: RetryEventTypeEnum,
-      description: 'The type of the event.',
-      resolve: ({ type }) => RETRY_EVENT_TYPES[type as keyof typeof RETRY_EVENT_TYPES],
-    }),
-    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
-    sessionId: t.expose('sessionId', { type: 'UUID', description: 'The attempt that it is about.' }),
-    session: t.field({
-      type: SessionNode,
-      description: 'The attempt that it is about, as it is now.',
-      resolve: ({ sessionId }, _args, context, info) =>
-        loadExistingSession({ context, info, by: 'id', value: sessionId }),
-    }),
-    chainId: t.expose('chainId', { type: 'UUID', description: 'Its chain.' }),
-    attempt: t.int({ description: '1-based within the budget.', resolve: (event) => dataOf(event).attempt }),
-    maxAttempts: t.int({
-      description: 'Number of attempts that the budget allows.',
-      resolve: (event) => dataOf(event).maxAttempts,
-    }),
-    cause: t.field({
-      type: FailureCauseEnum,
-      nullable: true,
-      description: 'Why the attempt failed.',
-      resolve: (event) => dataOf(event).cause as FailureCause | null,
-    }),
-    delaySeconds: t.float({
-      nullable: true,
-      description: 'The delay of the retry.',
-      resolve: (event) => dataOf(event).delaySeconds,
-    }),
-    scheduledAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the retry is due.',
-      resolve: (event) => moment(dataOf(event).scheduledAt),
-    }),
-    childSessionId: t.field({
-      type: 'UUID',
-      nullable: true,
-      description: 'The retry, once it is dispatched.',
-      resolve: (event) => dataOf(event).childSessionId,
-    }),
-    reason: t.string({
-      nullable: true,
-      description: 'The reason, in words.',
-      resolve: (event) => dataOf(event).reason,
-    }),
-  }),
-})
 
 function moment(text: string | null): Date | null {
   return text === null ? null : new Date(text)

@@ -1,6 +1,7 @@
 import { builder } from '../../builder.ts'
 import { CreateSessionInput } from '../session/session-spec.types.ts'
 import { ScheduleOverlapEnum } from './schedule.types.ts'
+import { keyField, reasonField, repeatableFields } from '../mutation.ts'
 
 const CRON =
   'A cron expression of five fields, such as `30 2 * * 1-5`, or a name like `@daily`. For local times that daylight saving skips or repeats, see docs/schedules.md.'
@@ -53,6 +54,7 @@ export const UpdateScheduleInput = builder.inputType('UpdateScheduleInput', {
       description:
         'Specification of the sessions from now on. Replaces all of the old one. Its secret variables stay if `secretEnviron` is missing; an empty list removes them.',
     }),
+    ...repeatableFields(t),
   }),
 })
 
@@ -61,15 +63,29 @@ export const PauseScheduleInput = builder.inputType('PauseScheduleInput', {
   fields: (t) => ({
     scheduleId: t.field({ type: 'UUID', required: true, description: 'Id of the schedule.' }),
     reason: t.string({ description: 'The reason, for people.' }),
+    ...keyField(t),
   }),
 })
 
-const only = (name: string, description: string) =>
+const only = (name: string, description: string, more: typeof reasonField = reasonField) =>
   builder.inputType(name, {
     description,
-    fields: (t) => ({ scheduleId: t.field({ type: 'UUID', required: true, description: 'Id of the schedule.' }) }),
+    fields: (t) => ({
+      scheduleId: t.field({ type: 'UUID', required: true, description: 'Id of the schedule.' }),
+      ...more(t),
+    }),
   })
 
-export const ResumeScheduleInput = only('ResumeScheduleInput', 'The schedule to resume.')
-export const RunScheduleNowInput = only('RunScheduleNowInput', 'The schedule to run.')
+export const ResumeScheduleInput = only('ResumeScheduleInput', 'The schedule to resume.', repeatableFields)
+export const RunScheduleNowInput = builder.inputType('RunScheduleNowInput', {
+  description: 'The schedule to run.',
+  fields: (t) => ({
+    scheduleId: t.field({ type: 'UUID', required: true, description: 'Its id.' }),
+    clientKey: t.string({
+      description:
+        'Idempotency key chosen by the client, unique for the schedule: a request with the same key makes no second run, and returns the first one.',
+    }),
+    ...reasonField(t),
+  }),
+})
 export const DeleteScheduleInput = only('DeleteScheduleInput', 'The schedule to delete.')

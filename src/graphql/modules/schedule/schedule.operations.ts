@@ -131,6 +131,7 @@ mutation({
   payload: schedulePayload('UpdateSchedulePayload', 'A changed schedule.'),
   errors: SETTING_ERRORS,
   result: 'The schedule',
+  repeatable: true,
   run: (context, input) => updateSchedule(context, input as Update),
 })
 
@@ -143,6 +144,8 @@ mutation({
   payload: schedulePayload('PauseSchedulePayload', 'A paused schedule.'),
   errors: CHANGE_ERRORS,
   result: 'The schedule',
+  readsReason: true,
+  repeatable: true,
   run: pauseSchedule,
 })
 
@@ -155,19 +158,23 @@ mutation({
   payload: schedulePayload('ResumeSchedulePayload', 'A resumed schedule.'),
   errors: [NotFoundError, ForbiddenError],
   result: 'The schedule',
+  repeatable: true,
   run: resumeSchedule,
 })
 
-const RunScheduleNowPayload = schedulePayload<{ run: ScheduleRunRow }>(
+const RunScheduleNowPayload = schedulePayload<{ run: ScheduleRunRow; created: boolean }>(
   'RunScheduleNowPayload',
   'A run that was requested.',
 )
-builder.objectField(RunScheduleNowPayload, 'run', (t) =>
-  t.expose('run', {
+builder.objectFields(RunScheduleNowPayload, (t) => ({
+  run: t.expose('run', {
     type: ScheduleRun,
     description: 'The run: it started, waits, or was skipped because an earlier one is still active.',
   }),
-)
+  created: t.exposeBoolean('created', {
+    description: 'False if the `clientKey` was known: `run` is the run that the first request made.',
+  }),
+}))
 
 mutation({
   name: 'runScheduleNow',

@@ -1,19 +1,24 @@
+import type { ErrorCode } from '../../../domain/errors.ts'
 import { SCHEDULE_LAST_RUNS_MAX, SCHEDULE_NEXT_RUNS_MAX } from '../../../domain/limits.ts'
 import { type SealedVariable, secretNames } from '../../../domain/session/kernel-environment.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
 import {
   nextRunsOf,
+  readScheduleRuns,
   type ScheduleRecord,
   type ScheduleRunRow,
   templateOf,
 } from '../../../services/schedule/read-schedules.ts'
 import type { ParsedCreateSession } from '../../../services/session/create-session-input.ts'
 import { builder } from '../../builder.ts'
-import { isUuid } from '../../ids.ts'
+import { inOrderOf, isUuid } from '../../ids.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { ProjectNode } from '../access/access.types.ts'
+import { ErrorCodeEnum } from '../error-codes.ts'
 import { ClusterModeEnum, SessionNode, SessionTypeEnum } from '../session/session.types.ts'
 import { PartialPolicyType } from '../retry/retry-policy.types.ts'
+import { ScheduledGpus } from '../session/gpus.types.ts'
+import { RequestedOutputs } from '../session/outputs.types.ts'
 import { EnvVar, ExecutorOption, Label, labelsOf, MountType, ResourceSlot, slotsOf } from '../session/values.types.ts'
 
 export const ScheduleOverlapEnum = builder.enumType('ScheduleOverlap', {
@@ -57,6 +62,12 @@ const ScheduledSession = builder.objectRef<Template>('ScheduledSession').impleme
       description: 'Resources of each kernel.',
       resolve: ({ resourceSlots }) => slotsOf(resourceSlots),
     }),
+    gpus: t.field({
+      type: ScheduledGpus,
+      nullable: true,
+      description: 'What its GPUs must be like, whose number is in `resourceSlots`; null if any will do.',
+      resolve: ({ gpuNeed }) => gpuNeed,
+    }),
     clusterSize: t.exposeInt('clusterSize', { description: 'Number of its kernels.' }),
     clusterMode: t.expose('clusterMode', {
       type: ClusterModeEnum,
@@ -66,6 +77,19 @@ const ScheduledSession = builder.objectRef<Template>('ScheduledSession').impleme
       nullable: true,
       description: 'Batch timeout: seconds that user code may run.',
       resolve: ({ batchTimeout }) => batchTimeout ?? null,
+    }),
+    gpuIdleTimeout: t.float({
+      nullable: true,
+      description: 'Seconds for which its GPUs may be idle; null for no limit.',
+      resolve: ({ gpuIdleTimeout }) => gpuIdleTimeout ?? null,
+    }),
+    onHang: t.stringList({
+      description: 'The command that runs in a kernel without progress before it is stopped; empty for none.',
+      resolve: ({ onHang }) => onHang ?? [],
+    }),
+    neverRunTwice: t.boolean({
+      description: 'Whether nothing starts a run again once its start was ordered.',
+      resolve: ({ neverRunTwice }) => neverRunTwice ?? false,
     }),
     stopGrace: t.float({
       nullable: true,
@@ -104,6 +128,12 @@ const ScheduledSession = builder.objectRef<Template>('ScheduledSession').impleme
       resolve: ({ executorOptions }) => labelsOf(executorOptions),
     }),
     mounts: t.expose('mounts', { type: [MountType], description: 'Volumes that its kernels mount.' }),
+    outputs: t.field({
+      type: RequestedOutputs,
+      nullable: true,
+      description: 'Files that are collected at the end of each attempt; null for none.',
+      resolve: ({ outputs }) => outputs ?? null,
+    }),
     concurrencyKey: t.string({
       nullable: true,
       description: 'Only `concurrencyLimit` sessions of its project with this key are placed at the same time.',
@@ -133,9 +163,12 @@ function scheduledSession(schedule: ScheduleRecord): Template | null {
   return template && { ...template, secretNames: secretNames(secrets) }
 }
 
-export const ScheduleRun = builder.objectRef<ScheduleRunRow>('ScheduleRun').implement({
+export const ScheduleRun = builder.node(builder.objectRef<ScheduleRunRow>('ScheduleRun'), {
   description:
     'A run of a schedule and its outcome. Consecutive runs that created nothing for the same reason are one entry with a `count`.',
+  id: { resolve: ({ id }) => id },
+  loadMany: async (ids, { services: { prisma }, viewer }) =>
+    inOrderOf(ids, await readScheduleRuns({ prisma, viewer }, ids.filter(isUuid)), ({ id }) => id),
   fields: (t) => ({
     runId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
     plannedAt: t.expose('plannedAt', {
@@ -148,7 +181,12 @@ export const ScheduleRun = builder.objectRef<ScheduleRunRow>('ScheduleRun').impl
     }),
     count: t.exposeInt('count', { description: 'Number of runs in this entry.' }),
     outcome: t.expose('outcome', { type: ScheduleRunOutcomeEnum, description: 'Its outcome.' }),
-    code: t.exposeString('code', { nullable: true, description: 'The code of the error, if it was refused.' }),
+    code: t.field({
+      type: ErrorCodeEnum,
+      nullable: true,
+      description: 'The code of the error, if it was refused.',
+      resolve: ({ code }) => code as ErrorCode | null,
+    }),
     reason: t.exposeString('reason', { nullable: true, description: 'The reason, in words.' }),
     askedBy: t.exposeString('askedBy', {
       nullable: true,

@@ -1,7 +1,10 @@
 import type { Mount } from '../../../domain/session/mounts.ts'
+import type { GpuNeed } from '../../../domain/gpu.ts'
 import { secretNames } from '../../../domain/session/kernel-environment.ts'
 import { builder } from '../../builder.ts'
 import { RetryPolicyInput } from '../retry/retry-policy.types.ts'
+import { GpusInput, GpuType, GpuUsageType, RequiredGpus } from './gpus.types.ts'
+import { InputFilesInput, OutputsInput } from './outputs.types.ts'
 import { ClusterModeEnum, SessionNode, SessionTypeEnum } from './session.types.ts'
 import {
   EnvVar,
@@ -45,9 +48,30 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
         'Secret variables: their values are stored encrypted, are given to kernels at their start, and cannot be read otherwise.',
     }),
     resourceSlots: t.field({ type: [ResourceSlotInput], description: 'Resources of each kernel.' }),
+    gpus: t.field({
+      type: GpusInput,
+      description:
+        'GPUs of each kernel, by number, model and memory. It waits for an agent that has such GPUs. Retries and resubmissions keep model and memory.',
+    }),
     clusterSize: t.int({ defaultValue: 1, description: 'Number of kernels.' }),
     clusterMode: t.field({ type: ClusterModeEnum, description: 'How its kernels are distributed over agents.' }),
     batchTimeout: t.float({ description: 'Batch timeout: seconds that user code may run.' }),
+    gpuIdleTimeout: t.float({
+      description:
+        'Seconds after which an attempt fails (`gpu-idle`) if all GPUs of one of its kernels were below 1 % of use meanwhile. Default: no limit.',
+    }),
+    progressTimeout: t.float({
+      description:
+        'Seconds without progress after which an attempt has failed (HUNG, `no-progress`), at least 1. Progress is output, a write to `REPRISE_PROGRESS_FILE`, or a published checkpoint. Short for `progressTimeout` in `retryPolicy`, and stronger. Default: that of the policy, or no limit.',
+    }),
+    onHang: t.stringList({
+      description:
+        'Program and arguments that run in a kernel without progress before it is stopped, for at most 60 s. The log gets their output.',
+    }),
+    neverRunTwice: t.boolean({
+      description:
+        'True: once its start was ordered, nothing starts it again: there is no retry, and no other agent gets it, even if its agent is lost before it reports the start.',
+    }),
     maxPending: t.float({
       description:
         'Seconds that each attempt may wait in PENDING. After that it has failed with SCHEDULER_TIMEOUT (`waited-too-long`). Time before `startsAt`, and before its dependencies have succeeded, does not count.',
@@ -81,6 +105,16 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
       type: [MountInput],
       description:
         'Volumes that its kernels mount. It runs on agents that have all of them for its project. Retries and resubmissions keep them.',
+    }),
+    outputs: t.field({
+      type: OutputsInput,
+      description:
+        'Files to collect from its working directory at the end of each attempt, in addition to everything in `REPRISE_OUTPUT_DIR`.',
+    }),
+    inputs: t.field({
+      type: [InputFilesInput],
+      description:
+        'Outputs of other sessions that its programs find in their working directory. It starts once the chains of these sessions have succeeded.',
     }),
     concurrencyKey: t.string({
       description: 'Only `concurrencyLimit` sessions of its project with this key are placed at the same time.',
@@ -125,6 +159,24 @@ builder.prismaObjectFields(SessionNode, (t) => ({
     select: { resourceSlots: true },
     resolve: ({ resourceSlots }) => slotsOf(resourceSlots),
   }),
+  gpus: t.field({
+    type: [GpuType],
+    description: 'The GPUs that agents have assigned to its kernels; empty if it has none, or until they are known.',
+    resolve: async ({ id }, _args, { loaders }) => (await loaders.sessionGpus.load(id)).gpus,
+  }),
+  gpuUsage: t.field({
+    type: GpuUsageType,
+    nullable: true,
+    description: 'What it has used of them, updated while it runs; null if that is not known.',
+    resolve: async ({ id }, _args, { loaders }) => (await loaders.sessionGpus.load(id)).usage,
+  }),
+  requiredGpus: t.field({
+    type: RequiredGpus,
+    nullable: true,
+    description: 'What its GPUs must be like, whose number is in `resourceSlots`; null if any will do.',
+    select: { gpuNeed: true },
+    resolve: ({ gpuNeed }) => gpuNeed as unknown as GpuNeed | null,
+  }),
   clusterSize: t.exposeInt('clusterSize', { description: 'Number of its kernels.' }),
   clusterMode: t.expose('clusterMode', {
     type: ClusterModeEnum,
@@ -133,6 +185,16 @@ builder.prismaObjectFields(SessionNode, (t) => ({
   batchTimeout: t.exposeFloat('batchTimeout', {
     nullable: true,
     description: 'Batch timeout: seconds that user code may run.',
+  }),
+  gpuIdleTimeout: t.exposeFloat('gpuIdleTimeout', {
+    nullable: true,
+    description: 'Seconds for which its GPUs may be idle; null for no limit.',
+  }),
+  onHang: t.exposeStringList('onHang', {
+    description: 'The command that runs in a kernel without progress before it is stopped; empty for none.',
+  }),
+  neverRunTwice: t.exposeBoolean('neverRunTwice', {
+    description: 'Whether nothing starts it again once its start was ordered.',
   }),
   stopGrace: t.exposeFloat('stopGrace', {
     nullable: true,

@@ -5,6 +5,7 @@ import { projectScope } from '../../../services/access/tenants.ts'
 import { keysetPage } from '../../../services/paging.ts'
 import type { CreateSessionInput as CreateSession } from '../../../services/session/create-session-input.ts'
 import { createSession, createSessions } from '../../../services/session/create-sessions.ts'
+import { createGroup } from '../../../services/session/session-groups.ts'
 import { sessionWhere } from '../../../services/session/session-where.ts'
 import { terminateSession } from '../../../services/session/terminate-session.ts'
 import { builder } from '../../builder.ts'
@@ -27,8 +28,9 @@ import {
   sessionOrder,
   TerminateSessionInput,
 } from './session.inputs.ts'
+import { SessionGroupType } from './session-group.types.ts'
 import { CreateSessionInput } from './session-spec.types.ts'
-import { SessionNode } from './session.types.ts'
+import { SESSION_PAGE, SessionNode } from './session.types.ts'
 
 builder.queryField('session', (t) =>
   t.field({
@@ -67,8 +69,8 @@ builder.queryField('sessions', (t) =>
         })
       },
     },
-    { name: 'SessionConnection', description: 'A page of sessions.' },
-    { name: 'SessionEdge', description: 'One session with its cursor.' },
+    { name: 'SessionConnection', description: 'A page of sessions.', interfaces: [SESSION_PAGE.page] },
+    { name: 'SessionEdge', description: 'One session with its cursor.', interfaces: [SESSION_PAGE.edge] },
   ),
 )
 
@@ -93,28 +95,49 @@ const CreateSessionResult = mutation({
 })
 
 const CreateSessionsPayload = builder
-  .objectRef<{ results: { __typename: string }[] }>('CreateSessionsPayload')
+  .objectRef<{ results: { __typename: string }[]; groupId: string | null; created: boolean }>('CreateSessionsPayload')
   .implement({
     description: 'The outcomes for the sessions.',
     fields: (t) => ({
       results: t.expose('results', {
         type: [CreateSessionResult],
-        description: 'Outcomes in the order of the input. A failure does not affect the other sessions.',
+        description:
+          'Outcomes in the order of the input. A failure does not affect the other sessions, unless they form a group. Empty for a group with `indexes`.',
       }),
+      group: t.field({
+        type: SessionGroupType,
+        nullable: true,
+        description: 'The group; null if none was requested.',
+        resolve: ({ groupId }, _args, { loaders }) => (groupId === null ? null : loaders.groups.load(groupId)),
+      }),
+      created: t.exposeBoolean('created', { description: 'False if a group with this `key` already existed.' }),
     }),
   })
 
 mutation({
   name: 'createSessions',
-  description: 'Creates up to 1000 sessions, each independently as `createSession` does.',
+  description:
+    'Creates up to 1000 sessions, each independently as `createSession` does, or a group with its members, all or none.',
   input: CreateSessionsInput,
   inputDescription: 'The sessions to create.',
   payload: CreateSessionsPayload,
-  errors: [ValidationError, ForbiddenError],
+  errors: [ValidationError, ForbiddenError, NotFoundError, ConflictError, QuotaExceededError],
   result: 'The outcome for each session',
   run: async (context, input) => {
+    const { sessions, group } = input
+    if (group != null) {
+      const { groupId, created, sessionIds } = await createGroup(context, {
+        sessions,
+        group,
+      })
+      const shown = group.indexes == null ? sessionIds : []
+      const results = shown.map((sessionId) => ({ __typename: CreateSessionPayload.name, sessionId, created }))
+      return { results, groupId, created }
+    }
     const results = await createSessions(context, input.sessions)
     return {
+      groupId: null,
+      created: true,
       results: results.map((result) =>
         result instanceof RepriseError ? errorShape(result) : { __typename: CreateSessionPayload.name, ...result },
       ),
@@ -134,6 +157,8 @@ mutation({
   ),
   errors: [ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The session',
+  readsReason: true,
+  repeatable: true,
   run: terminateSession,
 })
 

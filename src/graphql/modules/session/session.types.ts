@@ -6,6 +6,9 @@ import type { SessionDurations } from '../../../services/session/explain-pending
 import { NO_CHECKPOINT } from '../../../services/session/read-sessions.ts'
 import { builder } from '../../builder.ts'
 import { isUuid, NO_UUID } from '../../ids.ts'
+import { loadNode } from '../../loaders/loader-kinds.ts'
+import { pageInterfaces } from '../../paging.ts'
+import { UserNode } from '../access/access.types.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { historyField } from './history.types.ts'
 import { CheckpointType, ExitSignalType, UsageType } from './values.types.ts'
@@ -104,6 +107,22 @@ export const SessionNode = builder.prismaNode('Session', {
       resolve: ({ id, status, statusReason }, _args, { loaders }) =>
         statusReason ?? (isStarting(status) ? loaders.startNotes.load(id) : null),
     }),
+    progress: t.string({
+      nullable: true,
+      description:
+        'The last line that its program has written into `REPRISE_PROGRESS_FILE`, such as "step 1200/5000"; null if it has written none.',
+      select: { status: true },
+      resolve: async ({ id, status }, _args, { loaders }) =>
+        status === 'PENDING' ? null : ((await loaders.progress.load(id))?.line ?? null),
+    }),
+    progressAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When that line was first reported.',
+      select: { status: true },
+      resolve: async ({ id, status }, _args, { loaders }) =>
+        status === 'PENDING' ? null : ((await loaders.progress.load(id))?.at ?? null),
+    }),
     pendingReason: t.string({
       nullable: true,
       description:
@@ -155,6 +174,10 @@ export const SessionNode = builder.prismaNode('Session', {
       select: { failureCause: true, terminatedBy: true, statusData: true },
       resolve: failureReason,
     }),
+    timedOut: t.exposeBoolean('timedOut', {
+      description:
+        'Whether it was ended by its `batchTimeout`. It then has no exit code, and its cause is KERNEL_NONZERO_EXIT.',
+    }),
     project: t.relation('project', { description: 'The project that it belongs to.' }),
     resourceGroup: t.relation('group', { description: 'The resource group that it runs in.' }),
     kernels: t.relation('kernels', {
@@ -171,6 +194,14 @@ export const SessionNode = builder.prismaNode('Session', {
       description: 'Name of its user: the user of the token that created it; null if that token has no user.',
       select: { user: { select: { name: true } } },
       resolve: ({ user }) => user?.name ?? null,
+    }),
+    userNode: t.field({
+      type: UserNode,
+      nullable: true,
+      description: 'Its user; null if it has none, or if that user was deleted or has left the project.',
+      select: { userId: true },
+      resolve: ({ userId }, _args, context, info) =>
+        userId === null ? null : loadNode(context.loaders.userNodes, { context, info, typeName: 'User' }, userId),
     }),
     terminatedBy: t.exposeString('terminatedBy', {
       nullable: true,
@@ -214,8 +245,11 @@ export const SessionNode = builder.prismaNode('Session', {
     retryCause: t.expose('retryCause', {
       type: FailureCauseEnum,
       nullable: true,
-      description: "The cause of its parent's failure, if it is a retry.",
+      description:
+        "The cause of its parent's failure, for a retry and for a resubmission. Null for a first attempt, and for the resubmission of a parent that did not fail.",
     }),
     schedulingHistory: t.field(historyField(t, 'Actions of the scheduler on it, oldest first.')),
   }),
 })
+
+export const SESSION_PAGE = pageInterfaces('Session', SessionNode)

@@ -1,10 +1,10 @@
 import { FAILURE_GROUPS_MAX } from '../../../domain/limits.ts'
 import {
   type CauseFigures,
-  type FailureGroup,
+  type FailureCount,
   type OutcomeUsage,
   type PendingRetries,
-  readFailureGroups,
+  readFailureCounts,
   readOutcomeUsage,
   readSessionStatistics,
   type SessionFigures,
@@ -12,7 +12,7 @@ import {
 } from '../../../services/session/session-statistics.ts'
 import { builder } from '../../builder.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
-import { SessionResultEnum, SessionStatusEnum } from './session.types.ts'
+import { SessionResultEnum, SessionStatusEnum, SessionTypeEnum } from './session.types.ts'
 import { Label, LabelInput } from './values.types.ts'
 
 const StatusCount = builder.objectRef<SessionStatistics['byStatus'][number]>('StatusCount').implement({
@@ -60,6 +60,7 @@ const CauseStatistics = builder.objectRef<CauseFigures>('CauseStatistics').imple
   fields: (t) => ({
     cause: t.expose('cause', { type: FailureCauseEnum, description: 'The cause.' }),
     failed: t.exposeInt('failed', { description: 'Number of sessions that failed for it.' }),
+    timedOut: t.exposeInt('timedOut', { description: 'Number of these that were ended by their batch timeout.' }),
     retries: t.exposeInt('retries', { description: 'Number of finished retries that followed such a failure.' }),
     retriesSucceeded: t.exposeInt('retriesSucceeded', { description: 'Number of these retries that succeeded.' }),
     retrySuccessRate: t.exposeFloat('retrySuccessRate', {
@@ -94,7 +95,8 @@ const OutcomeUsageType = builder.objectRef<OutcomeUsage>('OutcomeUsage').impleme
       description: 'Their result. UNDEFINED: a person terminated them before they had one.',
     }),
     sessions: t.exposeInt('sessions', { description: 'Number of sessions whose use is known.' }),
-    peakMemoryBytes: t.exposeFloat('peakMemoryBytes', {
+    peakMemoryBytes: t.expose('peakMemoryBytes', {
+      type: 'Bytes',
       nullable: true,
       description: 'The largest peak memory of one kernel, in bytes.',
     }),
@@ -143,7 +145,7 @@ const FailureGroupingEnum = builder.enumType('FailureGrouping', {
   } as const,
 })
 
-const FailureGroupType = builder.objectRef<FailureGroup>('FailureGroup').implement({
+export const FailureCountType = builder.objectRef<FailureCount>('FailureCount').implement({
   description: 'A group of failed attempts that have one property in common. Only the field of that property is set.',
   fields: (t) => ({
     cause: t.field({
@@ -151,6 +153,12 @@ const FailureGroupType = builder.objectRef<FailureGroup>('FailureGroup').impleme
       nullable: true,
       description: 'Their cause, if grouped by cause.',
       resolve: ({ cause }) => cause ?? null,
+    }),
+    timedOut: t.boolean({
+      nullable: true,
+      description:
+        'Whether they were ended by their batch timeout, if grouped by cause: timeouts are a group apart from exit codes, although both have the cause KERNEL_NONZERO_EXIT.',
+      resolve: ({ timedOut }) => timedOut ?? null,
     }),
     exitCode: t.int({
       nullable: true,
@@ -196,6 +204,10 @@ const counted = (t: ArgumentBuilder) => ({
   label: t.arg({ type: LabelInput, description: 'With this label.' }),
   resourceGroup: t.arg.string({ description: 'In the resource group of this name.' }),
   user: t.arg.string({ description: 'Of the user with this name.' }),
+  sessionType: t.arg({
+    type: [SessionTypeEnum],
+    description: 'Of one of these types. `[BATCH, INTERACTIVE]` leaves out the replicas of deployments.',
+  }),
 })
 type ArgumentBuilder = Parameters<Parameters<typeof builder.queryField>[1]>[0]
 
@@ -208,18 +220,19 @@ builder.queryField('sessionStatistics', (t) =>
   }),
 )
 
-builder.queryField('failureGroups', (t) =>
+builder.queryField('failureCounts', (t) =>
   t.field({
-    type: [FailureGroupType],
+    type: [FailureCountType],
     description:
       'Failed attempts that you may see, over at most 31 days, grouped by one property, largest groups first.',
     args: {
       by: t.arg({ type: FailureGroupingEnum, required: true, description: 'Property to group by.' }),
       ...counted(t),
       cause: t.arg({ type: [FailureCauseEnum], description: 'Only failures with one of these causes.' }),
+      timedOut: t.arg.boolean({ description: 'Only failures that were, or were not, caused by the batch timeout.' }),
       first: t.arg.int({ description: `Number of groups, at most ${FAILURE_GROUPS_MAX}; 20 by default.` }),
     },
     complexity: ({ first }) => ({ field: 1, multiplier: Math.max(1, first ?? 20) }),
-    resolve: (_root, { cause, ...args }, context) => readFailureGroups(context, { ...args, causes: cause }),
+    resolve: (_root, { cause, ...args }, context) => readFailureCounts(context, { ...args, causes: cause }),
   }),
 )

@@ -133,7 +133,8 @@ export const UsageType = builder.objectRef<KernelUsage>('Usage').implement({
   description:
     'Used resources, as reported by the agent. A figure is null if it is not known: the agent was lost, or the program ended before it was measured.',
   fields: (t) => ({
-    peakMemoryBytes: t.exposeFloat('peakMemoryBytes', {
+    peakMemoryBytes: t.expose('peakMemoryBytes', {
+      type: 'Bytes',
       nullable: true,
       description: 'Peak memory of a kernel with all its processes, in bytes.',
     }),
@@ -177,7 +178,8 @@ export const CheckpointType = builder.objectRef<ShownCheckpoint>('Checkpoint').i
       nullable: true,
       description: 'The attempt that left it; null if there was none, or the attempt is not known.',
     }),
-    bytes: t.exposeFloat('bytes', {
+    bytes: t.expose('bytes', {
+      type: 'Bytes',
       nullable: true,
       description:
         'The size of its files in bytes; null if it is not known, for example because there are very many files.',

@@ -1,5 +1,6 @@
 import { builder } from '../../builder.ts'
 import { LabelInput } from '../session/values.types.ts'
+import { reasonField, repeatableFields } from '../mutation.ts'
 
 const EVENT_TYPES =
   'Event names such as `session.retry_exhausted`. A `*` at the end matches any ending: `session.retry_*`, `deployment.*`.'
@@ -23,6 +24,11 @@ export const CreateWebhookInput = builder.inputType('CreateWebhookInput', {
       type: [LabelInput],
       description: 'Only events of sessions and deployments that have all of these labels.',
     }),
+    skipGroupMembers: t.boolean({
+      description:
+        'True: no events of sessions whose chain is a member of a group, only `group.ended` for all of them.',
+    }),
+    ...reasonField(t),
   }),
 })
 
@@ -38,16 +44,24 @@ export const UpdateWebhookInput = builder.inputType('UpdateWebhookInput', {
       type: [LabelInput],
       description: 'Only events of sessions and deployments that have all of these labels. Null means all.',
     }),
+    skipGroupMembers: t.boolean({
+      description:
+        'True: no events of sessions whose chain is a member of a group, only `group.ended` for all of them.',
+    }),
     enabled: t.boolean({
       description:
         'False disables it: nothing is sent and no new deliveries are stored. Waiting deliveries continue when it is enabled again; `replayWebhook` sends the events that it missed.',
     }),
+    ...repeatableFields(t),
   }),
 })
 
 export const DeleteWebhookInput = builder.inputType('DeleteWebhookInput', {
   description: 'The webhook to delete.',
-  fields: (t) => ({ webhookId: t.field({ type: 'UUID', required: true, description: 'Id of the webhook.' }) }),
+  fields: (t) => ({
+    webhookId: t.field({ type: 'UUID', required: true, description: 'Id of the webhook.' }),
+    ...reasonField(t),
+  }),
 })
 
 export const RotateWebhookSecretInput = builder.inputType('RotateWebhookSecretInput', {
@@ -57,17 +71,24 @@ export const RotateWebhookSecretInput = builder.inputType('RotateWebhookSecretIn
     overlapSeconds: t.int({
       description: 'Seconds for which requests are also signed with the old secret: a day by default, at most 7 days.',
     }),
+    ...reasonField(t),
   }),
 })
 
 export const SendTestEventInput = builder.inputType('SendTestEventInput', {
   description: 'The webhook to test.',
-  fields: (t) => ({ webhookId: t.field({ type: 'UUID', required: true, description: 'Id of the webhook.' }) }),
+  fields: (t) => ({
+    webhookId: t.field({ type: 'UUID', required: true, description: 'Id of the webhook.' }),
+    ...repeatableFields(t),
+  }),
 })
 
 export const ReplayDeliveryInput = builder.inputType('ReplayDeliveryInput', {
   description: 'The delivery to repeat.',
-  fields: (t) => ({ deliveryId: t.field({ type: 'UUID', required: true, description: 'Id of the delivery.' }) }),
+  fields: (t) => ({
+    deliveryId: t.field({ type: 'UUID', required: true, description: 'Id of the delivery.' }),
+    ...repeatableFields(t),
+  }),
 })
 
 export const ReplayWebhookInput = builder.inputType('ReplayWebhookInput', {
@@ -79,5 +100,6 @@ export const ReplayWebhookInput = builder.inputType('ReplayWebhookInput', {
       required: true,
       description: 'Send events since this time, at most 14 days ago.',
     }),
+    ...repeatableFields(t),
   }),
 })

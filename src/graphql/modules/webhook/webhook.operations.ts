@@ -62,6 +62,17 @@ function deliveryPayload(name: string, description: string) {
   return payload
 }
 
+builder.queryField('webhook', (t) =>
+  t.prismaField({
+    type: WebhookNode,
+    nullable: true,
+    description: 'One webhook; null if there is none that you may see.',
+    args: { id: t.arg({ type: 'UUID', required: true, description: 'Its `webhookId`.' }) },
+    resolve: (query, _root, { id }, { services, viewer }) =>
+      services.prisma.webhook.findFirst({ ...query, where: { id, ...projectScope(viewer) } }),
+  }),
+)
+
 builder.queryField('webhooks', (t) =>
   t.connection(
     {
@@ -156,6 +167,7 @@ mutation({
   payload: webhookPayload('UpdateWebhookPayload', 'A webhook that was changed.'),
   errors: [ValidationError, NotFoundError, ForbiddenError],
   result: 'The webhook',
+  repeatable: true,
   run: updateWebhook,
 })
 
@@ -209,6 +221,7 @@ mutation({
   payload: deliveryPayload('SendTestEventPayload', 'A delivery of a test event.'),
   errors: [NotFoundError, InvalidStateError, ForbiddenError],
   result: 'The delivery',
+  repeatable: true,
   run: sendTestEvent,
 })
 
@@ -220,6 +233,7 @@ mutation({
   payload: deliveryPayload('ReplayDeliveryPayload', 'A repeated delivery.'),
   errors: [NotFoundError, InvalidStateError, ForbiddenError],
   result: 'The delivery',
+  repeatable: true,
   run: replayDelivery,
 })
 
@@ -243,5 +257,6 @@ mutation({
   payload: ReplayWebhookPayload,
   errors: [ValidationError, NotFoundError, InvalidStateError, ForbiddenError],
   result: 'The number of deliveries',
+  repeatable: true,
   run: replayWebhook,
 })

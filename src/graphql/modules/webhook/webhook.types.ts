@@ -35,6 +35,9 @@ export const WebhookNode = builder.prismaNode('Webhook', {
       select: { labels: true },
       resolve: ({ labels }) => labelsOf(labels),
     }),
+    skipGroupMembers: t.exposeBoolean('skipGroupMembers', {
+      description: 'Whether it receives no events of members of groups, only `group.ended`.',
+    }),
     enabled: t.exposeBoolean('enabled', { description: 'Whether it is enabled.' }),
     disabledReason: t.exposeString('disabledReason', {
       nullable: true,
@@ -133,8 +136,15 @@ export const WebhookDeliveryNode = builder.prismaNode('WebhookDelivery', {
       select: { facts: true },
       resolve: ({ facts }) => deploymentIdOf(facts as unknown as DeliveryFacts | null),
     }),
+    body: t.field({
+      type: 'JSON',
+      description: 'The body of its requests.',
+      select: { webhookId: true, eventType: true, occurredAt: true, sessionId: true, chainId: true, facts: true },
+      resolve: (row): unknown => JSON.parse(payloadOf(asEvent(row))),
+    }),
     payload: t.string({
-      description: 'The body of its requests, in JSON.',
+      description: 'The body of its requests, as JSON in a text.',
+      deprecationReason: 'Use `body`.',
       select: { webhookId: true, eventType: true, occurredAt: true, sessionId: true, chainId: true, facts: true },
       resolve: (row) => payloadOf(asEvent(row)),
     }),

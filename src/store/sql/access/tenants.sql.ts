@@ -46,6 +46,17 @@ export async function addUser(db: Queryable, { id, name, actor }: NewName): Prom
   return (await db.query<{ id: string }>(USER_SQL, [id, name, JSON.stringify(actor)])).rows[0]?.id
 }
 
+const TABLES = { domain: 'domains', project: 'projects', user: 'users' } as const
+
+/** Returns the id of the object that has this name. */
+export async function readIdByName(
+  db: Queryable,
+  kind: keyof typeof TABLES,
+  name: string,
+): Promise<string | undefined> {
+  return (await db.query<{ id: string }>(`SELECT id FROM ${TABLES[kind]} WHERE name = $1`, [name])).rows[0]?.id
+}
+
 const DELETE_USER_SQL = `
 WITH deleted AS (
   UPDATE users SET deleted_at = reprise_now() WHERE name = $1 AND deleted_at IS NULL RETURNING id
@@ -71,28 +82,41 @@ export async function deleteUserRow(db: Queryable, name: string, actor: Actor): 
 
 const UPDATE_PROJECT_SQL = `
 WITH before AS (
-  SELECT id, members_end_all FROM projects WHERE name = $1 AND ($3::uuid IS NULL OR id = $3) FOR NO KEY UPDATE
+  SELECT id, members_end_all, output_keep_days, coalesce($2::boolean, members_end_all) AS new_end_all,
+    CASE WHEN $5 THEN $6::float8 ELSE output_keep_days END AS new_keep_days
+  FROM projects WHERE name = $1 AND ($3::uuid IS NULL OR id = $3) FOR NO KEY UPDATE
 ), written AS (
-  UPDATE projects p SET members_end_all = $2 FROM before b WHERE p.id = b.id
+  UPDATE projects p SET members_end_all = b.new_end_all, output_keep_days = b.new_keep_days FROM before b WHERE p.id = b.id
 ), audit AS (
   INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
-  SELECT ${actorValues('$4')}, 'project.update', id,
-    jsonb_build_object('membersEndAll', jsonb_build_object('before', members_end_all, 'after', $2::boolean))
-  FROM before WHERE members_end_all <> $2
+  SELECT ${actorValues('$4')}, 'project.update', id, CASE WHEN members_end_all <> new_end_all
+      THEN jsonb_build_object('membersEndAll', jsonb_build_object('before', members_end_all, 'after', new_end_all)) ELSE '{}' END
+    || CASE WHEN output_keep_days IS DISTINCT FROM new_keep_days
+      THEN jsonb_build_object('outputKeepDays', jsonb_build_object('before', output_keep_days, 'after', new_keep_days)) ELSE '{}' END
+  FROM before WHERE members_end_all <> new_end_all OR output_keep_days IS DISTINCT FROM new_keep_days
 )
 SELECT id FROM before`
+
+export interface ProjectChange {
+  name: string
+  /** Missing if it stays. */
+  membersEndAll?: boolean | null | undefined
+  /** Null for the server's setting; missing if it stays. */
+  outputKeepDays?: number | null | undefined
+}
 
 /** Returns the project's id; undefined if the viewer sees no such project. */
 export async function updateProjectRow(
   db: Queryable,
-  { name, membersEndAll }: { name: string; membersEndAll: boolean },
+  { name, membersEndAll = null, outputKeepDays }: ProjectChange,
   { visibleProjectId, actor }: { visibleProjectId: string | null; actor: Actor },
 ): Promise<string | undefined> {
-  const values = [name, membersEndAll, visibleProjectId, JSON.stringify(actor)]
+  const values: unknown[] = [name, membersEndAll, visibleProjectId, JSON.stringify(actor)]
+  values.push(outputKeepDays !== undefined, outputKeepDays ?? null)
   return (await db.query<{ id: string }>(UPDATE_PROJECT_SQL, values)).rows[0]?.id
 }
 
-const foreignSql = (table: 'sessions' | 'deployments') => `
+const foreignSql = (table: 'sessions' | 'deployments' | 'session_groups') => `
 SELECT s.id, u.name AS owner, p.name AS project
 FROM ${table} s JOIN projects p ON p.id = s.project_id LEFT JOIN users u ON u.id = s.user_id
 WHERE s.id = ANY($1::uuid[]) AND s.project_id = $2 AND s.user_id IS DISTINCT FROM $3 AND NOT p.members_end_all`
@@ -107,7 +131,7 @@ export interface ForeignWork {
 /** Reads which of these sessions or deployments of a project are not of this user, where members end only their own. */
 export async function readForeignWork(
   db: Queryable,
-  table: 'sessions' | 'deployments',
+  table: 'sessions' | 'deployments' | 'session_groups',
   { ids, projectId, userId }: { ids: readonly string[]; projectId: string; userId: string | null },
 ): Promise<ForeignWork[]> {
   return (await db.query<ForeignWork>(foreignSql(table), [ids, projectId, userId])).rows

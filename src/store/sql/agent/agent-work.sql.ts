@@ -21,6 +21,10 @@ export interface OrderSource extends Omit<KernelSpec, NotRead> {
   parentSessionId: string | null
   retryCause: FailureCause | null
   stopGraceMs: number
+  /** Null if its chain is in no group. */
+  groupIndex: number | null
+  groupSize: number | null
+  lastProgress: string | null
   clusterMode: ClusterMode
   /** All kernels of the session with their addresses: main1, sub1, sub2, … */
   members: ClusterMember[]
@@ -35,12 +39,17 @@ export interface OrderSource extends Omit<KernelSpec, NotRead> {
 
 const SQL = `
 SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.chain_id AS "chainId", s.attempt, k.role, k.index, s.image, coalesce(s.image_digest, s.required_image_digest) AS "imageDigest",
-  s.command, s.code_sha256 AS "codeSha256", s.mounts, s.environ, s.secret_environ AS "secretEnviron", k.resource_slots AS "resourceSlots", s.port_variable AS "portVariable", s.retry_count AS "retryCount",
+  s.command, s.code_sha256 AS "codeSha256", s.mounts, s.outputs -> 'paths' AS "outputPaths", s.outputs -> 'inPlace' = 'true' AS "outputsInPlace", s.inputs <> '[]' AS "hasInputs", s.environ, s.secret_environ AS "secretEnviron", k.resource_slots AS "resourceSlots", s.gpu_need AS "gpuNeed", s.port_variable AS "portVariable", s.retry_count AS "retryCount",
   s.max_retries AS "maxRetries", s.parent_session_id AS "parentSessionId", s.retry_cause AS "retryCause",
   s.cluster_mode AS "clusterMode", s.session_type AS "sessionType",
   g.executor_options AS "groupExecutorOptions", g.allowed_executor_options AS "allowedExecutorOptions",
-  s.executor_options AS "sessionExecutorOptions", s.name AS "sessionName", p.name AS "projectName", s.priority,
-  ceil(s.batch_timeout * 1000) AS "batchTimeoutMs",
+  s.executor_options AS "sessionExecutorOptions", s.name AS "sessionName", s.group_index AS "groupIndex",
+  (SELECT n.total FROM session_groups n WHERE n.id = s.group_id) AS "groupSize", p.name AS "projectName", s.priority,
+  ceil(s.batch_timeout * 1000) AS "batchTimeoutMs", ceil(s.gpu_idle_timeout * 1000) AS "gpuIdleTimeoutMs",
+  ceil((s.retry_policy ->> 'progressTimeout')::float8 * 1000) AS "progressTimeoutMs", s.on_hang AS "onHang", s.never_run_twice AS "neverRunTwice",
+  CASE WHEN s.parent_session_id IS NOT NULL THEN (
+    SELECT e.progress FROM kernels e WHERE e.session_id = s.parent_session_id AND e.progress IS NOT NULL
+    ORDER BY e.role, e.index LIMIT 1) END AS "lastProgress",
   (SELECT json_agg(json_build_object('role', m.role, 'index', m.index, 'address', coalesce(a.address, ''))
       ORDER BY m.role, m.index)
     FROM kernels m LEFT JOIN agents a ON a.id = m.agent_id WHERE m.session_id = s.id) AS members,

@@ -67,7 +67,7 @@ export async function readAgentGroups(db: Queryable, agentIds: readonly string[]
 const READ_ALIVE_AGENTS_SQL = `
 SELECT a.id, a.resource_group AS "resourceGroup", a.labels,
   coalesce((SELECT jsonb_object_agg(s.slot, s.declared::text) FROM agent_slots s WHERE s.agent_id = a.id), '{}') AS capacity,
-  a.slots_per_kernel_max AS "perKernel", a.volumes
+  a.slots_per_kernel_max AS "perKernel", a.volumes, a.gpus, a.gpu_sharing AS "gpuSharing"
 FROM agents a JOIN resource_groups g ON g.name = a.resource_group
 WHERE a.status = 'ALIVE' AND a.refuses IS NULL AND g.drained_at IS NULL AND 'BATCH' = ANY(g.allowed_session_types)`
 
@@ -155,6 +155,58 @@ async function run(db: Queryable, statement: string, request: AgentChangeRequest
     JSON.stringify(request.actor),
   ]
   return (await db.query<AgentChange>(statement, values)).rows[0]
+}
+
+/**
+ * Moves a GPU between the two lists of wishes: the agent follows them, and reports that when it registers. A wish ends
+ * the opposite one, whether or not the agent has followed that already, and may be repeated.
+ */
+const gpuStatement = ({ sets, where, action }: { sets: string; where: string; action: string }) => `
+WITH found AS (
+  SELECT id, name, gpus FROM agents WHERE id = $1 AND status <> 'TERMINATED' FOR UPDATE
+), changed AS (
+  UPDATE agents a SET ${sets}
+  FROM found f WHERE a.id = f.id AND EXISTS (SELECT FROM jsonb_array_elements(f.gpus) AS g WHERE g ->> 'uuid' = $2 AND (${where}))
+  RETURNING a.id, a.name
+), audit AS (
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, details)
+  SELECT ${actorValues('$4')}, '${action}', jsonb_build_object('agentId', id, 'name', name, 'uuid', $2::text, 'reason', $3::text)
+  FROM changed
+)
+SELECT EXISTS (SELECT FROM changed) AS changed FROM found`
+
+const RETURN_GPU_SQL = gpuStatement({
+  sets: `gpu_returns = array_append(array_remove(a.gpu_returns, $2::text), $2::text), gpu_takes = nullif(a.gpu_takes - $2::text, '{}')`,
+  where: `g ->> 'fault' IS NOT NULL OR a.gpu_takes ? $2`,
+  action: 'agent.gpu_return',
+})
+
+/** $5 is the fault that the agent then reports. */
+const TAKE_GPU_SQL = gpuStatement({
+  sets: `gpu_returns = array_remove(a.gpu_returns, $2::text), gpu_takes = coalesce(a.gpu_takes, '{}') || jsonb_build_object($2::text, $5::text)`,
+  where: `g ->> 'fault' IS NULL OR $2 = ANY(a.gpu_returns)`,
+  action: 'agent.gpu_take',
+})
+
+interface GpuWish {
+  agentId: string
+  uuid: string
+  reason: string | null
+  actor: Actor
+}
+
+/** Returns undefined if there is no such agent, and false if it has no such GPU that is out of service. */
+export async function returnGpuRow(db: Queryable, wish: GpuWish): Promise<boolean | undefined> {
+  return (await db.query<{ changed: boolean }>(RETURN_GPU_SQL, valuesOf(wish))).rows[0]?.changed
+}
+
+/** Returns undefined if there is no such agent, and false if it has no such GPU that is in service. */
+export async function takeGpuRow(db: Queryable, wish: GpuWish, fault: string): Promise<boolean | undefined> {
+  return (await db.query<{ changed: boolean }>(TAKE_GPU_SQL, [...valuesOf(wish), fault])).rows[0]?.changed
+}
+
+function valuesOf({ agentId, uuid, reason, actor }: GpuWish): unknown[] {
+  return [agentId, uuid, reason, JSON.stringify(actor)]
 }
 
 /** A volume, by the name under which agents offer it. */

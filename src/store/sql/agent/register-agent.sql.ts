@@ -5,6 +5,16 @@ import type { Queryable } from '../../database.ts'
 const STRENGTHS = `ARRAY['none', 'user', 'namespaces', 'namespaces+user']`
 
 const IS_WEAKER = `(NOT $13 AND array_position(${STRENGTHS}, $12::text) < array_position(${STRENGTHS}, agents.isolation))`
+/** The GPUs among those to return that the agent still reports as out of service. */
+const STILL_OUT = `(SELECT array_agg(uuid) FROM unnest(agents.gpu_returns) AS uuid WHERE EXISTS (
+      SELECT FROM jsonb_array_elements($22::jsonb) AS g WHERE g ->> 'uuid' = uuid AND g ->> 'fault' IS NOT NULL))`
+/**
+ * The GPUs among those to take out of service that the agent does not report as such, unless it can see its GPUs and
+ * this one is gone.
+ */
+const STILL_IN = `(SELECT jsonb_object_agg(t.key, t.value) FROM jsonb_each(agents.gpu_takes) AS t
+    LEFT JOIN jsonb_array_elements($22::jsonb) AS g ON g ->> 'uuid' = t.key
+    WHERE g ->> 'fault' IS NULL AND (g IS NOT NULL OR $23::text IS NOT NULL))`
 const WEAKER_WORDS = `concat('it isolated its kernels by ', agents.isolation, ' before, and now by ', $12::text,
   '; REPRISE_ISOLATION=', $12::text, ' accepts that')`
 
@@ -23,14 +33,15 @@ WITH before AS (
 ), registered AS (
   INSERT INTO agents (id, name, resource_group, address, version, status, labels, instance_id, token_id, fence_after_ms,
     isolation, isolation_by_hand, embedded, chain_store, slots_per_kernel_max, ports, volumes, warnings, refuses,
-    judges_time)
+    judges_time, gpus, gpu_fault, gpu_sharing)
   VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7, $9, $11, $12, $13, $14, $15, $16::jsonb, $17, $18::jsonb,
-    $19::jsonb, $20, $21)
+    $19::jsonb, $20, $21, $22::jsonb, $23, $24)
   ON CONFLICT (id) DO UPDATE SET name = $2, resource_group = $3, address = $4, version = $5, labels = $6::jsonb,
     isolation = CASE WHEN ${IS_WEAKER} THEN agents.isolation ELSE $12 END,
     refuses = CASE WHEN ${IS_WEAKER} THEN ${WEAKER_WORDS} ELSE $20 END, isolation_by_hand = $13, embedded = $14,
     chain_store = $15, slots_per_kernel_max = $16::jsonb, ports = $17, volumes = $18::jsonb, warnings = $19::jsonb,
-    judges_time = $21, instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = reprise_now(),
+    judges_time = $21, gpus = $22::jsonb, gpu_fault = $23, gpu_sharing = $24, gpu_returns = ${STILL_OUT},
+    gpu_takes = ${STILL_IN}, instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = reprise_now(),
     status = CASE WHEN agents.drained_at IS NULL THEN 'ALIVE'::agent_status ELSE 'DRAINING' END,
     fence_after_ms = CASE WHEN EXISTS (SELECT FROM kernels k
         WHERE k.agent_id = agents.id AND (k.slots_held OR NOT k.confirmed_gone))
@@ -110,6 +121,9 @@ export async function registerAgentRow(
     warnings = [],
     refuses,
     judgesTime = false,
+    gpus,
+    gpuFault,
+    gpuSharing,
   } = agent
   const values = [
     agentId,
@@ -133,6 +147,9 @@ export async function registerAgentRow(
     warnings.length === 0 ? null : JSON.stringify(warnings),
     refuses ?? null,
     judgesTime,
+    gpus === undefined ? null : JSON.stringify(gpus),
+    gpuFault ?? null,
+    gpuSharing ?? null,
   ]
   const { rows } = await db.query<{ registered: boolean; logOffsets: LogOffset[] }>(REGISTER_AGENT_ROW_SQL, values)
   return rows[0]!.registered ? rows[0]!.logOffsets : undefined

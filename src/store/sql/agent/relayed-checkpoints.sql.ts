@@ -4,6 +4,7 @@ import type { Queryable } from '../../database.ts'
 /** The chain of a kernel that its agent has or had, with the record of the chain's checkpoint. */
 export interface RelayingKernel {
   chainId: string
+  projectId: string
   attempt: number
   /** Whether the agent has the kernel now. */
   isCurrent: boolean
@@ -14,15 +15,17 @@ export interface RelayingKernel {
   relayAttempt: number | null
   relaySha256: string | null
   relayBytes: number | null
+  /** When it was recorded. */
+  relayAt: Date | null
   /** Whether a copy is of use: a living agent that may run the chain cannot reach this agent's store. */
   isOfUse: boolean
 }
 
 /** Indexes: the primary keys; agents are scanned once. */
 const READ_SQL = `
-SELECT s.chain_id AS "chainId", s.attempt, k.terminated_at IS NULL AS "isCurrent", coalesce(c.generation, 0) AS generation,
+SELECT s.chain_id AS "chainId", s.project_id AS "projectId", s.attempt, k.terminated_at IS NULL AS "isCurrent", coalesce(c.generation, 0) AS generation,
   c.attempt AS "newestAttempt", c.relay_attempt AS "relayAttempt", c.relay_sha256 AS "relaySha256",
-  c.relay_bytes::float8 AS "relayBytes",
+  c.relay_bytes::float8 AS "relayBytes", c.relay_at AS "relayAt",
   EXISTS (SELECT FROM agents o WHERE o.chain_store <> a.chain_store AND o.status IN ('ALIVE', 'SUSPECT', 'DRAINING')
     AND (o.resource_group = s.resource_group OR s.retry_policy -> 'rules' @> '[{"avoid": "RESOURCE_GROUP"}]')) AS "isOfUse"
 FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN agents a ON a.id = k.agent_id
@@ -74,26 +77,6 @@ export async function recordRelayed(
   if ((await tx.query(RECORD_SQL, values)).rowCount === 1) return true
   await tx.query(STALE_SQL, [kernelId, STALE])
   return false
-}
-
-const ON_RECORD_SQL = `
-SELECT chain_id AS "chainId", relay_sha256 AS sha256 FROM checkpoints
-WHERE chain_id = ANY($1::uuid[]) AND relay_sha256 IS NOT NULL`
-
-/** Reads the copies of these chains. */
-export async function readRelayed(db: Queryable, chainIds: readonly string[]): Promise<Map<string, string>> {
-  const { rows } = await db.query<{ chainId: string; sha256: string }>(ON_RECORD_SQL, [chainIds])
-  return new Map(rows.map(({ chainId, sha256 }) => [chainId, sha256]))
-}
-
-const LOCK_SQL = 'SELECT relay_sha256 AS sha256 FROM checkpoints WHERE chain_id = $1 FOR UPDATE'
-
-/**
- * Keeps other copies of the chain from getting their final names until the transaction ends.
- * @returns the copy on record; null for none
- */
-export async function lockRelayed(tx: Queryable, chainId: string): Promise<string | null> {
-  return (await tx.query<{ sha256: string | null }>(LOCK_SQL, [chainId])).rows[0]?.sha256 ?? null
 }
 
 const ORDER_SQL = `SELECT nextval('checkpoint_relay_orders')::float8 AS "order"`

@@ -1,4 +1,4 @@
-import type { ChannelOrder } from '../../../domain/agent/protocol.ts'
+import type { ChannelOrder, GpuTake } from '../../../domain/agent/protocol.ts'
 import type { RecordedKernel, Reconciliation } from '../../../domain/agent/reconcile.ts'
 import type { Queryable } from '../../database.ts'
 import { CHECKPOINT_CHANGES, MISSING_CHECKPOINTS } from './chain-directories.sql.ts'
@@ -6,7 +6,7 @@ import { CHECKPOINT_CHANGES, MISSING_CHECKPOINTS } from './chain-directories.sql
 /** Records that the agent was heard, at most once a second. A suspected or lost agent becomes alive again. */
 const HEARD_SQL = `
 WITH known AS (
-  SELECT id, status, instance_id = $2 AS current FROM agents WHERE id = $1
+  SELECT id, status, instance_id = $2 AS current, gpu_returns, gpu_takes, gpus FROM agents WHERE id = $1
 ), heard AS (
   UPDATE agents a SET last_heard_at = reprise_now(),
     status = CASE WHEN a.status NOT IN ('SUSPECT', 'LOST') THEN a.status
@@ -21,7 +21,10 @@ WITH known AS (
 )
 SELECT current, status IN ('SUSPECT', 'LOST') AS "wasAway",
   (SELECT json_agg(json_build_object('channelId', c.id, 'secret', c.secret, 'url', c.url))
-    FROM channels c WHERE c.agent_id = $1 AND c.expires_at > reprise_now()) AS channels
+    FROM channels c WHERE c.agent_id = $1 AND c.expires_at > reprise_now()) AS channels,
+  gpu_returns AS "returnGpus",
+  CASE WHEN gpu_takes IS NOT NULL THEN (SELECT json_agg(json_build_object('uuid', t.key, 'reason', t.value))
+    FROM jsonb_each_text(gpu_takes) AS t JOIN jsonb_array_elements(gpus) AS g ON g ->> 'uuid' = t.key) END AS "takeGpus"
 FROM known`
 
 interface Heartbeat {
@@ -29,6 +32,10 @@ interface Heartbeat {
   wasAway: boolean
   /** Null if no channel is requested. */
   channels: ChannelOrder[] | null
+  /** UUIDs of GPUs to put back into service; null for none. */
+  returnGpus: string[] | null
+  /** GPUs to take out of service, as far as the agent sees them; null for none. */
+  takeGpus: GpuTake[] | null
 }
 
 /** Returns undefined if the agent is unknown. Index: channels_agent_id_idx, of a table that is almost always empty. */
@@ -46,10 +53,10 @@ export async function recordHeartbeat(
  */
 const RECORDED_SQL = `
 SELECT id, agent_id AS "agentId", assignment, status, confirmed_gone AS "confirmedGone", error IS NOT NULL AS failed,
-  started_at::text AS "startedAt", exit_code AS "exitCode", in_time AS "inTime", note, waits, host, slurm_job_id AS "slurmJobId"
+  started_at::text AS "startedAt", exit_code AS "exitCode", in_time AS "inTime", note, waits, host, slurm_job_id AS "slurmJobId", gpus, gpu_usage AS "gpuUsage", progress
 FROM kernels WHERE agent_id = $1 AND (slots_held OR NOT confirmed_gone)
 UNION
-SELECT id, agent_id, assignment, status, confirmed_gone, error IS NOT NULL, started_at::text, exit_code, in_time, note, waits, host, slurm_job_id
+SELECT id, agent_id, assignment, status, confirmed_gone, error IS NOT NULL, started_at::text, exit_code, in_time, note, waits, host, slurm_job_id, gpus, gpu_usage, progress
 FROM kernels WHERE id = ANY($2::uuid[])`
 
 export async function readRecordedKernels(
@@ -57,7 +64,8 @@ export async function readRecordedKernels(
   agentId: string,
   observedIds: string[],
 ): Promise<RecordedKernel[]> {
-  return (await db.query<Omit<RecordedKernel, 'oomIsFailure'>>(RECORDED_SQL, [agentId, observedIds])).rows
+  return (await db.query<Omit<RecordedKernel, 'neverRunTwice' | 'oomIsFailure'>>(RECORDED_SQL, [agentId, observedIds]))
+    .rows
 }
 
 /** Indexes: both primary keys. */
@@ -67,7 +75,19 @@ WHERE k.id = ANY($1::uuid[]) AND s.retry_policy -> 'oomIsFailure' = 'false'::jso
 
 /** Returns those of the kernels whose sessions' policies have `oomIsFailure: false`. */
 export async function readKernelsIgnoringOom(db: Queryable, kernelIds: string[]): Promise<ReadonlySet<string>> {
+  if (kernelIds.length === 0) return new Set()
   const { rows } = await db.query<{ id: string }>(IGNORING_OOM_SQL, [kernelIds])
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Indexes: both primary keys. */
+const RUN_ONCE_SQL = `
+SELECT k.id FROM kernels k JOIN sessions s ON s.id = k.session_id WHERE k.id = ANY($1::uuid[]) AND s.never_run_twice`
+
+/** Returns those of the kernels that must not run twice. */
+export async function readKernelsThatRunOnce(db: Queryable, kernelIds: string[]): Promise<ReadonlySet<string>> {
+  if (kernelIds.length === 0) return new Set()
+  const { rows } = await db.query<{ id: string }>(RUN_ONCE_SQL, [kernelIds])
   return new Set(rows.map(({ id }) => id))
 }
 
@@ -84,7 +104,7 @@ WITH turn AS (
 ), changes AS (
   SELECT c.* FROM turn, json_to_recordset($1::json) AS c("id" uuid, "assignment" int, "from" kernel_status, "to" kernel_status,
     "started" bool, "ended" bool, "gone" bool, "exitCode" int, "oomKilled" bool, "stopped" bool, "inTime" bool, "error" jsonb, "port" int,
-    "usage" jsonb, "note" text, "waits" bool, "host" text, "slurmJobId" text${checkpoints ? ', "foundCheckpoint" jsonb, "leftCheckpoint" jsonb' : ''})
+    "usage" jsonb, "gpus" jsonb, "gpuUsage" jsonb, "progress" text, "note" text, "waits" bool, "host" text, "slurmJobId" text${checkpoints ? ', "foundCheckpoint" jsonb, "leftCheckpoint" jsonb' : ''})
 ), locked AS (
   SELECT c.*${checkpoints ? ', c."foundCheckpoint" AS found_checkpoint, c."leftCheckpoint" AS left_checkpoint' : ''}
   FROM changes c JOIN kernels k USING (id) ORDER BY k.id FOR NO KEY UPDATE OF k
@@ -105,8 +125,12 @@ WITH turn AS (
     peak_memory_bytes = coalesce((c."usage" ->> 'peakMemoryBytes')::bigint, k.peak_memory_bytes),
     cpu_seconds = coalesce((c."usage" ->> 'cpuSeconds')::float8, k.cpu_seconds),
     wall_seconds = CASE WHEN c."usage" ->> 'wallSeconds' IS NULL THEN k.wall_seconds
-      ELSE least((c."usage" ->> 'wallSeconds')::float8, extract(epoch FROM reprise_now() - k.created_at)) END,
+      ELSE least((c."usage" ->> 'wallSeconds')::float8, round(extract(epoch FROM reprise_now() - k.created_at), 3)) END,
     usage_source = coalesce((c."usage" ->> 'source')::usage_source, k.usage_source),
+    gpus = coalesce(c."gpus", k.gpus),
+    gpu_usage = coalesce(c."gpuUsage", k.gpu_usage),
+    progress = coalesce(c."progress", k.progress),
+    progress_at = CASE WHEN c."progress" IS NULL THEN k.progress_at ELSE reprise_now() END,
     note = c."note",
     waits = c."waits",
     waited_until = CASE WHEN k.waits AND NOT c."waits" THEN reprise_now() ELSE k.waited_until END,

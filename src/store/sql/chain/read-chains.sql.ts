@@ -1,5 +1,5 @@
 import type { AttemptWindow } from './chain-timelines.sql.ts'
-import type { ChainState, NewestAttempt } from '../../../domain/chain/outlook.ts'
+import type { NewestAttempt, StoredChainState } from '../../../domain/chain/outlook.ts'
 import type { FailureCause } from '../../../domain/session/failure.ts'
 import type { Queryable } from '../../database.ts'
 import type { Retention } from '../../../domain/retention.ts'
@@ -14,8 +14,12 @@ export interface ChainRow extends Omit<NewestAttempt, 'attempt'> {
   labels: Record<string, string>
   /** The id of the newest attempt. */
   tailId: string
+  /** The group that it is a member of, and its number there. */
+  groupId: string | null
+  groupIndex: number | null
   attempts: number
-  state: ChainState
+  /** `chainState` replaces LIVE by a more exact state. */
+  state: StoredChainState
   cause: FailureCause | null
   createdAt: Date
   newestActivityAt: Date
@@ -29,7 +33,7 @@ export interface ChainRow extends Omit<NewestAttempt, 'attempt'> {
 
 /** The columns of chains `c`; used with `CHAIN_JOINS`. */
 export const CHAIN_COLUMNS = `c.chain_id AS "chainId", c.project_id AS "projectId", c.name, c.labels,
-  c.tail_id AS "tailId", c.attempts, c.state, c.cause, c.created_at AS "createdAt",
+  c.tail_id AS "tailId", c.group_id AS "groupId", c.group_index AS "groupIndex", c.attempts, c.state, c.cause, c.created_at AS "createdAt",
   c.newest_activity_at AS "newestActivityAt", c.ended_at AS "endedAt",
   extract(epoch FROM coalesce(c.ended_at, reprise_now()) - c.created_at)::float8 AS "totalSeconds", reprise_now() AS now,
   tail.status, tail.session_type AS "sessionType", tail.retry_count AS "retryCount", tail.max_retries AS "maxRetries",
@@ -194,4 +198,28 @@ FROM checkpoints WHERE chain_id = ANY($1::uuid[]) AND dropped_at IS NULL`
 /** Reads the checkpoints of chains; a chain without one has no row. */
 export async function readKeptCheckpoints(db: Queryable, chainIds: readonly string[]): Promise<KeptCheckpointRow[]> {
   return (await db.query<KeptCheckpointRow>(READ_KEPT_CHECKPOINTS, [chainIds])).rows
+}
+
+/** Index: primary keys. */
+const READ_ENDS = `
+SELECT c.chain_id AS "chainId", c.state, c.tail_id AS "newestSessionId", c.attempts, s.exit_code AS "exitCode",
+  s.failure_cause AS cause, s.status_reason AS reason, c.ended_at AS "endedAt"
+FROM chains c JOIN sessions s ON s.id = c.tail_id
+WHERE c.chain_id = ANY($1::uuid[]) AND c.state IN ('SUCCEEDED', 'FAILED', 'CANCELLED')`
+
+/** How a chain ended: its state, and what its newest attempt came to. */
+export interface ChainEndRow {
+  chainId: string
+  state: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
+  newestSessionId: string
+  attempts: number
+  exitCode: number | null
+  cause: FailureCause | null
+  reason: string | null
+  endedAt: Date | null
+}
+
+/** Reads those of these chains that have ended. */
+export async function readChainEnds(db: Queryable, chainIds: readonly string[]): Promise<ChainEndRow[]> {
+  return (await db.query<ChainEndRow>(READ_ENDS, [chainIds])).rows
 }

@@ -1,3 +1,4 @@
+import type { GpuNeed } from '../../../domain/gpu.ts'
 import type { Mount } from '../../../domain/session/mounts.ts'
 import type { SealedVariable } from '../../../domain/session/kernel-environment.ts'
 import type { DeploymentEventData } from '../../../domain/events.ts'
@@ -15,6 +16,8 @@ export interface DeploymentSpec {
   environ: { name: string; value: string }[]
   secretEnviron: SealedVariable[]
   resourceSlots: Record<string, string>
+  /** What its GPUs must be like; null if any will do. */
+  gpuNeed: GpuNeed | null
   priority: number
   labels: Record<string, string>
   /** { key: value }: an agent must have all of these labels. */
@@ -34,14 +37,14 @@ export interface DeploymentSpec {
   drainMs: number
 }
 
-export const SPEC_COLUMNS = `resource_group, image, command, environ, secret_environ, resource_slots, priority, labels, agent_labels,
+export const SPEC_COLUMNS = `resource_group, image, command, environ, secret_environ, resource_slots, gpu_need, priority, labels, agent_labels,
   mounts, port_variable, health_path, health_interval_ms, health_timeout_ms, healthy_threshold, unhealthy_threshold,
   initial_delay_ms, stale_after_ms, start_timeout_ms, evict_after_ms, drain_ms`
 
 /** The fields of a spec, selected from `deployment_revisions v`. */
 export const SPEC_FIELDS = `v.resource_group AS "resourceGroup", v.image, to_json(v.command) AS command, v.environ,
   v.secret_environ AS "secretEnviron",
-  v.resource_slots AS "resourceSlots", v.priority, v.labels, v.agent_labels AS "agentLabels", v.mounts,
+  v.resource_slots AS "resourceSlots", v.gpu_need AS "gpuNeed", v.priority, v.labels, v.agent_labels AS "agentLabels", v.mounts,
   v.port_variable AS "portVariable", v.health_path AS "healthPath", v.health_interval_ms AS "healthIntervalMs",
   v.health_timeout_ms AS "healthTimeoutMs", v.healthy_threshold AS "healthyThreshold",
   v.unhealthy_threshold AS "unhealthyThreshold", v.initial_delay_ms AS "initialDelayMs",
@@ -52,14 +55,14 @@ export const SPEC_FIELDS = `v.resource_group AS "resourceGroup", v.image, to_jso
 export function specSelect(parameter: string): string {
   return `SELECT i."resourceGroup" AS resource_group, i."image", i."command", i."environ",
     i."secretEnviron" AS secret_environ,
-    i."resourceSlots" AS resource_slots, i."priority", i."labels", i."agentLabels" AS agent_labels, i."mounts",
+    i."resourceSlots" AS resource_slots, i."gpuNeed" AS gpu_need, i."priority", i."labels", i."agentLabels" AS agent_labels, i."mounts",
     i."portVariable" AS port_variable, i."healthPath" AS health_path, i."healthIntervalMs" AS health_interval_ms,
     i."healthTimeoutMs" AS health_timeout_ms, i."healthyThreshold" AS healthy_threshold,
     i."unhealthyThreshold" AS unhealthy_threshold, i."initialDelayMs" AS initial_delay_ms,
     i."staleAfterMs" AS stale_after_ms, i."startTimeoutMs" AS start_timeout_ms, i."evictAfterMs" AS evict_after_ms,
     i."drainMs" AS drain_ms
   FROM json_to_record(${parameter}::json) AS i(
-    "resourceGroup" text, "image" text, "command" text[], "environ" jsonb, "secretEnviron" jsonb, "resourceSlots" jsonb, "priority" smallint,
+    "resourceGroup" text, "image" text, "command" text[], "environ" jsonb, "secretEnviron" jsonb, "resourceSlots" jsonb, "gpuNeed" jsonb, "priority" smallint,
     "labels" jsonb, "agentLabels" jsonb, "mounts" jsonb, "portVariable" text, "healthPath" text, "healthIntervalMs" int,
     "healthTimeoutMs" int, "healthyThreshold" int, "unhealthyThreshold" int, "initialDelayMs" int,
     "staleAfterMs" int, "startTimeoutMs" int, "evictAfterMs" int, "drainMs" int)`
@@ -98,12 +101,12 @@ export async function countDeployments(tx: Queryable, projectId: string): Promis
  * is taken.
  */
 const INSERT_SQL = `
-WITH inserted AS (
+WITH spec AS (${specSelect('$10')}
+), inserted AS (
   INSERT INTO deployments (id, project_id, user_id, creation_id, name, replicas, min_healthy, max_surge, created_by,
-    creation_digest)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $12)
+    creation_digest, labels)
+  SELECT $1::uuid, $2::uuid, $3::uuid, $4, $5, $6::int, $7::int, $8::int, $9, $12, spec.labels FROM spec
   ON CONFLICT DO NOTHING RETURNING id, project_id, replicas
-), spec AS (${specSelect('$10')}
 ), revisions AS (
   INSERT INTO deployment_revisions (deployment_id, revision, ${SPEC_COLUMNS}, created_by)
   SELECT inserted.id, 1, spec.*, $9 FROM inserted, spec
@@ -126,6 +129,17 @@ export async function insertDeployment(tx: Queryable, deployment: NewDeployment)
   const sizes = [replicas, minHealthy, maxSurge]
   const values = [...owner, ...sizes, actor.name, JSON.stringify(spec), JSON.stringify(actor), creationDigest]
   return (await tx.query(INSERT_SQL, values)).rows.length === 1
+}
+
+const NAMED_SQL = `SELECT id FROM deployments WHERE project_id = $1 AND name = $2 AND status <> 'DESTROYED'`
+
+/** Returns the id of the deployment that has this name, among those that are not destroyed. */
+export async function findDeploymentByName(
+  db: Queryable,
+  projectId: string,
+  name: string,
+): Promise<string | undefined> {
+  return (await db.query<{ id: string }>(NAMED_SQL, [projectId, name])).rows[0]?.id
 }
 
 const EXISTING_SQL = `

@@ -63,10 +63,11 @@ export async function countRevisions(db: Queryable, deploymentIds: readonly stri
 
 /** A new revision resets the failure count, which belonged to the previous one. */
 const INSERT_REVISION_SQL = `
-WITH updated AS (
-  UPDATE deployments SET revision = revision + 1, failures = 0, next_route_at = NULL WHERE id = $1
-  RETURNING id, project_id, revision
-), spec AS (${specSelect('$3')}
+WITH spec AS (${specSelect('$3')}
+), updated AS (
+  UPDATE deployments d SET revision = revision + 1, labels = spec.labels, failures = 0, next_route_at = NULL
+  FROM spec WHERE d.id = $1
+  RETURNING d.id, d.project_id, d.revision
 ), revisions AS (
   INSERT INTO deployment_revisions (deployment_id, revision, ${SPEC_COLUMNS}, created_by)
   SELECT updated.id, updated.revision, spec.*, $2 FROM updated, spec
@@ -103,6 +104,7 @@ export interface RevisionSpec extends Pick<
   | 'environ'
   | 'secretEnviron'
   | 'resourceSlots'
+  | 'gpuNeed'
   | 'priority'
   | 'labels'
   | 'agentLabels'
@@ -115,7 +117,7 @@ export interface RevisionSpec extends Pick<
 const READ_REVISION_SPECS_SQL = `
 SELECT v.deployment_id AS "deploymentId", v.resource_group AS "resourceGroup", v.image, v.command, v.environ,
   v.secret_environ AS "secretEnviron",
-  v.resource_slots AS "resourceSlots", v.priority, v.labels, v.agent_labels AS "agentLabels", v.mounts,
+  v.resource_slots AS "resourceSlots", v.gpu_need AS "gpuNeed", v.priority, v.labels, v.agent_labels AS "agentLabels", v.mounts,
   v.port_variable AS "portVariable"
 FROM deployments d JOIN deployment_revisions v ON v.deployment_id = d.id AND v.revision = d.revision
 WHERE d.id = ANY($1::uuid[])`

@@ -14,6 +14,12 @@ export function eventData<Data>(fields: { [Field in keyof Data]: string }): stri
  */
 export const EVENT_POSITION = 'greatest(s.event_position, outbox_position(pg_current_xact_id()))'
 
+/**
+ * The position of events about the decision `d`, which the transaction has locked. It is stored with the decision: a
+ * pending retry is changed by transactions that do not write to its session.
+ */
+export const DECISION_POSITION = 'greatest(d.event_position, outbox_position(pg_current_xact_id()))'
+
 /** The same, of a session by the expression for its id, in statements that do not change the session: it is not stored. */
 export const positionOf = (id: string) => `(SELECT ${EVENT_POSITION} FROM sessions s WHERE s.id = ${id})`
 

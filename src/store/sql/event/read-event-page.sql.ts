@@ -1,29 +1,32 @@
 import type { EventCursor, EventFilter, OutboxEvent } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
-import { EVENT_COLUMNS, type EventRow, toEvent } from './read-events.sql.ts'
+import { labelsParameter } from '../label-conditions.sql.ts'
+import { EVENT_COLUMNS, eventLabelsMatch, type EventRow, toEvent } from './read-events.sql.ts'
 
 const BETWEEN = '(e.xid, e.id) > ($1::xid8, $2::int8) AND (e.xid, e.id) < ($3::xid8, $4::int8)'
 
-const MATCHES = `($5::uuid IS NULL OR e.project_id = $5) AND ($6::uuid IS NULL OR e.chain_id = $6)
+/** The parameter `labels` has the conditions on labels. */
+const matches = (labels: string) => `($5::uuid IS NULL OR e.project_id = $5) AND ($6::uuid IS NULL OR e.chain_id = $6)
     AND ($7::uuid IS NULL OR e.session_id = $7) AND ($8::text[] IS NULL OR e.type = ANY($8))
-    AND ($9::uuid[] IS NULL OR e.chain_id = ANY($9))`
+    AND ($9::uuid[] IS NULL OR e.chain_id = ANY($9)) AND ($10::uuid IS NULL OR e.deployment_id = $10)
+    AND ${eventLabelsMatch(labels)}`
 
 /**
- * Reads $10 events from one end of a range, and returns those that match, beginning at that end, with the position of
+ * Reads $11 events from one end of a range, and returns those that match, beginning at that end, with the position of
  * the last event read. Index: session_events(xid, id), in either direction.
  */
 function pageStatement(direction: 'ASC' | 'DESC'): string {
   const order = (table: string) => `ORDER BY ${table}.xid ${direction}, ${table}.id ${direction}`
   return `
 WITH seen AS MATERIALIZED (
-  SELECT e.* FROM session_events e WHERE ${BETWEEN} ${order('e')} LIMIT $10
+  SELECT e.* FROM session_events e WHERE ${BETWEEN} ${order('e')} LIMIT $11
 ), matching AS (
-  SELECT e.xid AS place, e.id AS number, ${EVENT_COLUMNS} FROM seen e WHERE ${MATCHES} ${order('e')} LIMIT $11
+  SELECT e.xid AS place, e.id AS number, ${EVENT_COLUMNS} FROM seen e WHERE ${matches('$13')} ${order('e')} LIMIT $12
 ), through AS (
   SELECT seen.xid::text AS "throughXid", seen.id::text AS "throughId", (SELECT count(*) FROM seen) AS seen
   FROM seen ORDER BY seen.xid ${direction === 'ASC' ? 'DESC' : 'ASC'}, seen.id ${direction === 'ASC' ? 'DESC' : 'ASC'} LIMIT 1
 )
-SELECT through.*, xid, id, type, "sessionId", "chainId", "deploymentId", "routeId", "projectId", data, "occurredAt"
+SELECT through.*, xid, id, type, "sessionId", "chainId", "deploymentId", "routeId", "groupId", "projectId", data, "occurredAt"
 FROM through LEFT JOIN matching ON true ORDER BY matching.place ${direction}, matching.number ${direction}`
 }
 
@@ -60,7 +63,12 @@ export async function readEventWindow(db: Queryable, window: EventWindow): Promi
     throughId: string
     seen: number
   }
-  const values = [...valuesOf(window, window.filter), window.scannedMax, window.limit]
+  const values = [
+    ...valuesOf(window, window.filter),
+    window.scannedMax,
+    window.limit,
+    labelsParameter(window.filter.labels),
+  ]
   const { rows } = await db.query<Row>(window.backward ? BACKWARD_SQL : FORWARD_SQL, values)
   const [first] = rows
   if (!first) return { events: [], seen: 0, through: null }
@@ -72,10 +80,10 @@ export async function readEventWindow(db: Queryable, window: EventWindow): Promi
 
 const COUNT_SQL = `
 WITH seen AS (
-  SELECT e.project_id, e.chain_id, e.session_id, e.type FROM session_events e WHERE ${BETWEEN}
-  ORDER BY e.xid DESC, e.id DESC LIMIT $10
+  SELECT e.project_id, e.chain_id, e.session_id, e.deployment_id, e.route_id, e.type FROM session_events e WHERE ${BETWEEN}
+  ORDER BY e.xid DESC, e.id DESC LIMIT $11
 )
-SELECT count(*) AS seen, count(*) FILTER (WHERE ${MATCHES}) AS matching FROM seen e`
+SELECT count(*) AS seen, count(*) FILTER (WHERE ${matches('$12')}) AS matching FROM seen e`
 
 /** Counts the matches among the newest `scannedMax` events. */
 export async function countEvents(
@@ -83,12 +91,13 @@ export async function countEvents(
   stretch: EventStretch,
   { filter, scannedMax }: Pick<EventWindow, 'filter' | 'scannedMax'>,
 ): Promise<{ seen: number; matching: number }> {
-  const values = [...valuesOf(stretch, filter), scannedMax]
+  const values = [...valuesOf(stretch, filter), scannedMax, labelsParameter(filter.labels)]
   return (await db.query<{ seen: number; matching: number }>(COUNT_SQL, values)).rows[0]!
 }
 
 function valuesOf({ after, before }: EventStretch, filter: EventFilter): unknown[] {
-  const { projectId = null, chainId = null, sessionId = null, types, chainIds } = filter
+  const { projectId = null, chainId = null, sessionId = null, deploymentId = null, types, chainIds } = filter
   const places = [after.xid, after.id, before.xid, before.id].map(String)
-  return [...places, projectId, chainId, sessionId, types ? [...types] : null, chainIds ? [...chainIds] : null]
+  const lists = [types ? [...types] : null, chainIds ? [...chainIds] : null]
+  return [...places, projectId, chainId, sessionId, ...lists, deploymentId]
 }

@@ -1,5 +1,6 @@
 import type { EventCursor, EventFilter, OutboxEvent } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
+import { type LabelCondition, labelsMatch, labelsParameter } from '../label-conditions.sql.ts'
 
 /** The position of the oldest running transaction. */
 export const HORIZON = 'outbox_position(pg_snapshot_xmin(pg_current_snapshot()))'
@@ -8,7 +9,7 @@ const NEXT_POSITION = 'outbox_position(pg_snapshot_xmax(pg_current_snapshot()))'
 
 /** The columns of events `e`. */
 export const EVENT_COLUMNS = `e.xid::text AS xid, e.id::text AS id, e.type, e.session_id AS "sessionId", e.chain_id AS "chainId",
-  e.deployment_id AS "deploymentId", e.route_id AS "routeId", e.project_id AS "projectId", e.data,
+  e.deployment_id AS "deploymentId", e.route_id AS "routeId", e.group_id AS "groupId", e.project_id AS "projectId", e.data,
   e.occurred_at AS "occurredAt"`
 const AFTER = `(e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < ${HORIZON}`
 
@@ -22,7 +23,7 @@ const READ_EVENTS_SQL = `
 SELECT ${EVENT_COLUMNS} FROM session_events e WHERE ${AFTER} ORDER BY e.xid, e.id LIMIT $3`
 
 /**
- * A row of the outbox. A CHECK guarantees that it is about either a session or a deployment and has only the columns of
+ * A row of the outbox. A CHECK guarantees that it is about one session, deployment or group and has only the columns of
  * that kind.
  */
 export type EventRow = Omit<OutboxEvent, 'cursor'> & { xid: string; id: string }
@@ -31,6 +32,39 @@ export type EventRow = Omit<OutboxEvent, 'cursor'> & { xid: string; id: string }
 export async function readEvents(db: Queryable, after: EventCursor, limit: number): Promise<OutboxEvent[]> {
   const { rows } = await db.query<EventRow>(READ_EVENTS_SQL, [String(after.xid), String(after.id), limit])
   return rows.map(toEvent)
+}
+
+/**
+ * The labels of the chain that event `e` is about, or of the revision of its deployment or route. The labels of a chain
+ * never change, and groups have none. Indexes: primary keys.
+ */
+const EVENT_LABELS = `coalesce((SELECT c.labels FROM chains c WHERE c.chain_id = e.chain_id),
+      (SELECT v.labels FROM deployments d JOIN deployment_revisions v ON v.deployment_id = d.id
+        AND v.revision = coalesce((SELECT r.revision FROM routes r WHERE r.id = e.route_id), d.revision)
+      WHERE d.id = e.deployment_id), '{}')`
+
+/** Builds the condition that the labels of an event `e` match the conditions in a parameter. */
+export function eventLabelsMatch(parameter: string): string {
+  return labelsMatch(EVENT_LABELS, parameter)
+}
+
+const LABELLED_SQL = `
+SELECT e.place FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) WITH ORDINALITY AS e(chain_id, deployment_id, route_id, place)
+WHERE ${eventLabelsMatch('$4')} ORDER BY e.place`
+
+/** Selects the events whose labels match. */
+export async function selectLabelled(
+  db: Queryable,
+  events: readonly OutboxEvent[],
+  labels: readonly LabelCondition[],
+): Promise<OutboxEvent[]> {
+  const ids = [
+    events.map(({ chainId }) => chainId),
+    events.map(({ deploymentId }) => deploymentId),
+    events.map(({ routeId }) => routeId),
+  ]
+  const { rows } = await db.query<{ place: number }>(LABELLED_SQL, [...ids, labelsParameter(labels)])
+  return rows.map(({ place }) => events[place - 1]!)
 }
 
 /**
@@ -46,6 +80,7 @@ WITH seen AS MATERIALIZED (
   WHERE ($4::uuid IS NULL OR project_id = $4) AND ($5::uuid IS NULL OR chain_id = $5)
     AND ($6::uuid IS NULL OR session_id = $6) AND ($7::text[] IS NULL OR type = ANY($7))
     AND ($8::uuid IS NULL OR deployment_id = $8) AND ($9::uuid[] IS NULL OR chain_id = ANY($9))
+    AND ${eventLabelsMatch('$11')}
   ORDER BY e.xid, e.id LIMIT $10
 ), through AS (
   SELECT xid::text AS "throughXid", id::text AS "throughId", (SELECT count(*) FROM seen) AS seen
@@ -71,7 +106,7 @@ export async function readMatchingEvents(
   const values = [String(after.xid), String(after.id), scannedMax, projectId, chainId, sessionId]
   type Row = EventRow & { throughXid: string; throughId: string; seen: number }
   const lists = [types ? [...types] : null, deploymentId, chainIds ? [...chainIds] : null]
-  const { rows } = await db.query<Row>(MATCHING_SQL, [...values, ...lists, limit])
+  const { rows } = await db.query<Row>(MATCHING_SQL, [...values, ...lists, limit, labelsParameter(filter.labels)])
   const [first] = rows
   if (!first) return { events: [], through: after, more: false }
   const { throughXid, throughId, seen } = first

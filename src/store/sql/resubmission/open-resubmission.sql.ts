@@ -132,11 +132,12 @@ export async function abortResubmissionRow(
 
 /**
  * Adds the reason afterwards, because the trigger that writes these events does not know the resubmission. Index:
- * session_events(xid, id), of this transaction.
+ * session_events(xid, id), of the new sessions' position.
  */
 const ATTRIBUTE_REOPENINGS = `
 UPDATE session_events SET data = data || jsonb_build_object('reason', $2::text)
-WHERE xid = outbox_position(pg_current_xact_id()) AND type = 'chain.reopened' AND session_id = ANY($1::uuid[])`
+WHERE xid = ANY(ARRAY(SELECT DISTINCT s.event_position FROM sessions s WHERE s.id = ANY($1::uuid[])))
+  AND type = 'chain.reopened' AND session_id = ANY($1::uuid[])`
 
 /** Adds the reason to the events of chains that this transaction has reopened by these sessions. */
 export async function attributeReopenings(tx: Queryable, sessionIds: readonly string[], reason: string): Promise<void> {

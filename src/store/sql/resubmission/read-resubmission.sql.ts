@@ -52,11 +52,13 @@ const CONDITIONS: Record<string, string> = {
   REFUSED: `AND i.status = 'REFUSED'`,
 }
 
+const ITEM = `i.resubmission_id AS list, (i.position + 1)::text AS id, i.position, i.session_id AS "sessionId", i.status,
+    i.child_session_id AS "childSessionId", i.code, i.message`
+
 /** Statuses are literals so that the partial indexes apply: a page of a few refused items reads no others. */
 const itemsSql = (condition: string) => `
 SELECT page.* FROM unnest($1::uuid[]) AS wanted(id), LATERAL (
-  SELECT i.resubmission_id AS list, (i.position + 1)::text AS id, i.position, i.session_id AS "sessionId", i.status,
-    i.child_session_id AS "childSessionId", i.code, i.message
+  SELECT ${ITEM}
   FROM resubmission_items i WHERE i.resubmission_id = wanted.id ${condition} AND i.position >= $2::bigint
   ORDER BY i.position LIMIT $3) AS page`
 
@@ -71,6 +73,28 @@ export async function readResubmissionItems(
     const values = [ids, after, limit]
     return (await db.query<ResubmissionItemRow>(itemsSql(condition), values)).rows
   })
+}
+
+export interface ItemPlace {
+  resubmissionId: string
+  position: number
+}
+
+/** Index: the primary key. */
+const ITEMS_AT_SQL = `
+SELECT ${ITEM} FROM unnest($1::uuid[], $2::int[]) AS wanted(id, position)
+JOIN resubmission_items i ON i.resubmission_id = wanted.id AND i.position = wanted.position
+JOIN resubmissions r ON r.id = wanted.id AND ($3::uuid IS NULL OR r.project_id = $3)`
+
+/** Reads single items, without those of resubmissions that the viewer does not see. */
+export async function readItemsAt(
+  db: Queryable,
+  places: readonly ItemPlace[],
+  visibleProjectId: string | null,
+): Promise<ResubmissionItemRow[]> {
+  const ids = places.map(({ resubmissionId }) => resubmissionId)
+  const positions = places.map(({ position }) => position)
+  return (await db.query<ResubmissionItemRow>(ITEMS_AT_SQL, [ids, positions, visibleProjectId])).rows
 }
 
 export interface RefusalCount {

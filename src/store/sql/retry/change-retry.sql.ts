@@ -1,7 +1,7 @@
 import type { RetryPhase } from '../../../domain/session/failure.ts'
 import type { SessionStatus } from '../../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../database.ts'
-import { EVENT_POSITION, positionOf, retryEventData } from '../event/event-data.sql.ts'
+import { DECISION_POSITION, retryEventData } from '../event/event-data.sql.ts'
 import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
 import { endWaits, NOT_HELD } from './retry-waits.sql.ts'
 import type { RetryPolicy } from '../../../domain/retry/policy/policy.ts'
@@ -105,12 +105,12 @@ export async function markCancelled(tx: Queryable, chainIds: readonly string[], 
 function statementFor(change: { sets: string; event: string; action: string; marks: boolean }): string {
   return `
 WITH found AS (
-  SELECT s.id, s.retry_count, s.max_retries, s.retry_policy, ${EVENT_POSITION} AS event_position FROM sessions s WHERE s.id = ANY($1::uuid[])
+  SELECT s.id, s.retry_count, s.max_retries, s.retry_policy FROM sessions s WHERE s.id = ANY($1::uuid[])
 ), changed AS (
-  UPDATE retry_decisions d SET ${change.sets}
+  UPDATE retry_decisions d SET ${change.sets}, event_position = ${DECISION_POSITION}
   FROM found f WHERE d.session_id = f.id AND d.phase IN ('SCHEDULED', 'HELD')
   RETURNING d.session_id, d.chain_id, d.project_id, d.cause, d.delay_ms, d.due_at, f.retry_count, f.max_retries,
-    f.retry_policy, f.event_position
+    f.retry_policy, d.event_position
 ), ${endWaits('changed')}, ${change.marks ? MARKED : ''}events AS (
   INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
   SELECT event_position, '${change.event}', session_id, chain_id, project_id, ${retryEventData({ reason: '$3::text' })}
@@ -199,12 +199,13 @@ WITH input AS (
   UPDATE retry_decisions d SET phase = i."phase", cause = i."cause", matched_rule = i."matchedRule",
     counted = i."counted", base_delay_ms = i."baseDelayMs", jitter_ms = i."jitterMs", delay_ms = i."delayMs",
     due_at = i."dueAt", ready_at = i."dueAt", ${NOT_HELD}, explanation = i."explanation",
-    details = i."details", decided_at = reprise_now(), abandoned_at = CASE WHEN i."phase" <> 'SCHEDULED' THEN reprise_now() END
+    details = i."details", decided_at = reprise_now(), event_position = ${DECISION_POSITION}, abandoned_at = CASE WHEN i."phase" <> 'SCHEDULED' THEN reprise_now() END
   FROM input i WHERE d.session_id = i."sessionId" AND d.phase IN ('SCHEDULED', 'HELD')
-  RETURNING d.session_id
+  RETURNING d.session_id, d.event_position
 ), ${endWaits('decisions')}, events AS (
   INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
-  SELECT ${positionOf('"sessionId"')}, "event", "sessionId", "chainId", "projectId", "eventData" FROM input WHERE "event" IS NOT NULL
+  SELECT d.event_position, "event", "sessionId", "chainId", "projectId", "eventData"
+  FROM input JOIN decisions d ON d.session_id = "sessionId" WHERE "event" IS NOT NULL
 )
 INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details)
 SELECT ${actorValues('$4')}, 'retry.update', "projectId", "sessionId",

@@ -42,9 +42,9 @@ WITH input AS (
   RETURNING s.id, s.event_position
 ), decisions AS (
   INSERT INTO retry_decisions (session_id, project_id, chain_id, phase, cause, matched_rule, counted, base_delay_ms,
-    jitter_ms, delay_ms, due_at, ready_at, explanation, details)
+    jitter_ms, delay_ms, due_at, ready_at, explanation, details, event_position)
   SELECT "sessionId", "projectId", "chainId", "phase", "cause", "matchedRule", "counted", "baseDelayMs", "jitterMs",
-    "delayMs", "dueAt", "dueAt", "explanation", "details" FROM input
+    "delayMs", "dueAt", "dueAt", "explanation", "details", d.event_position FROM input JOIN decided d ON d.id = "sessionId"
 ), events AS (
   INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
   SELECT d.event_position, "event", "sessionId", "chainId", "projectId", "eventData"

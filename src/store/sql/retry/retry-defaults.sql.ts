@@ -1,6 +1,8 @@
 import type { RetryScope } from '../../../domain/retry/policy/resolve-policy.ts'
 import type { Queryable } from '../../database.ts'
 import type { RetryPolicy } from '../../../domain/retry/policy/policy.ts'
+import type { PreviewedSession } from '../../../domain/retry/preview.ts'
+import { HAD_GPU_MEMORY_BYTES, PEAK_MEMORY_BYTES } from '../session/session-columns.sql.ts'
 
 /** The scope id of the cluster. It is a constant, because the cluster has no row in a table. */
 export const CLUSTER_ID = '00000000-0000-0000-0000-000000000000'
@@ -20,21 +22,16 @@ export async function findScopeId(
   return (await db.query<{ id: string }>(FIND_SCOPE_ID_SQL[scope], [name, visibleProjectId])).rows[0]?.id
 }
 
-interface PreviewSource {
-  id: string
-  retryCount: number
-  uncountedRetries: number
-  statusReason: string | null
-  delayBeforeMs: number | null
-  resourceSlots: Record<string, string>
-  batchTimeout: number | null
+interface PreviewSource extends PreviewedSession {
   retryPolicy: unknown
   retryPolicySources: unknown
 }
 
 const READ_PREVIEW_SOURCE_SQL = `
 SELECT id, retry_count AS "retryCount", uncounted_retries AS "uncountedRetries", status_reason AS "statusReason",
-  resource_slots AS "resourceSlots", batch_timeout AS "batchTimeout", retry_policy AS "retryPolicy",
+  resource_slots AS "resourceSlots", batch_timeout AS "batchTimeout", gpu_need AS "gpuNeed",
+  status_data #>> '{error,name}' AS "failureName", ${PEAK_MEMORY_BYTES} AS "peakMemoryBytes",
+  ${HAD_GPU_MEMORY_BYTES} AS "hadGpuMemoryBytes", retry_policy AS "retryPolicy",
   retry_policy_sources AS "retryPolicySources",
   (SELECT before.delay_ms FROM retry_decisions before
     WHERE before.session_id = s.parent_session_id AND s.origin = 'AUTO_RETRY') AS "delayBeforeMs"
@@ -72,6 +69,40 @@ export async function replaceRetryDefaults(
   const before = await tx.query<{ policy: unknown }>(lock, [scopeId])
   await tx.query(`UPDATE ${table} SET retry_defaults = $2 WHERE id = $1`, [scopeId, value])
   return before.rows[0]?.policy ?? null
+}
+
+/**
+ * The scopes `i (scope, name)` that $2 and $3 name and that a viewer of the project $1 sees: all if it is null, otherwise
+ * the cluster, the project and its domain. The cluster's name is empty. Indexes: those of the unique names.
+ */
+export const NAMED_SCOPES = `unnest($2::retry_scope[], $3::text[]) AS i(scope, name)
+LEFT JOIN domains d ON i.scope = 'DOMAIN' AND d.name = i.name
+LEFT JOIN projects p ON i.scope = 'PROJECT' AND p.name = i.name`
+export const NAMED_SCOPE_VISIBLE = `(i.scope = 'CLUSTER' AND i.name = '' OR coalesce(d.id, p.id) IS NOT NULL)
+  AND ($1::uuid IS NULL OR i.scope = 'CLUSTER' OR p.id = $1
+    OR d.id = (SELECT own.domain_id FROM projects own WHERE own.id = $1))`
+
+/** A scope by its name; null for the cluster. */
+export interface NamedScope {
+  scope: RetryScope
+  name: string | null
+}
+
+const OF_SQL = `
+SELECT i.scope, nullif(i.name, '') AS name, CASE i.scope
+  WHEN 'CLUSTER' THEN (SELECT value FROM settings WHERE key = 'retry-defaults')
+  ELSE coalesce(d.retry_defaults, p.retry_defaults) END AS policy
+FROM ${NAMED_SCOPES}
+WHERE ${NAMED_SCOPE_VISIBLE}`
+
+/** Reads the defaults of these scopes, also of those that have none. */
+export async function readNamedDefaults(
+  db: Queryable,
+  visibleProjectId: string | null,
+  scopes: readonly NamedScope[],
+): Promise<StoredDefaults[]> {
+  const values = [visibleProjectId, scopes.map(({ scope }) => scope), scopes.map(({ name }) => name ?? '')]
+  return (await db.query<StoredDefaults>(OF_SQL, values)).rows
 }
 
 export interface StoredDefaults {

@@ -4,6 +4,7 @@ import { currentValue, holdingSwitch, type SwitchChange, type SwitchState } from
 import type { Queryable } from '../../database.ts'
 import type { HoldReason } from '../../../domain/session/failure.ts'
 import { COUNTED_SESSIONS } from '../quota.sql.ts'
+import { CLUSTER_ID, NAMED_SCOPE_VISIBLE, NAMED_SCOPES, type NamedScope } from './retry-defaults.sql.ts'
 
 /** The columns of a switch's state, from `retry_switches w`. */
 const STATE_COLUMNS = `w.disabled, w.disabled_until AS "disabledUntil", w.disabled_then AS "disabledThen",
@@ -13,9 +14,9 @@ const STATE_COLUMNS = `w.disabled, w.disabled_until AS "disabledUntil", w.disabl
   w.limit_reason AS "limitReason"`
 
 interface SwitchColumns {
-  disabled: boolean
+  disabled: boolean | null
   disabledUntil: Date | null
-  disabledThen: boolean
+  disabledThen: boolean | null
   perSecond: number | null
   burst: number | null
   limitUntil: Date | null
@@ -32,9 +33,9 @@ interface SwitchColumns {
 function stateOf(columns: SwitchColumns): SwitchState {
   return {
     disabled: {
-      value: columns.disabled,
+      value: columns.disabled ?? false,
       until: columns.disabledUntil,
-      afterwards: columns.disabledThen,
+      afterwards: columns.disabledThen ?? false,
       change: changeOf(columns.disabledAt, columns.disabledBy, columns.disabledReason),
     },
     rateLimit: {
@@ -160,9 +161,30 @@ export async function listRetrySwitches(
   visibleProjectId: string | null,
   limit: number,
 ): Promise<ListedSwitch[]> {
-  type Row = SwitchColumns & { scope: RetryScope; name: string | null; now: Date }
-  const { rows } = await db.query<Row>(LIST_RETRY_SWITCHES_SQL, [visibleProjectId, limit])
+  return asListed((await db.query<ListedRow>(LIST_RETRY_SWITCHES_SQL, [visibleProjectId, limit])).rows)
+}
+
+/** The columns of the state are null for a switch that was never set. */
+type ListedRow = SwitchColumns & { scope: RetryScope; name: string | null; now: Date }
+
+function asListed(rows: readonly ListedRow[]): ListedSwitch[] {
   return rows.map(({ scope, name, now, ...columns }) => ({ scope, name, now, state: stateOf(columns) }))
+}
+
+const OF_SQL = `
+SELECT i.scope, nullif(i.name, '') AS name, reprise_now() AS now, ${STATE_COLUMNS}
+FROM ${NAMED_SCOPES}
+LEFT JOIN retry_switches w ON w.scope = i.scope AND w.scope_id = coalesce(d.id, p.id, '${CLUSTER_ID}')
+WHERE ${NAMED_SCOPE_VISIBLE}`
+
+/** Reads the switches of these scopes, also of those that were never set. */
+export async function readNamedSwitches(
+  db: Queryable,
+  visibleProjectId: string | null,
+  scopes: readonly NamedScope[],
+): Promise<ListedSwitch[]> {
+  const values = [visibleProjectId, scopes.map(({ scope }) => scope), scopes.map(({ name }) => name ?? '')]
+  return asListed((await db.query<ListedRow>(OF_SQL, values)).rows)
 }
 
 export interface SwitchKey {

@@ -2,7 +2,7 @@ import type { RetryEventData } from '../../../domain/events.ts'
 import type { HoldingSwitch } from '../../../domain/retry/admit.ts'
 import type { HoldReason } from '../../../domain/session/failure.ts'
 import type { Queryable } from '../../database.ts'
-import { positionOf } from '../event/event-data.sql.ts'
+import { DECISION_POSITION } from '../event/event-data.sql.ts'
 import { beginWaits, endWaits, heldNotes, NOT_HELD } from './retry-waits.sql.ts'
 
 export interface DispatchedRetry {
@@ -26,12 +26,13 @@ WITH input AS (
     "sessionId" uuid, "childSessionId" uuid, "label" text, "note" text, "eventData" jsonb)
 ), ${heldNotes('input')}, settled AS (
   UPDATE retry_decisions d SET phase = 'DISPATCHED', ${NOT_HELD}, child_session_id = i."childSessionId",
-    dispatched_at = reprise_now(), explanation = d.explanation || coalesce(h.note, '') || coalesce('; ' || i."note", '')
+    dispatched_at = reprise_now(), event_position = ${DECISION_POSITION}, explanation = d.explanation || coalesce(h.note, '') || coalesce('; ' || i."note", '')
   FROM input i LEFT JOIN held_notes h ON h.session_id = i."sessionId" WHERE d.session_id = i."sessionId"
-  RETURNING d.session_id, d.chain_id, d.project_id, d.cause, i."childSessionId", i."label", i."eventData"
+  RETURNING d.session_id, d.chain_id, d.project_id, d.cause, i."childSessionId", i."label", i."eventData",
+    d.event_position
 ), ${endWaits('settled')}, events AS (
   INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
-  SELECT ${positionOf('session_id')}, 'session.retry_dispatched', session_id, chain_id, project_id, "eventData"
+  SELECT event_position, 'session.retry_dispatched', session_id, chain_id, project_id, "eventData"
   FROM settled WHERE "eventData" IS NOT NULL
 )
 INSERT INTO audit_log (actor, action, project_id, session_id, details)
@@ -65,14 +66,14 @@ WITH input AS (
     "sessionId" uuid, "holdReason" hold_reason, "scope" text, "heldBy" jsonb, "againInMs" float8,
     "eventData" jsonb)
 ), held AS (
-  UPDATE retry_decisions d SET phase = 'HELD', hold_reason = i."holdReason",
+  UPDATE retry_decisions d SET phase = 'HELD', hold_reason = i."holdReason", event_position = ${DECISION_POSITION},
     held_by = i."heldBy", ready_at = reprise_clock() + make_interval(secs => i."againInMs" / 1000)
   FROM input i WHERE d.session_id = i."sessionId"
   RETURNING d.session_id, d.chain_id, d.project_id, d.hold_reason AS "holdReason", i."scope", d.held_by AS "heldBy",
-    i."eventData"
+    i."eventData", d.event_position
 ), ${beginWaits('held')}
 INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
-SELECT ${positionOf('session_id')}, 'session.retry_held', session_id, chain_id, project_id, "eventData" FROM held WHERE "eventData" IS NOT NULL`
+SELECT event_position, 'session.retry_held', session_id, chain_id, project_id, "eventData" FROM held WHERE "eventData" IS NOT NULL`
 
 export async function settleHeld(tx: Queryable, retries: readonly HeldRetry[]): Promise<void> {
   if (retries.length > 0) await tx.query(HELD_SQL, [JSON.stringify(retries)])
@@ -81,6 +82,7 @@ export async function settleHeld(tx: Queryable, retries: readonly HeldRetry[]): 
 const REFUSED_SQL = `
 WITH refused AS (
   UPDATE retry_decisions d SET phase = 'NOT_ELIGIBLE', ${NOT_HELD}, abandoned_at = reprise_now(),
+    event_position = ${DECISION_POSITION},
     explanation = i."explanation", details = CASE WHEN jsonb_typeof(d.details) = 'object' THEN d.details ELSE '{}' END
       || jsonb_build_object('error', i."code")
   FROM json_to_recordset($1::json) AS i("sessionId" uuid, "code" text, "explanation" text)
@@ -110,12 +112,13 @@ WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i("sessionId" uuid, "explanation" text, "eventData" jsonb)
 ), exhausted AS (
   UPDATE retry_decisions d SET phase = 'EXHAUSTED', ${NOT_HELD}, abandoned_at = reprise_now(),
+    event_position = ${DECISION_POSITION},
     explanation = i."explanation" || '; ' || d.explanation
   FROM input i WHERE d.session_id = i."sessionId"
-  RETURNING d.session_id, d.chain_id, d.project_id, d.cause, d.explanation, i."eventData"
+  RETURNING d.session_id, d.chain_id, d.project_id, d.cause, d.explanation, i."eventData", d.event_position
 ), ${endWaits('exhausted')}, events AS (
   INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
-  SELECT ${positionOf('session_id')}, 'session.retry_exhausted', session_id, chain_id, project_id, "eventData"
+  SELECT event_position, 'session.retry_exhausted', session_id, chain_id, project_id, "eventData"
   FROM exhausted WHERE "eventData" IS NOT NULL
 )
 INSERT INTO audit_log (actor, action, project_id, session_id, details)

@@ -65,6 +65,8 @@ export interface WrittenRun {
   count: number
   outcome: ScheduleRunOutcome
   askedBy: string | null
+  /** The idempotency key of the request; null for a planned run. */
+  clientKey: string | null
   chainId: string | null
   code: ErrorCode | null
   reason: string | null
@@ -74,12 +76,13 @@ export interface WrittenRun {
 const WRITE_SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i("id" uuid, "row" text, "scheduleId" uuid, "plannedAt" timestamptz,
-    "lastPlannedAt" timestamptz, "count" int, "outcome" schedule_run_outcome, "askedBy" text, "chainId" uuid,
-    "code" text, "reason" text)
+    "lastPlannedAt" timestamptz, "count" int, "outcome" schedule_run_outcome, "askedBy" text, "clientKey" text,
+    "chainId" uuid, "code" text, "reason" text)
 ), inserted AS (
-  INSERT INTO schedule_runs (id, schedule_id, planned_at, last_planned_at, count, outcome, asked_by, chain_id, code, reason)
-  SELECT i."id", i."scheduleId", i."plannedAt", i."lastPlannedAt", i."count", i."outcome", i."askedBy", i."chainId",
-    i."code", i."reason" FROM input i WHERE i."row" = 'NEW'
+  INSERT INTO schedule_runs (id, schedule_id, planned_at, last_planned_at, count, outcome, asked_by, client_key, chain_id, code,
+    reason)
+  SELECT i."id", i."scheduleId", i."plannedAt", i."lastPlannedAt", i."count", i."outcome", i."askedBy",
+    i."clientKey", i."chainId", i."code", i."reason" FROM input i WHERE i."row" = 'NEW'
 ), waited AS (
   UPDATE schedule_runs r SET outcome = i."outcome", chain_id = i."chainId", code = i."code", reason = i."reason",
     decided_at = reprise_now()
@@ -151,10 +154,24 @@ export interface ScheduleRunRow {
   decidedAt: Date
 }
 
+const RUN_COLUMNS = `r.id, r.schedule_id AS "scheduleId", r.planned_at AS "plannedAt", r.last_planned_at AS "lastPlannedAt",
+  r.count, r.outcome, r.asked_by AS "askedBy", r.chain_id AS "chainId", r.code, r.reason, r.decided_at AS "decidedAt"`
+
+/** Index: the unique key. */
+const BY_KEY_SQL = `SELECT ${RUN_COLUMNS} FROM schedule_runs r WHERE r.schedule_id = $1 AND r.client_key = $2`
+
+/** Reads the run that a request with this key made; undefined if there is none. */
+export async function readRunByKey(
+  tx: Queryable,
+  scheduleId: string,
+  key: string,
+): Promise<ScheduleRunRow | undefined> {
+  return (await tx.query<ScheduleRunRow>(BY_KEY_SQL, [scheduleId, key])).rows[0]
+}
+
 /** Index: schedule_runs(schedule_id, planned_at). */
 const SQL = `
-SELECT r.id, r.schedule_id AS "scheduleId", r.planned_at AS "plannedAt", r.last_planned_at AS "lastPlannedAt", r.count,
-  r.outcome, r.asked_by AS "askedBy", r.chain_id AS "chainId", r.code, r.reason, r.decided_at AS "decidedAt"
+SELECT ${RUN_COLUMNS}
 FROM unnest($1::uuid[]) AS s(id) CROSS JOIN LATERAL (
   SELECT * FROM schedule_runs WHERE schedule_id = s.id ORDER BY planned_at DESC LIMIT $2) AS r
 ORDER BY r.schedule_id, r.planned_at DESC`

@@ -70,20 +70,21 @@ export interface ScheduleCreation {
 /** Serialises transactions that count a project's schedules or change their names. */
 const LOCK_NAMES_SQL = `SELECT pg_advisory_xact_lock(hashtextextended('schedules of ' || $1::text, 0))`
 const NAMES_SQL = `
-SELECT count(*) AS count, count(*) FILTER (WHERE name = $2) > 0 AS taken, reprise_now() AS now FROM schedules WHERE project_id = $1`
+SELECT count(*) AS count, min(id::text) FILTER (WHERE name = $2) AS "takenBy", reprise_now() AS now
+FROM schedules WHERE project_id = $1`
 
 /** What is read of a project's schedules, their names and creation ids, stays true until the transaction ends. */
 export async function lockScheduleNames(tx: Queryable, projectId: string): Promise<void> {
   await tx.query(LOCK_NAMES_SQL, [projectId])
 }
 
-/** Counts schedules and checks a name. Index: schedules(project_id, name). */
+/** Counts schedules, and returns the id of the one that has the name, if any. Index: schedules(project_id, name). */
 export async function readScheduleNames(
   tx: Queryable,
   projectId: string,
   name: string,
-): Promise<{ count: number; taken: boolean; now: Date }> {
-  return (await tx.query<{ count: number; taken: boolean; now: Date }>(NAMES_SQL, [projectId, name])).rows[0]!
+): Promise<{ count: number; takenBy: string | null; now: Date }> {
+  return (await tx.query<{ count: number; takenBy: string | null; now: Date }>(NAMES_SQL, [projectId, name])).rows[0]!
 }
 
 export interface KnownSchedule {

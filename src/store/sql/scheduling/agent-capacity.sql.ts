@@ -4,6 +4,8 @@ import {
   parseQuantity,
   type Quantity,
 } from '../../../domain/scheduling/resource-request.ts'
+import type { GpuNeed, ObservedGpu } from '../../../domain/gpu.ts'
+import { gpuSupply, type GpuSupply, withoutHeld } from '../../../domain/scheduling/gpu-supply.ts'
 import { agentCapacity, type AgentCapacity } from '../../../domain/scheduling/agent-pool.ts'
 import type { Queryable } from '../../database.ts'
 import { SHIPPED_POLICY } from '../../../domain/retry/policy/policy.ts'
@@ -22,19 +24,40 @@ interface SlotRow {
   /** Null for none. */
   volumes: OfferedVolume[] | null
   ports: boolean
+  /** All GPUs that it assigns itself, in the rows of their slots; null for none. */
+  gpus: ObservedGpu[] | null
+  gpuSharing: number | null
+  /** The kernels that have GPUs of this slot; null for none. */
+  holders: HolderRow[] | null
   slot: string | null
   /** A plain decimal, negative if the agent declares less than is in use. */
   free: string
   declared: string
 }
 
+interface HolderRow {
+  gpus: { uuid: string }[] | null
+  slots: Record<string, string>
+  need: GpuNeed | null
+}
+
 /** Whether `agents a` accepts work. */
 const ACCEPTS = `a.status = 'ALIVE' AND a.refuses IS NULL`
 
-/** Returns rows of plain columns, because JSON for each agent takes twice as long to build and to read. */
+/** Whether the row is that of a slot whose GPUs the agent assigns itself. */
+const OF_GPUS = `a.gpus IS NOT NULL AND s.slot IN ('cuda.device', 'rocm.device')`
+
+/**
+ * Returns rows of plain columns, because JSON for each agent takes twice as long to build and to read. Only agents with
+ * GPUs have some. Index: kernels_on_agent.
+ */
 const rowsOf = (more: string, condition: string) => `
 SELECT ${more}a.resource_group AS "group", a.id, nullif(a.labels, '{}') AS labels, s.slot, (s.declared - s.used)::text AS free,
-  s.declared::text AS declared, a.slots_per_kernel_max AS "perKernel", a.volumes, a.ports IS NOT FALSE AS ports
+  s.declared::text AS declared, a.slots_per_kernel_max AS "perKernel", a.volumes, a.ports IS NOT FALSE AS ports,
+  CASE WHEN ${OF_GPUS} THEN a.gpus END AS gpus, a.gpu_sharing AS "gpuSharing",
+  CASE WHEN ${OF_GPUS} THEN (SELECT json_agg(json_build_object('gpus', k.gpus, 'slots', k.resource_slots, 'need', n.gpu_need))
+    FROM kernels k JOIN sessions n ON n.id = k.session_id
+    WHERE k.agent_id = a.id AND k.slots_held AND k.resource_slots ? s.slot) END AS holders
 FROM agents a LEFT JOIN agent_slots s ON s.agent_id = a.id AND s.declared > 0
 WHERE a.resource_group = ANY($1) AND ${condition}`
 
@@ -47,6 +70,7 @@ interface AgentSlots extends Pick<AgentCapacity, 'id' | 'name' | 'labels' | 'per
   group: string
   free: Map<string, Quantity>
   capacity: Map<string, Quantity>
+  gpus: GpuSupply | null
 }
 
 /**
@@ -73,21 +97,34 @@ export async function readKnownCapacity(
 
 function byGroup(rows: readonly SlotRow[]): Map<string, AgentCapacity[]> {
   const agents = new Map<string, AgentSlots>()
-  for (const { group, id, name, labels, perKernel, volumes, ports, slot, free, declared } of rows) {
+  for (const row of rows) {
+    const { group, id, name, labels, perKernel, volumes, ports, slot, free, declared } = row
     let agent = agents.get(id)
     if (!agent) {
       const most = perKernel && parseQuantities(perKernel)
       const kinds = { labels: labels ?? {}, perKernel: most, volumes: volumes ?? [], ports }
-      agent = { group, id, name, ...kinds, free: new Map(), capacity: new Map() }
+      agent = { group, id, name, ...kinds, free: new Map(), capacity: new Map(), gpus: null }
       agents.set(id, agent)
     }
     if (slot === null) continue
     agent.free.set(slot, parseQuantity(free))
     agent.capacity.set(slot, parseQuantity(declared))
+    agent.gpus = withSlot(agent.gpus, row, slot)
   }
   const inOrder = [...agents.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1))
   const groups = Map.groupBy(inOrder, ({ group }) => group)
   return new Map([...groups].map(([group, those]) => [group, those.map(agentCapacity)]))
+}
+
+/** Adds the GPUs of one slot, without those that kernels have. Only an agent of a cluster limits a single kernel. */
+function withSlot(before: GpuSupply | null, row: Omit<SlotRow, 'name' | 'accepts'>, slot: string): GpuSupply | null {
+  if (row.gpus === null) return before
+  const holders = (row.holders ?? []).map(({ gpus, slots, need }) => {
+    return { gpus, need, amounts: new Map([[slot, parseQuantity(slots[slot] ?? '0')]]) }
+  })
+  const cluster = row.perKernel === null ? null : new Map([[slot, parseQuantity(row.declared)]])
+  const supply = withoutHeld(gpuSupply(row.gpus, row.gpuSharing, slot, cluster), holders)
+  return { ...supply, gpus: [...(before?.gpus ?? []), ...supply.gpus] }
 }
 
 /** Reads all agents once for each store. Indexes: the primary keys. */

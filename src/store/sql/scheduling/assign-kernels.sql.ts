@@ -36,7 +36,8 @@ WITH input AS (
 ), assigned AS (
   UPDATE kernels k SET status = 'PREPARING', status_changed_at = reprise_now(), agent_id = l.agent_id,
     assignment = k.assignment + 1, slots_held = true, confirmed_gone = false, error = NULL,
-    note = NULL, waits = false, waited_until = NULL, host = NULL, slurm_job_id = NULL
+    note = NULL, waits = false, waited_until = NULL, host = NULL, slurm_job_id = NULL, gpus = NULL, gpu_usage = NULL,
+    progress = NULL, progress_at = NULL
   FROM locked l WHERE k.id = l.id
   RETURNING k.id
 )

@@ -1,3 +1,4 @@
+import type { GpuNeed } from '../../../domain/gpu.ts'
 import { HEAD_OF_LINE_SKIPS_MAX } from '../../../domain/limits.ts'
 import type { Judged } from '../../../domain/session/judge.ts'
 import type { ClusterMode } from '../../../domain/session/lifecycle.ts'
@@ -6,7 +7,7 @@ import type { Queryable } from '../../database.ts'
 import { DEPENDENCIES } from '../session/creation-scope.sql.ts'
 import { NEEDS_PORTS, VOLUME_NEED } from '../session/session-columns.sql.ts'
 
-export interface PendingSession extends Omit<Judged, 'kernels' | 'queuedTooLong'> {
+export interface PendingSession extends Omit<Judged, 'kernels' | 'queuedTooLong' | 'neverRunTwice'> {
   id: string
   chainId: string
   attempt: number
@@ -26,6 +27,7 @@ export interface PendingSession extends Omit<Judged, 'kernels' | 'queuedTooLong'
   agentLabels: Record<string, string>
   volumeNeed: VolumeNeed | null
   needsPorts: boolean
+  gpuNeed: GpuNeed | null
   kernelIds: string[]
   concurrencyKey: string | null
   concurrencyLimit: number | null
@@ -39,6 +41,8 @@ export interface PendingSession extends Omit<Judged, 'kernels' | 'queuedTooLong'
    */
   dependenciesOpen: number
   dependencyFailed: string | null
+  /** The name of a group that its own group still waits for. */
+  groupAwaited: string | null
   schedulingClass: string
   /** The session's class may have more waiting sessions than were claimed. */
   classIsLong: boolean
@@ -69,7 +73,7 @@ export interface PendingClaim {
 }
 
 export const CLASS = `scheduling_lane(s.project_id, s.user_id, s.priority, s.resource_slots, s.cluster_size,
-    s.cluster_mode = 'SINGLE_NODE', ${NEEDS_PORTS}, s.allow_agents, s.exclude_agents, s.agent_labels, s.mounts)`
+    s.cluster_mode = 'SINGLE_NODE', ${NEEDS_PORTS}, s.allow_agents, s.exclude_agents, s.agent_labels, s.mounts, s.gpu_need)`
 
 /** Condition of a session in line, ready to be scheduled. */
 export const IN_LINE = `s.status = 'PENDING' AND s.next_try_at IS NULL`
@@ -96,13 +100,15 @@ const LIMIT_REACHED_AT = `(s.status_changed_at AT TIME ZONE 'UTC') + make_interv
 
 /**
  * Whether `sessions s` has waited longer than it may. Its wait begins neither before its start time, nor before all
- * chains that it depends on have succeeded.
+ * that it depends on has succeeded.
  */
 const WAITED_TOO_LONG = `(s.starts_at IS NULL OR s.starts_at < reprise_now() - make_interval(secs => s.max_pending))
     AND NOT EXISTS (SELECT FROM session_dependencies sd JOIN chains c ON c.chain_id = sd.chain_id
       JOIN sessions tail ON tail.id = c.tail_id
       WHERE sd.session_id = s.id AND (c.state <> 'SUCCEEDED'
-        OR tail.terminated_at >= reprise_now() - make_interval(secs => s.max_pending)))`
+        OR tail.terminated_at >= reprise_now() - make_interval(secs => s.max_pending)))
+    AND (s.group_id IS NULL OR NOT EXISTS (SELECT FROM group_dependencies gd WHERE gd.group_id = s.group_id
+      AND (gd.met IS NULL OR gd.met_at >= reprise_now() - make_interval(secs => s.max_pending))))`
 
 const expiredBy = (limit: `$${number}`) => `expired AS MATERIALIZED (
   (SELECT s.id FROM resource_groups g JOIN sessions s ON s.resource_group = g.name AND s.status = 'PENDING'
@@ -153,10 +159,10 @@ SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent"
     THEN s.max_pending END AS "waitedTooLong",
   s.pending_reason AS "pendingReason", s.cluster_mode AS "clusterMode", s.resource_slots AS "resourceSlots", s.skips,
   s.avoid_agents AS "avoidAgents", s.allow_agents AS "allowAgents", s.exclude_agents AS "excludeAgents",
-  s.agent_labels AS "agentLabels", ${VOLUME_NEED} AS "volumeNeed", ${NEEDS_PORTS} AS "needsPorts", s.concurrency_key AS "concurrencyKey", s.concurrency_limit AS "concurrencyLimit",
+  s.agent_labels AS "agentLabels", ${VOLUME_NEED} AS "volumeNeed", ${NEEDS_PORTS} AS "needsPorts", s.gpu_need AS "gpuNeed", s.concurrency_key AS "concurrencyKey", s.concurrency_limit AS "concurrencyLimit",
   s.waits_for_key AS "waitsForKey", ARRAY(SELECT k.id FROM kernels k WHERE k.session_id = s.id ORDER BY k.role, k.index) AS "kernelIds",
   CASE WHEN s.starts_at > reprise_now() THEN ceil(extract(epoch FROM s.starts_at - reprise_now()) * 1000)::float8 END AS "startsInMs",
-  coalesce(d.open, 0)::int AS "dependenciesOpen", d.failed AS "dependencyFailed", s.class::text AS "schedulingClass",
+  coalesce(d.open, 0)::int AS "dependenciesOpen", d.failed AS "dependencyFailed", d.awaited AS "groupAwaited", s.class::text AS "schedulingClass",
   s.id IN (SELECT id FROM head) AS "atHead", s.next_try_at IS NOT NULL AS rests,
   ${withClasses ? 'coalesce(known.long, true)' : 'false'} AS "classIsLong",
   ${withClasses ? '(SELECT max(class)::text FROM seen HAVING count(*) >= $3)' : 'NULL'} AS "nextClass"

@@ -51,6 +51,12 @@ export async function readQuotaUse(db: Queryable, owners: readonly Owner[]): Pro
   return limitsOf(await countUse(db, await readLimits(db, ownersOf(owners), 'RUNNING')))
 }
 
+/** Reads the limits alone, as if nothing ran. */
+export async function readQuotaLimits(db: Queryable, owners: readonly Owner[]): Promise<(owner: Owner) => QuotaUse[]> {
+  const quotas = await readLimits(db, ownersOf(owners), 'RUNNING')
+  return limitsOf(quotas.map((quota) => ({ ...quota, use: useOf(quota, { running: 0, slots: {} }) })))
+}
+
 function ownersOf(owners: readonly Owner[]): Owners {
   return {
     projectIds: [...new Set(owners.map(({ projectId }) => projectId))],
@@ -62,17 +68,17 @@ async function countUse(db: Queryable, quotas: readonly LockedQuota[]): Promise<
   if (quotas.length === 0) return []
   const values = [quotas.map(({ scope }) => scope), quotas.map(({ scopeId }) => scopeId)]
   const { rows } = await db.query<{ number: number; running: number; slots: Record<string, string> }>(SQL, values)
-  return rows.map(({ number, running, slots }) => {
-    const quota = quotas[number]!
-    const use: QuotaUse = {
-      name: `${quota.scope.toLowerCase()} ${quota.name}`,
-      slots: parseQuantities(quota.slots),
-      usedSlots: parseQuantities(slots),
-      maxRunning: quota.maxRunning,
-      running,
-    }
-    return { ...quota, use }
-  })
+  return rows.map(({ number, ...used }) => ({ ...quotas[number]!, use: useOf(quotas[number]!, used) }))
+}
+
+function useOf(quota: LockedQuota, used: { running: number; slots: Record<string, string> }): QuotaUse {
+  return {
+    name: `${quota.scope.toLowerCase()} ${quota.name}`,
+    slots: parseQuantities(quota.slots),
+    usedSlots: parseQuantities(used.slots),
+    maxRunning: quota.maxRunning,
+    running: used.running,
+  }
 }
 
 function limitsOf(quotas: readonly LimitingQuota[]): (owner: Owner) => QuotaUse[] {

@@ -81,7 +81,7 @@ const SQL = `
 SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent",
   s.status, s.tries, s.reschedules, s.pending_reason AS "pendingReason",
   g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",
-  ${EXPIRED} IS TRUE AS expired,
+  ${EXPIRED} IS TRUE AS expired, s.never_run_twice AS "neverRunTwice",
   queue.overdue AS "queuedTooLong",
   (SELECT coalesce(json_agg(json_build_object(
       'id', k.id, 'status', k.status, 'agentId', k.agent_id, 'agentLost', a.status IN ('LOST', 'TERMINATED'),

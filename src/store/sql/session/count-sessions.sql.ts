@@ -1,5 +1,5 @@
 import type { OverCount } from '../../../domain/session/statistics.ts'
-import type { SessionResult, SessionStatus } from '../../../domain/session/lifecycle.ts'
+import type { SessionResult, SessionStatus, SessionType } from '../../../domain/session/lifecycle.ts'
 import type { Database, Queryable } from '../../database.ts'
 import type { FailureCause } from '../../../domain/session/failure.ts'
 import type { UsageSource } from '../../../domain/agent/kernel-report.ts'
@@ -14,6 +14,7 @@ export interface CountedSessions {
   resourceGroup?: string | undefined
   /** The name of the user who owns the sessions. */
   user?: string | undefined
+  sessionTypes?: readonly SessionType[] | undefined
 }
 
 export interface CountedSpan extends CountedSessions {
@@ -29,8 +30,9 @@ export interface CountedSpan extends CountedSessions {
  */
 export const PROJECTS = `ARRAY(SELECT id FROM projects WHERE ($1::uuid IS NULL OR id = $1) AND ($2::text IS NULL OR name = $2))`
 
-/** Builds the given conditions only: without any, an index contains all columns that are read. */
-export function countedConditions({ name, label, resourceGroup, user }: CountedSessions, values: unknown[]): string {
+/** Builds the given conditions only: without any, or with types alone, an index contains all columns that are read. */
+export function countedConditions(counted: CountedSessions, values: unknown[]): string {
+  const { name, label, resourceGroup, user, sessionTypes } = counted
   const parts: string[] = []
   const add = (value: string | undefined, condition: (parameter: string) => string) => {
     if (value !== undefined) parts.push(` AND ${condition(`$${values.push(value)}::text`)}`)
@@ -39,23 +41,25 @@ export function countedConditions({ name, label, resourceGroup, user }: CountedS
   add(label && JSON.stringify({ [label.key]: label.value }), (text) => `s.labels @> (${text})::jsonb`)
   add(resourceGroup, (text) => `s.resource_group = ${text}`)
   add(user, (text) => `s.user_id = (SELECT id FROM users WHERE users.name = ${text})`)
+  if (sessionTypes) parts.push(` AND s.session_type = ANY($${values.push(sessionTypes)}::session_type[])`)
   return parts.join('')
 }
 
 /**
- * Counts sessions that have ended. Index: sessions_over, which contains all columns read unless there are conditions; a
- * million rows a second once VACUUM has run.
+ * Counts sessions that have ended. Index: sessions_over, which contains all columns read unless there are conditions other than types;
+ * a million rows a second once VACUUM has run.
  */
 export function overStatement(span: CountedSpan): { text: string; values: unknown[] } {
   const { visibleProjectId, project, from, to, bucketSeconds } = span
   const values: unknown[] = [visibleProjectId, project, from.toISOString(), to.toISOString(), bucketSeconds]
   const text = `
 SELECT (floor(extract(epoch FROM s.terminated_at - $3::timestamptz) / $5::float8))::int AS bucket, s.status, s.result,
-  s.origin = 'AUTO_RETRY' AS retry, s.failure_cause AS "failureCause", s.retry_cause AS "retryCause", count(*) AS count
+  s.origin = 'AUTO_RETRY' AS retry, s.failure_cause AS "failureCause", s.retry_cause AS "retryCause",
+  s.timed_out AS "timedOut", count(*) AS count
 FROM sessions s
 WHERE s.project_id = ANY(${PROJECTS}) AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED')
   AND s.terminated_at >= $3 AND s.terminated_at < $4::timestamptz${countedConditions(span, values)}
-GROUP BY bucket, s.status, s.result, retry, s.failure_cause, s.retry_cause`
+GROUP BY bucket, s.status, s.result, retry, s.failure_cause, s.retry_cause, s.timed_out`
   return { text, values }
 }
 
@@ -69,14 +73,16 @@ GROUP BY s.status`
   return { text, values }
 }
 
-/** Counts pending retries. Index: retry_decisions_queue. */
+/** Counts pending retries, which only BATCH sessions have. Index: retry_decisions_queue. */
 export function pendingStatement(which: CountedSessions): { text: string; values: unknown[] } {
   const values: unknown[] = [which.visibleProjectId, which.project]
-  const wanted = countedConditions(which, values)
+  const { sessionTypes = ['BATCH'], ...others } = which
+  const wanted = countedConditions(others, values)
+  const retried = sessionTypes.includes('BATCH')
   const text = `
 SELECT count(*) FILTER (WHERE d.phase = 'HELD') AS held, count(*) FILTER (WHERE d.phase = 'SCHEDULED') AS waiting
 FROM retry_decisions d${wanted === '' ? '' : ' JOIN sessions s ON s.id = d.session_id'}
-WHERE d.phase IN ('SCHEDULED', 'HELD') AND d.project_id = ANY(${PROJECTS})${wanted}`
+WHERE ${retried ? '' : 'false AND '}d.phase IN ('SCHEDULED', 'HELD') AND d.project_id = ANY(${PROJECTS})${wanted}`
   return { text, values }
 }
 
@@ -107,7 +113,7 @@ export async function countSessions(
 
 /** The groupings of failures: the columns that distinguish the groups, and the joins that they need. */
 const GROUPINGS = {
-  CAUSE: { columns: { cause: 's.failure_cause' }, joined: '' },
+  CAUSE: { columns: { cause: 's.failure_cause', timedOut: 's.timed_out' }, joined: '' },
   EXIT_CODE: { columns: { exitCode: 's.exit_code' }, joined: '' },
   NAME: { columns: { name: 's.name' }, joined: '' },
   LABEL: {
@@ -129,12 +135,14 @@ interface CountedFailures extends CountedSessions {
   /** Exclusive. */
   to: Date
   causes?: readonly FailureCause[] | undefined
+  timedOut?: boolean | undefined
   limit: number
 }
 
 /** A group of failures. Only the fields of its grouping are set. */
-export interface FailureGroup {
+export interface FailureCount {
   cause?: FailureCause | null
+  timedOut?: boolean
   exitCode?: number
   name?: string
   labelKey?: string
@@ -153,11 +161,12 @@ export interface FailureGroup {
  * looked up, with its chain.
  */
 function failuresStatement(failures: CountedFailures): { text: string; values: unknown[] } {
-  const { by, from, to, causes, limit, visibleProjectId, project } = failures
+  const { by, from, to, causes, timedOut, limit, visibleProjectId, project } = failures
   const { columns, joined } = GROUPINGS[by]
   const keys = Object.values<string>(columns)
   const values: unknown[] = [visibleProjectId, project, from.toISOString(), to.toISOString()]
   const ofCauses = causes ? ` AND s.failure_cause = ANY($${values.push(causes)}::failure_cause[])` : ''
+  const ofTimeouts = timedOut === undefined ? '' : ` AND s.timed_out = $${values.push(timedOut)}::boolean`
   const wanted = countedConditions(failures, values)
   const text = `
 SELECT ${Object.entries(columns)
@@ -167,7 +176,7 @@ SELECT ${Object.entries(columns)
   count(DISTINCT s.chain_id) FILTER (WHERE c.state = 'FAILED') AS lost, max(s.terminated_at) AS "latestAt"
 FROM sessions s JOIN chains c ON c.chain_id = s.chain_id${joined}
 WHERE s.project_id = ANY(${PROJECTS}) AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED') AND s.result = 'FAILURE'
-  AND s.terminated_at >= $3::timestamptz AND s.terminated_at < $4::timestamptz${ofCauses}${wanted}${by === 'EXIT_CODE' ? ' AND s.exit_code IS NOT NULL' : ''}
+  AND s.terminated_at >= $3::timestamptz AND s.terminated_at < $4::timestamptz${ofCauses}${ofTimeouts}${wanted}${by === 'EXIT_CODE' ? ' AND s.exit_code IS NOT NULL' : ''}
 GROUP BY ${keys.join(', ')}
 ORDER BY failed DESC, ${keys.join(', ')}
 LIMIT $${values.push(limit)}::int`
@@ -179,9 +188,9 @@ export async function countFailures(
   db: Database,
   failures: CountedFailures,
   timeoutMs: number,
-): Promise<FailureGroup[]> {
+): Promise<FailureCount[]> {
   const { text, values } = failuresStatement(failures)
-  return (await db.queryWithin<FailureGroup>(timeoutMs, text, values)).rows
+  return (await db.queryWithin<FailureCount>(timeoutMs, text, values)).rows
 }
 
 /** The usage of one session's ended kernels; a figure is null if it is unknown for all of them. */
@@ -193,9 +202,12 @@ interface UsageRow {
   source: UsageSource
 }
 
-/** Aggregates over `kernels k`. Each kernel may be on a different machine, so the largest memory counts. */
-const FIGURES = `max(k.peak_memory_bytes) AS "peakMemoryBytes", sum(k.cpu_seconds) AS "cpuSeconds",
-  max(k.wall_seconds) AS "wallSeconds"`
+/**
+ * Aggregates over `kernels k`. Each kernel may be on a different machine, so the largest memory counts. Sums are
+ * rounded, because floating point adds digits that mean nothing.
+ */
+const FIGURES = `max(k.peak_memory_bytes) AS "peakMemoryBytes",
+  round(sum(k.cpu_seconds)::numeric, 6)::float8 AS "cpuSeconds", round(max(k.wall_seconds)::numeric, 3)::float8 AS "wallSeconds"`
 
 /** Index: kernels(session_id, role, index). */
 const USAGE_SQL = `
@@ -224,8 +236,8 @@ function outcomeStatement(span: CountedSpan): { text: string; values: unknown[] 
   const { visibleProjectId, project, from, to } = span
   const values: unknown[] = [visibleProjectId, project, from.toISOString(), to.toISOString()]
   const text = `
-SELECT result, count(*) AS sessions, max("peakMemoryBytes") AS "peakMemoryBytes", sum("cpuSeconds") AS "cpuSeconds",
-  sum("wallSeconds") AS "wallSeconds"
+SELECT result, count(*) AS sessions, max("peakMemoryBytes") AS "peakMemoryBytes",
+  round(sum("cpuSeconds")::numeric, 6)::float8 AS "cpuSeconds", round(sum("wallSeconds")::numeric, 3)::float8 AS "wallSeconds"
 FROM (SELECT s.result, ${FIGURES}
   FROM sessions s JOIN kernels k ON k.session_id = s.id AND k.usage_source IS NOT NULL
   WHERE s.project_id = ANY(${PROJECTS}) AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED')

@@ -70,12 +70,16 @@ export async function readByCreationId(
 
 /**
  * The state of the chains that session `s` depends on: `total` and `open` are counts, `failed` is the last session of a
- * chain that has ended without success.
+ * chain that has ended without success. `awaited` is the name of a group for which its own still waits; only first
+ * attempts wait for groups.
  */
 export const DEPENDENCIES = `(
   SELECT count(*) AS total,
     count(*) FILTER (WHERE c.state <> 'SUCCEEDED') AS open,
-    (array_agg(c.tail_id::text) FILTER (WHERE c.state <> 'SUCCEEDED' AND chain_is_over(c.state)))[1] AS failed
+    (array_agg(c.tail_id::text) FILTER (WHERE c.state <> 'SUCCEEDED' AND chain_is_over(c.state)))[1] AS failed,
+    CASE WHEN s.group_id IS NOT NULL AND s.attempt = 1 THEN (SELECT u.name FROM group_dependencies gd
+      JOIN session_groups u ON u.id = gd.depends_on WHERE gd.group_id = s.group_id AND gd.met IS DISTINCT FROM true
+      ORDER BY u.id LIMIT 1) END AS awaited
   FROM session_dependencies sd JOIN chains c ON c.chain_id = sd.chain_id
   WHERE sd.session_id = s.id
 )`

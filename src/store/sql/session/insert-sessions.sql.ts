@@ -42,14 +42,17 @@ WITH input AS (
 ), inserted AS (
   INSERT INTO sessions (${COLUMNS}, max_retries, retry_decided, created_by, event_position)
   SELECT ${VALUES}, (p.policy ->> 'maxRetries')::int, "sessionType" <> 'BATCH', $2,
-    -- The events of a retry come after those of its parent.
-    greatest((SELECT s.event_position FROM sessions s WHERE s.id = "parentSessionId"), outbox_position(pg_current_xact_id()))
+    -- The events of a retry come after those of its parent and of the decision.
+    greatest((SELECT greatest(s.event_position, d.event_position) FROM sessions s
+      LEFT JOIN retry_decisions d ON d.session_id = s.id WHERE s.id = "parentSessionId"), outbox_position(pg_current_xact_id()))
   FROM input JOIN policies p ON p.number = "policyNumber"
   WHERE NOT EXISTS (SELECT FROM limited l
     WHERE l.project_id = "projectId" AND l.user_id IS NOT DISTINCT FROM "userId")
   ORDER BY "projectId", "creationId"
   ON CONFLICT DO NOTHING
-  RETURNING id, chain_id, project_id, event_position
+  RETURNING id, chain_id, project_id, outputs, event_position
+), outputs AS (
+  INSERT INTO session_outputs (session_id, project_id) SELECT id, project_id FROM inserted WHERE outputs IS NOT NULL
 ), kernels AS (
   INSERT INTO kernels (id, session_id, role, index, resource_slots)
   SELECT kernel.id, i.id, CASE WHEN kernel.position = 1 THEN 'main' ELSE 'sub' END,

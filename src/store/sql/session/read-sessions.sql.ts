@@ -124,6 +124,25 @@ SELECT DISTINCT ON (session_id) session_id AS "sessionId", note FROM kernels
 WHERE session_id = ANY($1::uuid[]) AND note IS NOT NULL
 ORDER BY session_id, role, "index"`
 
+/** Index: kernels_session_id_role_index_key. */
+const READ_PROGRESS = `
+SELECT DISTINCT ON (session_id) session_id AS "sessionId", progress AS line, progress_at AS at FROM kernels
+WHERE session_id = ANY($1::uuid[]) AND progress IS NOT NULL
+ORDER BY session_id, role, "index"`
+
+/** The progress that a session's program has told last. */
+export interface ProgressRow {
+  sessionId: string
+  line: string
+  /** When this line was first reported. */
+  at: Date
+}
+
+/** Reads what the programs of sessions tell about their progress: of the first kernel that tells any. */
+export async function readProgress(db: Queryable, sessionIds: readonly string[]): Promise<ProgressRow[]> {
+  return (await db.query<ProgressRow>(READ_PROGRESS, [sessionIds])).rows
+}
+
 /** Reads the progress of sessions before they run, in the words of the agent of the first kernel that reports any. */
 export async function readStartNotes(
   db: Queryable,

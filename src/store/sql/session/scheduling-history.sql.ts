@@ -1,4 +1,5 @@
-import type { SchedulingResult, SessionStatus } from '../../../domain/session/lifecycle.ts'
+import type { DeploymentPhase } from '../../../domain/deployment/lifecycle.ts'
+import type { SchedulingResult, SessionPhase, SessionStatus } from '../../../domain/session/lifecycle.ts'
 import type { SessionTimes, StatusStep } from '../../../domain/session/statistics.ts'
 import type { Queryable } from '../../database.ts'
 
@@ -32,7 +33,7 @@ export interface HistoryRow {
   entityId: string
   /** A decimal number that gives the order. */
   id: string
-  phase: string
+  phase: SessionPhase | DeploymentPhase
   fromStatus: string | null
   toStatus: string | null
   result: SchedulingResult

@@ -1,7 +1,9 @@
+import type { GpuNeed } from '../../../domain/gpu.ts'
 import type { ExecutorOptions, SealedVariable } from '../../../domain/session/kernel-environment.ts'
 import type { FailureCause } from '../../../domain/session/failure.ts'
 import type { VolumeNeed } from '../../../domain/scheduling/resource-request.ts'
 import type { Mount } from '../../../domain/session/mounts.ts'
+import type { InputRequest, OutputsRequest } from '../../../domain/session/outputs.ts'
 import type { ClusterMode, SessionOrigin, SessionType } from '../../../domain/session/lifecycle.ts'
 
 /**
@@ -46,9 +48,17 @@ export const SESSION_COLUMNS = {
   environ: spec('environ', sql<{ name: string; value: string }[]>('jsonb'), []),
   secretEnviron: spec('secret_environ', sql<SealedVariable[]>('jsonb'), []),
   resourceSlots: spec('resource_slots', sql<Record<string, string>>('jsonb')),
+  /** What its GPUs must be like; null if any will do. */
+  gpuNeed: spec('gpu_need', sql<GpuNeed | null>('jsonb'), null),
   clusterMode: spec('cluster_mode', sql<ClusterMode>('cluster_mode'), 'SINGLE_NODE'),
   clusterSize: spec('cluster_size', sql<number>('int')),
   batchTimeout: spec('batch_timeout', sql<number | null>('float8'), null),
+  /** Seconds for which all of its GPUs may be idle; null for no limit. */
+  gpuIdleTimeout: inherited('gpu_idle_timeout', sql<number | null>('float8'), null),
+  /** The command that runs in a kernel without progress before it is stopped; empty for none. */
+  onHang: inherited('on_hang', sql<string[]>('text[]'), []),
+  /** Once its start was ordered, nothing starts it again. */
+  neverRunTwice: inherited('never_run_twice', sql<boolean>('bool'), false),
   /** In seconds; null for that of the resource group. */
   stopGrace: spec('stop_grace', sql<number | null>('float8'), null),
   /** Seconds. */
@@ -83,6 +93,13 @@ export const SESSION_COLUMNS = {
   executorOptions: inherited('executor_options', sql<ExecutorOptions>('jsonb'), {}),
   /** Volumes that are mounted in its kernels. */
   mounts: inherited('mounts', sql<Mount[]>('jsonb'), []),
+  /** Files to collect at its end; null if it asks for none. */
+  outputs: inherited('outputs', sql<OutputsRequest | null>('jsonb'), null),
+  /** Outputs of other chains that it finds in its working directory. */
+  inputs: inherited('inputs', sql<InputRequest[]>('jsonb'), []),
+  /** The group that the chain is a member of, and its number there; null for none. */
+  groupId: inherited('group_id', sql<string | null>('uuid'), null),
+  groupIndex: inherited('group_index', sql<number | null>('int'), null),
   /** Null for no key, and then there is no limit. */
   concurrencyKey: inherited('concurrency_key', sql<string | null>('text'), null),
   concurrencyLimit: inherited('concurrency_limit', sql<number | null>('int'), null),
@@ -152,6 +169,19 @@ export interface ChildSource extends Inherited {
 /** A VolumeNeed of `sessions s`; null for most. */
 export const VOLUME_NEED = `CASE WHEN s.mounts <> '[]' THEN json_build_object('mounts', s.mounts,
     'project', (SELECT p.name FROM projects p WHERE p.id = s.project_id)) END`
+
+/**
+ * Memory of the largest GPU that `sessions s` has or had, in bytes; null if it had none, or if no driver reports it.
+ * Index: kernels_session_id_role_index_key.
+ */
+export const HAD_GPU_MEMORY_BYTES = `(SELECT max((gpu ->> 'memoryBytes')::float8)
+    FROM kernels k CROSS JOIN LATERAL jsonb_array_elements(k.gpus) AS gpu WHERE k.session_id = s.id)`
+
+/**
+ * Peak memory of the kernel of `sessions s` that used the most, in bytes; null if it is unknown. Index:
+ * kernels_session_id_role_index_key.
+ */
+export const PEAK_MEMORY_BYTES = `(SELECT max(k.peak_memory_bytes)::float8 FROM kernels k WHERE k.session_id = s.id)`
 
 /** Whether the session needs an agent whose ports can be reached, because it serves people or requests. */
 export const NEEDS_PORTS = `s.session_type <> 'BATCH'`

@@ -5,14 +5,16 @@ export const DELIVERY_COLUMNS = 'id, webhook_id, event_id, event_type, occurred_
 
 /**
  * The subject of an event: a session `s`, or a deployment `d` with the revision `v` of the deployment or of its route
- * `r`; and their project `p`. A webhook `w` gets events about subjects that have all of its labels.
+ * `r`; or a group `g`, which has no labels; and their project `p`. A webhook `w` gets events about subjects that have
+ * all of its labels.
  */
 export const DELIVERY_SOURCES = `JOIN projects p ON p.id = e.project_id
   LEFT JOIN sessions s ON s.id = e.session_id
   LEFT JOIN deployments d ON d.id = e.deployment_id
   LEFT JOIN routes r ON r.id = e.route_id
   LEFT JOIN deployment_revisions v ON v.deployment_id = d.id AND v.revision = coalesce(r.revision, d.revision)
-  WHERE coalesce(s.labels, v.labels) @> w.labels`
+  LEFT JOIN session_groups g ON g.id = e.group_id
+  WHERE coalesce(s.labels, v.labels, '{}') @> w.labels AND NOT (w.skip_group_members AND s.group_id IS NOT NULL)`
 
 /** Builds the condition that a webhook `w` subscribes to this event type. */
 export function hasPatternFor(type: string): string {
@@ -28,7 +30,9 @@ export function deliverySelect(place: string): string {
   return `(lpad(to_hex(floor(extract(epoch FROM reprise_now()) * 1000)::int8), 12, '0') || '7'
       || lpad(to_hex(${place} % 4096), 3, '0') || substr(replace(gen_random_uuid()::text, '-', ''), 17))::uuid,
     w.id, e.id, e.type, e.occurred_at, e.session_id, e.chain_id,
-    jsonb_build_object('event', e.data) || CASE WHEN e.session_id IS NULL
+    jsonb_build_object('event', e.data) || CASE WHEN e.group_id IS NOT NULL
+      THEN jsonb_build_object('group', jsonb_build_object('id', e.group_id, 'key', g.key, 'name', g.name, 'project', p.name))
+      WHEN e.session_id IS NULL
       THEN jsonb_build_object('deployment', jsonb_build_object('id', d.id, 'routeId', e.route_id, 'name', d.name,
         'project', p.name))
       ELSE jsonb_build_object('session', jsonb_build_object('name', s.name, 'type', s.session_type, 'project', p.name,
@@ -44,6 +48,8 @@ export interface WebhookSettings {
   eventTypes: string[]
   chainId: string | null
   labels: Record<string, string>
+  /** No events of sessions whose chain is a member of a group. */
+  skipGroupMembers: boolean
 }
 
 export interface NewWebhook extends WebhookSettings {
@@ -65,12 +71,13 @@ export async function countWebhooks(tx: Queryable, projectId: string | null): Pr
 }
 
 const INSERT_SQL = `
-INSERT INTO webhooks (id, project_id, url, description, event_types, chain_id, labels, secret, secret_sealed)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, true)`
+INSERT INTO webhooks (id, project_id, url, description, event_types, chain_id, labels, secret, skip_group_members, secret_sealed)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, true)`
 
 export async function insertWebhook(tx: Queryable, webhook: NewWebhook): Promise<void> {
-  const { id, projectId, url, description, eventTypes, chainId, labels, secret } = webhook
-  await tx.query(INSERT_SQL, [id, projectId, url, description, eventTypes, chainId, JSON.stringify(labels), secret])
+  const { id, projectId, url, description, eventTypes, chainId, labels, secret, skipGroupMembers } = webhook
+  const settings = [url, description, eventTypes, chainId, JSON.stringify(labels), secret, skipGroupMembers]
+  await tx.query(INSERT_SQL, [id, projectId, ...settings])
 }
 
 export interface LockedWebhook extends WebhookSettings {
@@ -80,7 +87,7 @@ export interface LockedWebhook extends WebhookSettings {
 }
 
 const LOCK_SQL = `
-SELECT id, project_id AS "projectId", url, description, event_types AS "eventTypes", chain_id AS "chainId", labels, enabled
+SELECT id, project_id AS "projectId", url, description, event_types AS "eventTypes", chain_id AS "chainId", labels, enabled, skip_group_members AS "skipGroupMembers"
 FROM webhooks WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR UPDATE`
 
 /** Returns undefined if the viewer sees no such webhook. */
@@ -94,7 +101,7 @@ export async function lockWebhook(
 
 /** A webhook that is enabled again gets events committed from now on, and its failure state is cleared. */
 const UPDATE_SQL = `
-UPDATE webhooks SET url = $2, description = $3, event_types = $4, chain_id = $5, labels = $6, enabled = $7,
+UPDATE webhooks SET url = $2, description = $3, event_types = $4, chain_id = $5, labels = $6, skip_group_members = $8, enabled = $7,
   disabled_at = CASE WHEN $7 THEN NULL ELSE coalesce(disabled_at, reprise_now()) END,
   disabled_reason = CASE WHEN $7 THEN NULL ELSE disabled_reason END,
   failing_since = CASE WHEN $7 AND NOT enabled THEN NULL ELSE failing_since END,
@@ -105,10 +112,11 @@ WHERE id = $1`
 export async function updateWebhookRow(
   tx: Queryable,
   id: string,
-  { url, description, eventTypes, chainId, labels }: WebhookSettings,
+  { url, description, eventTypes, chainId, labels, skipGroupMembers }: WebhookSettings,
   enabled: boolean,
 ): Promise<void> {
-  await tx.query(UPDATE_SQL, [id, url, description, eventTypes, chainId, JSON.stringify(labels), enabled])
+  const settings = [url, description, eventTypes, chainId, JSON.stringify(labels), enabled, skipGroupMembers]
+  await tx.query(UPDATE_SQL, [id, ...settings])
 }
 
 const ROTATE_SQL = `

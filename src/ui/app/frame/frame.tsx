@@ -1,5 +1,5 @@
 import { Link, Outlet, useLocation, useNavigate, useRouter } from '@tanstack/react-router'
-import { lazy, type SubmitEvent, Suspense, useEffect, useEffectEvent, useRef, useState } from 'react'
+import { type SubmitEvent, useEffect, useEffectEvent, useRef, useState } from 'react'
 import { useQuery } from 'urql'
 import { setServerNow } from '../../api/clock.ts'
 import { session } from '../../api/login.ts'
@@ -12,37 +12,45 @@ import {
   CrossIcon,
   DeploymentsIcon,
   FailuresIcon,
+  GroupsIcon,
   MenuIcon,
   OverviewIcon,
   PolicyIcon,
-  ResubmissionsIcon,
+  BulkActionsIcon,
   SchedulesIcon,
   SearchIcon,
+  SessionsIcon,
   SettingsIcon,
   WaitingIcon,
 } from '../../design/icons.tsx'
 import { UiViewerDocument, type UiViewerQuery } from '../app.generated.ts'
 import { useKeys } from '../keys.ts'
+import { lazyDialog } from '../lazy-part.tsx'
 import { ProblemPanel } from '../page.tsx'
+import { preloadWhenIdle } from '../part-loader.ts'
+import { usePlaces } from '../places.tsx'
 import { Toasts } from '../toasts.tsx'
 import { ViewerContext } from '../viewer.ts'
-import { AccountMenu, Connection, NewVersion, ProjectMenu } from './bar.tsx'
+import { AccountMenu, ProjectMenu } from './bar.tsx'
+import { Connection, Heartbeat, NewVersion, StaleNotice, useStale } from './connection.tsx'
 import './frame.css'
 
-const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).KeyList }))
-const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
-const LoginDialog = lazy(async () => ({ default: (await import('./login-dialog.tsx')).LoginDialog }))
+const KeyList = lazyDialog(() => import('./key-list.tsx'), 'KeyList')
+const Palette = lazyDialog(() => import('./palette.tsx'), 'Palette')
+const LoginDialog = lazyDialog(() => import('./login-dialog.tsx'), 'LoginDialog')
 
 /** The pages of the navigation. */
 const PAGES = [
   { to: '/', name: 'Overview', keys: 'g o', icon: OverviewIcon },
   { to: '/chains', name: 'Chains', keys: 'g c', icon: ChainsIcon },
+  { to: '/groups', name: 'Groups', keys: 'g g', icon: GroupsIcon },
+  { to: '/sessions', name: 'Sessions', keys: 'g e', icon: SessionsIcon },
   { to: '/retries', name: 'Retries', keys: 'g r', icon: WaitingIcon },
   { to: '/failures', name: 'Failures', keys: 'g f', icon: FailuresIcon },
   { to: '/schedules', name: 'Schedules', keys: 'g h', icon: SchedulesIcon },
   { to: '/agents', name: 'Agents', keys: 'g a', icon: AgentsIcon },
   { to: '/deployments', name: 'Deployments', keys: 'g d', icon: DeploymentsIcon },
-  { to: '/resubmissions', name: 'Resubmissions', keys: 'g b', icon: ResubmissionsIcon },
+  { to: '/bulk-actions', name: 'Bulk actions', keys: 'g b', icon: BulkActionsIcon },
   { to: '/policy', name: 'Policy', keys: 'g p', icon: PolicyIcon },
   { to: '/settings', name: 'Settings', keys: 'g s', icon: SettingsIcon },
 ] as const
@@ -89,24 +97,23 @@ function Framed({ data }: { data: UiViewerQuery }) {
   const open = opened?.on === pathname ? opened.what : null
   const setOpen = (what: Opened | null) => setOpened(what && { what, on: pathname })
   const isGone = useStore(session) === 'gone'
+  const isStale = useStale() !== null
   const navigate = useNavigate()
   const main = useRef<HTMLElement>(null)
-  const router = useRouter()
-  useEffect(
-    () =>
-      // After the page is drawn, as its code may have to be loaded first.
-      router.subscribe('onRendered', ({ fromLocation, pathChanged }) => {
-        if (fromLocation && pathChanged) main.current?.querySelector('h1')?.focus()
-      }),
-    [router],
-  )
+  usePlaces(main)
+  useEffect(() => preloadWhenIdle(), [pathname])
   useKeys([
     ...PAGES.map(({ to, name, keys }) => ({
       keys,
       does: `go to ${name}`,
       run: () => void navigate({ to, search: kept }),
     })),
-    { keys: '/', does: 'search', run: () => document.querySelector<HTMLInputElement>('#search')?.focus() },
+    {
+      keys: '/',
+      does: 'search',
+      isGeneral: true,
+      run: () => document.querySelector<HTMLInputElement>('#search')?.focus(),
+    },
     { keys: '?', does: 'show these keys', run: () => setOpen('keys') },
     { keys: 'ctrl k', does: 'find a chain, a page or an action', run: () => setOpen('palette') },
   ])
@@ -155,16 +162,18 @@ function Framed({ data }: { data: UiViewerQuery }) {
             </Link>
           ))}
         </nav>
-        <main id="main" className="page" ref={main} tabIndex={-1}>
+        <main id="main" className="page" ref={main} tabIndex={-1} data-stale={isStale || undefined}>
           <NewVersion />
+          <StaleNotice />
           <Outlet />
         </main>
+        <Heartbeat />
         <Toasts />
-        <Suspense>
+        <>
           {open === 'keys' && <KeyList onClose={() => setOpen(null)} />}
           {open === 'palette' && <Palette project={project} onClose={() => setOpen(null)} />}
           {isGone && <LoginDialog />}
-        </Suspense>
+        </>
       </div>
     </ViewerContext>
   )

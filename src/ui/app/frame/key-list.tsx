@@ -1,11 +1,11 @@
 import { useStore } from '../../api/store.ts'
 import { Button, Keys } from '../../design/controls.tsx'
 import { Dialog } from '../../design/dialog.tsx'
-import { boundKeys, keysAreOff, turnKeys } from '../keys.ts'
+import { keysAreOff, turnKeys, useBoundKeys } from '../keys.ts'
 import './palette.css'
 
 export function KeyList({ onClose }: { onClose: () => void }) {
-  const bindings = useStore(boundKeys)
+  const bindings = useBoundKeys()
   const off = useStore(keysAreOff)
   return (
     <Dialog title="Keys" onClose={onClose}>

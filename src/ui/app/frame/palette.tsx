@@ -4,10 +4,11 @@ import { Dialog } from '@base-ui/react/dialog'
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { useQuery } from 'urql'
-import { useStore } from '../../api/store.ts'
+import { serverNow } from '../../api/clock.ts'
 import { Keys } from '../../design/controls.tsx'
 import { UiPaletteDocument } from '../app.generated.ts'
-import { boundKeys, type KeyBinding } from '../keys.ts'
+import { relativeMoment } from '../../words/time.ts'
+import { type KeyBinding, useBoundKeys } from '../keys.ts'
 import '../../design/overlay.css'
 import './palette.css'
 
@@ -20,13 +21,18 @@ interface Entry {
 }
 
 const ASKED_AFTER_MS = 150
+/** The keys that open it. */
+const PALETTE_KEYS = 'ctrl k'
 
 /** Finds chains by name or label, pages, and actions of the open page. */
 export function Palette({ project, onClose }: { project: string | undefined; onClose: () => void }) {
   const [text, setText] = useState('')
-  const bindings = useStore(boundKeys)
+  const bindings = useBoundKeys()
   const chains = useChains(text.trim(), project)
-  const actions = bindings.filter(({ does }) => does.toLowerCase().includes(text.trim().toLowerCase())).map(actionOf)
+  const wanted = text.trim().toLowerCase()
+  const actions = bindings
+    .filter(({ keys, does }) => keys !== PALETTE_KEYS && does.toLowerCase().includes(wanted))
+    .map(actionOf)
   const entries = [...actions, ...chains]
   return (
     <CSPProvider disableStyleElements>
@@ -100,10 +106,11 @@ function useChains(typed: string, project: string | undefined): Entry[] {
     requestPolicy: 'network-only',
   })
   if (typed === '' || words === '') return []
-  return (data?.chains.edges ?? []).map(({ node: { chainId, name } }) => ({
+  return (data?.chains.edges ?? []).map(({ node: { chainId, name, newestActivityAt } }) => ({
     id: chainId,
     label: name,
-    kind: 'chain',
+    // Several chains may have the same name.
+    kind: `chain, ${relativeMoment(Date.parse(newestActivityAt), serverNow())}`,
     run: () => void navigate({ to: '/chains/$chainId', params: { chainId } }),
   }))
 }

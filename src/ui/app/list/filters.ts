@@ -5,11 +5,14 @@ import type {
   RetryDecisionFilter,
   ScheduleFilter,
   SessionFilter,
+  SessionGroupFilter,
+  SessionType,
 } from '../../../client/schema-types.generated.ts'
-import { CAUSES, RETRIED_CAUSES } from '../causes.ts'
+import { CAUSES, causeFilter, RETRIED_CAUSES } from '../causes.ts'
 import {
   AGENT_STATUSES,
   DEPLOYMENT_STATUSES,
+  GROUP_STATUSES,
   HOLD_REASONS,
   MOVING,
   PHASES,
@@ -20,6 +23,9 @@ import {
   SINCE,
   STATE_TABS,
 } from './search.ts'
+
+/** The types of sessions in lists: not the replicas of deployments, which are shown there. */
+export const WORK: SessionType[] = ['BATCH', 'INTERACTIVE']
 
 const PRESENT: AgentStatus[] = ['ALIVE', 'SUSPECT', 'LOST', 'DRAINING']
 
@@ -33,16 +39,18 @@ export function agentFilterOf({ status, group }: SearchOf<'agents'>) {
 
 /** @param now milliseconds since 1970, by the server's clock */
 export function chainFilterOf(search: SearchOf<'chains'>, now: number): ChainFilter {
-  const { state, cause, label, q, project, name, attempts } = search
+  const { state, cause, label, q, project, name, attempts, type, group } = search
   const [, key, value] = /^([^:]+):(.*)$/s.exec(label ?? '') ?? []
   return {
+    sessionType: type === undefined ? WORK : [SESSION_TYPES[type]],
     ...(state && { state: [STATE_TABS[state]] }),
-    ...(cause && { cause: [CAUSES[cause]] }),
+    ...(cause && causeFilter(CAUSES[cause])),
     ...(key !== undefined && { label: { key, value: value! } }),
     ...(q && { search: q }),
     ...(project && { project }),
     ...(name && { name: { equals: name } }),
-    ...(attempts && { attempts: { min: attempts } }),
+    ...(attempts && { attempts: { gte: attempts } }),
+    ...(group && { group }),
     ...chainTimesOf(search, now),
   }
 }
@@ -55,7 +63,7 @@ function chainTimesOf({ failed, exit, agent, since, from, to }: SearchOf<'chains
   return {
     failed: {
       ...(at && { at }),
-      ...(failed && failed !== 'any' && { cause: [CAUSES[failed]] }),
+      ...(failed && failed !== 'any' && causeFilter(CAUSES[failed])),
       ...(exit && { exitCode: [exit] }),
       ...(agent && { agent }),
     },
@@ -80,13 +88,21 @@ export function retryFiltersOf({ phase, reason, cause, project }: SearchOf<'retr
   waiting: RetryDecisionFilter
   held: RetryDecisionFilter
 } {
-  const common = { ...(cause && { cause: [RETRIED_CAUSES[cause]] }), ...(project && { project }) }
+  const common = { ...(cause && causeFilter(RETRIED_CAUSES[cause])), ...(project && { project }) }
   const held = { ...common, phase: [PHASES.held], ...(reason && { holdReason: [HOLD_REASONS[reason]] }) }
   const waiting = { ...common, phase: [PHASES.waiting] }
   const all = { ...common, phase: [PHASES.waiting, PHASES.held] }
   // Only held retries have a hold reason.
   const filter = phase === 'held' || (reason && phase === undefined) ? held : phase === 'waiting' ? waiting : all
   return { filter, waiting, held }
+}
+
+export function groupFilterOf({ status, q, project }: SearchOf<'groups'>): SessionGroupFilter {
+  return {
+    ...(status !== undefined && { ended: GROUP_STATUSES[status] }),
+    ...(q !== undefined && { search: q }),
+    ...(project !== undefined && { project }),
+  }
 }
 
 export function scheduleFilterOf({ status, q, project }: SearchOf<'schedules'>): ScheduleFilter {
@@ -97,15 +113,26 @@ export function scheduleFilterOf({ status, q, project }: SearchOf<'schedules'>):
   }
 }
 
-export function sessionFilterOf({ type, status, q, agent, group, project }: SearchOf<'sessions'>): SessionFilter {
+export function sessionFilterOf({
+  type,
+  status,
+  q,
+  agent,
+  failure,
+  group,
+  project,
+}: SearchOf<'sessions'>): SessionFilter {
   const { status: statuses, result } =
     status === undefined ? {} : (SESSION_STATUSES[status] as (typeof SESSION_STATUSES)['succeeded'])
+  // What runs or ran on an agent is listed whole.
+  const types = agent === undefined ? WORK : undefined
   return {
-    ...(type && { sessionType: [SESSION_TYPES[type]] }),
+    sessionType: type === undefined ? types : [SESSION_TYPES[type]],
     ...(statuses && { status: [...statuses] }),
     ...(result && { result: [...result] }),
     ...(q && { name: { contains: q } }),
     ...(agent && { agent }),
+    ...(failure && { failureGroup: failure }),
     ...(group && { resourceGroup: group }),
     ...(project && { project }),
   }

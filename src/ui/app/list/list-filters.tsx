@@ -43,9 +43,11 @@ export function Tabs<Key extends string>(props: {
 /** A filter by a part of the name, applied when Enter is pressed. */
 export function NameFilter({
   value,
+  label = 'Part of the name',
   onChange,
 }: {
   value: string | undefined
+  label?: string
   onChange: (q: string | undefined) => void
 }) {
   return (
@@ -61,8 +63,8 @@ export function NameFilter({
         name="q"
         type="search"
         defaultValue={value}
-        aria-label="Part of the name"
-        placeholder="Part of the name"
+        aria-label={label}
+        placeholder={label}
         autoComplete="off"
         spellCheck="false"
         maxLength={200}

@@ -8,6 +8,7 @@ import { Table, type TableProps } from '../../design/table.tsx'
 import { count, counted } from '../../words/numbers.ts'
 import { type KeyBinding, useKeys } from '../keys.ts'
 import { Outdated, ProblemPanel, useTitle } from '../page.tsx'
+import { useBefore, useSaved } from '../places.tsx'
 import type { SearchOf, SearchPage } from './search.ts'
 import '../../design/table.css'
 import '../../design/panel.css'
@@ -190,6 +191,12 @@ interface Connection<Row> {
   pageInfo: { hasNextPage: boolean; endCursor: string | null }
 }
 
+interface ListPlace {
+  key: string
+  after: string
+  offset: number
+}
+
 /**
  * Reads a list page by page, and the present page again and again (`usePolled`). Other `variables` begin at the first
  * page. `key` names the list, `page` the page.
@@ -201,7 +208,9 @@ export function useList<Data extends { now: string }, Variables extends { after?
   everyMs?: number,
 ): List<Row, Data> & { key: string; page: string } {
   const key = JSON.stringify(variables)
-  const [place, setPlace] = useState<{ key: string; after: string; offset: number }>()
+  const before = useBefore<ListPlace>(`list ${key}`)
+  const [place, setPlace] = useState(before)
+  useSaved(`list ${key}`, place)
   const { after, offset } = place?.key === key ? place : { after: null, offset: 0 }
   const read = usePolled(document, { ...variables, after } as Variables, everyMs)
   const list = read.data && listOf(read.data)

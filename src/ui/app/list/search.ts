@@ -1,7 +1,9 @@
 import type {
   AgentStatus,
   DeploymentStatus,
-  ResubmissionItemStatus,
+  BulkActionItemStatus,
+  FailureGroupOrder,
+  SessionOrder,
   SessionAction,
   SessionType,
 } from '../../../client/schema-types.generated.ts'
@@ -20,7 +22,9 @@ export const AGENT_STATUSES = {
 
 /** The tabs in their order, each with the state of the chains that it shows. */
 export const STATE_TABS = {
-  running: 'LIVE',
+  queued: 'QUEUED',
+  impossible: 'IMPOSSIBLE',
+  running: 'RUNNING',
   waiting: 'WAITING_RETRY',
   held: 'HELD',
   failed: 'FAILED',
@@ -50,6 +54,22 @@ export const ORDERS = {
 export type OrderWord = keyof typeof ORDERS
 export const DEFAULT_ORDER: OrderWord = '-latest'
 
+export const SESSION_ORDERS = {
+  name: { field: 'NAME', direction: 'ASC' },
+  '-name': { field: 'NAME', direction: 'DESC' },
+  attempt: { field: 'ATTEMPT', direction: 'ASC' },
+  '-attempt': { field: 'ATTEMPT', direction: 'DESC' },
+  since: { field: 'STATUS_CHANGED_AT', direction: 'ASC' },
+  '-since': { field: 'STATUS_CHANGED_AT', direction: 'DESC' },
+  created: { field: 'CREATED_AT', direction: 'ASC' },
+  '-created': { field: 'CREATED_AT', direction: 'DESC' },
+} as const satisfies Record<string, SessionOrder>
+
+const { attempt: _, '-attempt': __, ...deploymentOrders } = SESSION_ORDERS
+export const DEPLOYMENT_ORDERS = deploymentOrders
+/** The order of sessions and of deployments. */
+export const NEWEST_FIRST = '-created'
+
 /** The server no longer writes two of these, but an old database may have them. */
 export const MOVING: DeploymentStatus[] = ['PENDING', 'CREATED', 'DEPLOYING', 'SCALING']
 export const DEPLOYMENT_STATUSES = {
@@ -68,11 +88,18 @@ export const GROUPINGS = {
 } as const
 export type GroupingWord = keyof typeof GROUPINGS
 
+/** The orders of failures by what they say. */
+export const MESSAGE_ORDERS = {
+  attempts: 'ATTEMPTS',
+  latest: 'LATEST',
+  lost: 'LOST',
+} as const satisfies Record<string, FailureGroupOrder>
+
 export const ITEM_STATUSES = {
   done: 'DONE',
   refused: 'REFUSED',
   left: 'PENDING',
-} as const satisfies Record<string, ResubmissionItemStatus>
+} as const satisfies Record<string, BulkActionItemStatus>
 
 export const BULK_ACTIONS = {
   resubmit: 'RESUBMIT',
@@ -89,6 +116,9 @@ export const HOLD_REASONS = {
   quota: 'QUOTA',
   alive: 'PARENT_ALIVE',
 } as const
+
+/** The words, each with whether the group has ended. */
+export const GROUP_STATUSES = { live: false, ended: true } as const
 
 /** The words, each with whether the schedule is paused. */
 export const SCHEDULE_STATUSES = { active: false, paused: true } as const
@@ -143,6 +173,8 @@ const PARAMETERS = {
   overview: { range: oneOf(RANGES), project: text },
   chains: {
     state: oneOf(STATE_TABS),
+    /** The type of its sessions; by default all but replicas of deployments. */
+    type: oneOf(SESSION_TYPES),
     cause: oneOf(CAUSES),
     label,
     q: text,
@@ -163,6 +195,8 @@ const PARAMETERS = {
     to: moment,
     /** The least number of attempts. */
     attempts: wholeNumber,
+    /** Members of the group of sessions with this id. */
+    group: uuid,
     order: oneOf(ORDERS),
   },
   newSession: { project: text },
@@ -180,12 +214,21 @@ const PARAMETERS = {
     /** The bars show shares, not numbers. */
     view: oneOf({ share: true }),
     project: text,
+    /** The order of the messages. */
+    order: oneOf(MESSAGE_ORDERS),
+    /** `show=all`: with muted and resolved messages. */
+    show: oneOf({ all: true }),
   },
+  failure: { range: oneOf(RANGES) },
   /** Agents belong to all projects; the project is only kept for other pages. */
   agents: { status: oneOf(AGENT_STATUSES), group: text, project: text },
   /** `q` is a part of the name. */
-  deployments: { status: oneOf(DEPLOYMENT_STATUSES), q: text, project: text },
+  deployments: { status: oneOf(DEPLOYMENT_STATUSES), q: text, project: text, order: oneOf(DEPLOYMENT_ORDERS) },
   schedules: { status: oneOf(SCHEDULE_STATUSES), q: text, project: text },
+  /** `q` is the beginning of the name or of the key. */
+  groups: { status: oneOf(GROUP_STATUSES), q: text, project: text },
+  /** `from`: the members are shown from this index on. */
+  group: { from: wholeNumber },
   sessions: {
     type: oneOf(SESSION_TYPES),
     status: oneOf(SESSION_STATUSES),
@@ -193,20 +236,30 @@ const PARAMETERS = {
     q: text,
     /** The id of an agent that has or had one of its kernels. */
     agent: uuid,
+    /** The id of the group of failures that it belongs to. */
+    failure: uuid,
     /** The resource group. */
     group: text,
     project: text,
+    order: oneOf(SESSION_ORDERS),
   },
-  /** `after` is the cursor after which the page begins. */
-  resubmissions: { action: oneOf(BULK_ACTIONS), after: text },
+  /** `after` is the cursor after which the page begins. The project is only kept for other pages. */
+  bulkActions: { action: oneOf(BULK_ACTIONS), after: text, project: text },
   /** `show`: which of its chains are listed. */
-  resubmission: { show: oneOf(ITEM_STATUSES) },
+  bulkAction: { show: oneOf(ITEM_STATUSES) },
   /** The chosen project is kept on all pages of the settings. */
   settings: { project: text },
   /** `show=all`: with revoked and expired tokens. */
   tokens: { project: text, show: oneOf({ all: true }) },
   webhook: { project: text, status: oneOf(DELIVERIES) },
-  audit: { project: text, action: text, actor: text, outcome: oneOf({ refused: true, done: true }) },
+  /** `action` and `actor` are parts of names; `by`: the server itself, or anybody else. */
+  audit: {
+    project: text,
+    action: text,
+    actor: text,
+    outcome: oneOf({ refused: true, done: true }),
+    by: oneOf({ people: true, server: true }),
+  },
 } satisfies Record<string, Record<string, Reader>>
 
 export type SearchPage = keyof typeof PARAMETERS

@@ -1,18 +1,14 @@
-import { lazy, type ReactNode, Suspense, useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { AgentStatus } from '../../../client/schema-types.generated.ts'
 import { useAct } from '../../app/act.ts'
+import { lazyDialog } from '../../app/lazy-part.tsx'
 import { useViewer } from '../../app/viewer.ts'
 import { CancelledIcon, FailedIcon, HeldIcon, SucceededIcon, WaitingIcon } from '../../design/icons.tsx'
-import {
-  type UiAgentRowFragment,
-  UiDrainAgentDocument,
-  UiRemoveAgentDocument,
-  UiResumeAgentDocument,
-} from './agents.generated.ts'
+import { type UiAgentRowFragment, UiRemoveAgentDocument, UiResumeAgentDocument } from './agents.generated.ts'
 import './agents.css'
 
-const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
-const DrainDialog = lazy(async () => ({ default: (await import('./drain-dialog.tsx')).DrainDialog }))
+const Confirm = lazyDialog(() => import('../../app/confirm.tsx'), 'Confirm')
+const DrainDialog = lazyDialog(() => import('./agent-dialogs.tsx'), 'DrainDialog')
 
 type Agent = UiAgentRowFragment
 
@@ -39,10 +35,6 @@ export function useAgentActions(onDone: () => void): { actsOn: (agent: Agent) =>
   }
   const resume = ({ agentId, name }: Agent) =>
     during(() => act(UiResumeAgentDocument, { agentId }, { about: name, done: `${name} takes new work again.` }))
-  const drain = ({ agentId, name }: Agent, reason: string | null) =>
-    during(() =>
-      act(UiDrainAgentDocument, { agentId, reason }, { about: name, done: `${name} gets no new work any more.` }),
-    )
   const remove = ({ agentId, name }: Agent) =>
     during(() => act(UiRemoveAgentDocument, { agentId }, { about: name, done: `${name} is removed.` }))
 
@@ -62,13 +54,14 @@ export function useAgentActions(onDone: () => void): { actsOn: (agent: Agent) =>
   return {
     actsOn,
     dialog: (
-      <Suspense>
+      <>
         {asked?.what === 'drain' && (
           <DrainDialog
-            name={asked.agent.name}
-            kernels={asked.agent.kernels.totalCount}
-            isBusy={isBusy}
-            onDrain={(reason) => void drain(asked.agent, reason)}
+            agent={asked.agent}
+            onDone={() => {
+              close()
+              onDone()
+            }}
             onClose={close}
           />
         )}
@@ -84,7 +77,7 @@ export function useAgentActions(onDone: () => void): { actsOn: (agent: Agent) =>
             again.
           </Confirm>
         )}
-      </Suspense>
+      </>
     ),
   }
 }

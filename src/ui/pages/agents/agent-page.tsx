@@ -13,6 +13,7 @@ import { type AgentAct, AgentStatusMark, useAgentActions } from './agent-actions
 import { type Agent, AgentFailures, AgentKernels } from './agent-parts.tsx'
 import { UiAgentDocument } from './agents.generated.ts'
 import '../../design/table.css'
+import { AgentGpus } from './agent-gpus.tsx'
 import './agents.css'
 
 const route = getRouteApi('/frame/agents/$agentId')
@@ -32,7 +33,7 @@ export function AgentPage() {
     EVERY_MS,
   )
   const agent = data?.node?.__typename === 'Agent' ? data.node : null
-  useTitle(agent?.name)
+  useTitle(agent?.name ?? 'Agent')
   if (!agent && error) return <ProblemPanel error={error} onAgain={again} />
   if (!data) return <Skeleton />
   if (!agent)
@@ -51,6 +52,7 @@ export function AgentPage() {
         </section>
         <FactsCard title="About it" facts={factsOf(agent)} />
       </div>
+      <AgentGpus agent={agent} again={again} />
       <AgentKernels
         agent={agent}
         onMore={kernels < KERNELS_MAX && agent.running.pageInfo.hasNextPage ? () => setKernels(KERNELS_MAX) : null}

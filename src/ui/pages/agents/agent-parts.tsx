@@ -1,11 +1,12 @@
 import { Link } from '@tanstack/react-router'
 import { AttemptLink } from '../../app/list/row-link.tsx'
 import { Ago } from '../../app/moments.tsx'
-import { causeInWords, lookOfCause } from '../../design/causes.ts'
+import { causeInWords, kindOf, lookOfCause } from '../../design/causes.ts'
 import { Button } from '../../design/controls.tsx'
 import { CauseMark } from '../../design/panel.tsx'
 import { type Column, TableCard } from '../../design/table.tsx'
 import { amountWords, counted } from '../../words/numbers.ts'
+import { limitInWords } from '../../words/time.ts'
 import type { UiAgentQuery } from './agents.generated.ts'
 
 /** Failed sessions of the agent, the newest first. They show whether the agent is at fault. */
@@ -35,10 +36,12 @@ const FAILURE_COLUMNS: readonly Column<UiAgentQuery['failed']['edges'][number]['
   {
     title: 'Failed by',
     className: 'with-mark',
-    cell: ({ failureCause, exitCode }) => (
+    cell: (session) => (
       <>
-        <CauseMark {...lookOfCause(failureCause, exitCode)} />
-        <span className="cut">{causeInWords(failureCause, exitCode)}</span>
+        <CauseMark {...lookOfCause(kindOf(session), session.exitCode)} />
+        <span className="cut">
+          {causeInWords(kindOf(session), session.exitCode, limitInWords(session.batchTimeout))}
+        </span>
       </>
     ),
   },

@@ -158,6 +158,7 @@ function columnsOf(
     {
       title: 'Agent',
       className: 'agent-name named',
+      value: ({ name }) => name,
       cell: ({ agentId, name, resourceGroup }) => (
         <>
           <Link to="/agents/$agentId" params={{ agentId }} className="table-link" title={name}>
@@ -170,6 +171,7 @@ function columnsOf(
     {
       title: 'Status',
       className: 'agent-state',
+      value: ({ status }) => status,
       cell: ({ status, drainReason }) => (
         <>
           <AgentStatusMark status={status} />
@@ -184,15 +186,25 @@ function columnsOf(
     {
       title: 'In use',
       className: 'agent-meters',
+      value: ({ slots }) => Math.max(0, ...slots.map(({ utilisation }) => utilisation ?? 0)),
+      isDown: true,
       cell: ({ slots }) => slots.slice(0, METERS_MAX).map((each) => <SlotMeter key={each.slot} small {...each} />),
     },
     {
       title: 'Kernels',
       headClass: 'number',
       className: 'agent-kernels number',
+      value: ({ kernels }) => kernels.totalCount,
+      isDown: true,
       cell: ({ kernels }) => count(kernels.totalCount),
     },
-    { title: 'Heard', className: 'agent-heard', cell: ({ lastHeardAt }) => <Ago at={lastHeardAt} said="heard" /> },
+    {
+      title: 'Heard',
+      className: 'agent-heard',
+      value: ({ lastHeardAt }) => lastHeardAt,
+      isDown: true,
+      cell: ({ lastHeardAt }) => <Ago at={lastHeardAt} said="heard" />,
+    },
     {
       title: 'Actions',
       isHidden: true,

@@ -1,13 +1,22 @@
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
 import { useQuery } from 'urql'
-import { useReread, useRereadWhen } from '../../api/poll.ts'
+import { usePolled, useReread, useRereadWhen } from '../../api/poll.ts'
 import { startNote } from '../../app/chain-parts.tsx'
-import { causeInWords, letterOf, toneOf } from '../../design/causes.ts'
+import { useSwitchedOff, whoSwitched } from '../../app/retry/switches.tsx'
+import { causeInWords, kindOf, letterOf, TIMED_OUT, toneOf } from '../../design/causes.ts'
 import type { Bar, Ghost, PartKind, SegmentSession } from '../../timeline/bars.ts'
 import { checkpointWords, endOf, lengthOf } from '../../timeline/words.ts'
-import { amountWords, bytes, roughAmount } from '../../words/numbers.ts'
+import { amountWords, bytes, counted, memoryWords } from '../../words/numbers.ts'
 import { countdown, duration, type Moments, relativeMoment } from '../../words/time.ts'
-import { UiAttemptDocument, type UiAttemptQuery, type UiDecisionFragment } from './chain.generated.ts'
+import {
+  UiAttemptDocument,
+  UiAttemptFailureDocument,
+  type UiAttemptQuery,
+  type UiDecisionFragment,
+} from './chain.generated.ts'
 import { differenceWords } from './spec-words.ts'
+import { AttemptGpus } from './attempt-gpus.tsx'
 import type { Chain } from './use-chain.ts'
 
 type UiAttempt = NonNullable<UiAttemptQuery['session']>
@@ -19,6 +28,7 @@ interface Props {
   changes: readonly { attempt: number; differences: Parameters<typeof differenceWords>[0][] }[]
   isNewest: boolean
   ghost: Ghost | null
+  project: Chain['project']
 }
 
 const PARTS: readonly { kind: PartKind; word: string }[] = [
@@ -37,7 +47,7 @@ function ranWords({ terminatedAt, usage }: UiAttempt, seconds: number): string {
   return usage?.wallSeconds == null ? `at most ${duration(seconds)}` : duration(usage.wallSeconds)
 }
 
-export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Props) {
+export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost, project }: Props) {
   const { attempt, session } = bar
   const data = useAttempt(session.sessionId, `${session.status} ${isNewest} ${ghost?.at}`)
   const decision = data?.retryDecision ?? null
@@ -47,7 +57,9 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
   const agent = data?.kernels.find((kernel) => kernel.agent)?.agent
   const tone = toneOf(bar)
   const isImpossible = data?.impossible === true
-  const reason = data?.pendingReason ?? bar.reason ?? (data ? startNote(data) : null)
+  // The words for a timeout have its reason already.
+  const known = bar.cause === TIMED_OUT ? null : bar.reason
+  const reason = data?.pendingReason ?? known ?? (data ? startNote(data) : null)
   return (
     <section className="chain-panel attempt" aria-labelledby="attempt-title">
       <h2 id="attempt-title">
@@ -60,6 +72,13 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
       </h2>
       {reason !== null && bar.outcome !== 'SUCCEEDED' && (
         <p className={`attempt-reason${isImpossible ? ' tone-held' : ''}`}>{reason}</p>
+      )}
+      {bar.outcome === 'FAILED' && (
+        <Says
+          key={session.sessionId}
+          sessionId={session.sessionId}
+          isRecent={bar.to !== null && now - bar.to < GROUPED_WITHIN_MS}
+        />
       )}
       <dl className="durations">
         {PARTS.map(({ kind, word }) => {
@@ -89,6 +108,14 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
             <dd>{formatUsage(data.usage)}</dd>
           </>
         )}
+        {data && data.gpus.length > 0 && (
+          <>
+            <dt>GPUs</dt>
+            <dd>
+              <AttemptGpus attempt={data} isLive={data.terminatedAt === null} />
+            </dd>
+          </>
+        )}
         {session.checkpoint.state !== 'NONE' && (
           <>
             <dt>checkpoint</dt>
@@ -104,17 +131,46 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
           </>
         )}
       </dl>
-      {decision && <WhyNext decision={decision} attempt={attempt} ghost={isNewest ? ghost : null} now={now} />}
+      {decision && (
+        <WhyNext decision={decision} attempt={attempt} ghost={isNewest ? ghost : null} now={now} project={project} />
+      )}
       {decision && hasNext(decision) && <Changes title={`What changes in attempt ${attempt + 1}`} differences={next} />}
       {parent && attempt > 1 && <Changes title="What changed before this one" differences={own} />}
     </section>
   )
 }
 
+/** The group of a failure is known shortly after its decision. */
+const GROUPED_WITHIN_MS = 60_000
+const GROUPED_EVERY_MS = 2_000
+
+/** What the failure says, and how many others say the same. */
+function Says({ sessionId, isRecent }: { sessionId: string; isRecent: boolean }) {
+  const [isFound, setFound] = useState(false)
+  const { data } = usePolled(
+    UiAttemptFailureDocument,
+    { sessionId },
+    isRecent && !isFound ? GROUPED_EVERY_MS : undefined,
+  )
+  const group = data?.session?.failureGroup
+  if (group && !isFound) setFound(true)
+  if (!group) return null
+  const { failureGroupId, title, attempts } = group
+  return (
+    <p className="attempt-says">
+      says:{' '}
+      <Link to="/failures/$failureGroupId" params={{ failureGroupId }} className="text-link">
+        {title}
+      </Link>
+      {attempts > 1 && ` · ${counted(attempts - 1, 'other')} in 30 days ${attempts === 2 ? 'says' : 'say'} the same`}
+    </p>
+  )
+}
+
 function formatUsage({ cpuSeconds, peakMemoryBytes, source }: NonNullable<UiAttempt['usage']>): string {
   const words = [
     cpuSeconds === null ? null : `${duration(cpuSeconds)} of CPU time`,
-    peakMemoryBytes === null ? null : `mem ${roughAmount('mem', String(peakMemoryBytes))}`,
+    peakMemoryBytes === null ? null : `${memoryWords(peakMemoryBytes)} of memory`,
   ].filter((each) => each !== null)
   if (words.length === 0) return '–'
   return `${source === 'PROCESSES' ? 'about ' : ''}${words.join(', ')}`
@@ -152,12 +208,15 @@ function WhyNext({
   attempt,
   ghost,
   now,
+  project,
 }: {
   decision: UiDecisionFragment
   attempt: number
   ghost: Ghost | null
   now: number
+  project: Chain['project']
 }) {
+  const off = useSwitchedOff(project)
   const goesOn = decision.phase === 'DISPATCHED' || decision.phase === 'SCHEDULED' || decision.phase === 'HELD'
   return (
     <div className="why">
@@ -165,7 +224,12 @@ function WhyNext({
       <p>{decision.explanation}</p>
       <p className="why-words">{decisionWords(decision).join(' · ')}</p>
       <DelayParts decision={decision} />
-      {ghost && !ghost.isHeld && <p className="why-next">due in {countdown((ghost.at - now) / 1000)}</p>}
+      {ghost && !ghost.isHeld && (
+        <p className="why-next">
+          due in {countdown((ghost.at - now) / 1000)}
+          {off && <span className="tone-held">, and then held: {whoSwitched(off)}</span>}
+        </p>
+      )}
     </div>
   )
 }
@@ -194,12 +258,19 @@ function Changes({
 }
 
 /** The reasons of a decision: `no rule matched`, `out of memory is retried`, `uses up a retry`. */
-export function decisionWords({ matchedRule, cause, counted, phase }: UiDecisionFragment): string[] {
+export function decisionWords({
+  matchedRule,
+  cause,
+  counted: isCounted,
+  phase,
+  session,
+}: UiDecisionFragment): string[] {
+  const kind = kindOf({ failureCause: cause, ...session })
   const goesOn = phase === 'DISPATCHED' || phase === 'SCHEDULED' || phase === 'HELD'
   return [
     matchedRule === null ? 'no rule matched' : `rule ${matchedRule + 1} matched`,
-    ...(cause === null ? [] : [causeInWords(cause, null)]),
-    ...(goesOn ? [counted ? 'uses up a retry' : 'uses up no retry'] : []),
+    ...(kind === null ? [] : [causeInWords(kind, null)]),
+    ...(goesOn ? [isCounted ? 'uses up a retry' : 'uses up no retry'] : []),
   ]
 }
 

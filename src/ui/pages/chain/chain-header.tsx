@@ -1,15 +1,18 @@
 import { Link } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { UiCancelRetryDocument, UiRetryNowDocument, UiTerminateDocument } from '../../api/act.generated.ts'
 import { useAct } from '../../app/act.ts'
+import type { ShownState } from '../../app/chain-parts.tsx'
 import { useKeys } from '../../app/keys.ts'
+import { lazyDialog } from '../../app/lazy-part.tsx'
+import { BackLink } from '../../app/places.tsx'
+import { SWITCHED_OFF, useSwitchedOff } from '../../app/retry/switches.tsx'
 import { toast } from '../../app/toasts.tsx'
 import { Button, Keys } from '../../design/controls.tsx'
 import { ArrowLeftIcon } from '../../design/icons.tsx'
+import { count } from '../../words/numbers.ts'
 import { duration, type Moments, relativeMoment } from '../../words/time.ts'
 import { KeptCheckpoint } from './attempt-panel.tsx'
-import { UiResubmitDocument } from './chain.generated.ts'
-import type { Overrides } from './resubmit-form.tsx'
 import type { Chain } from './use-chain.ts'
 
 interface Props {
@@ -19,8 +22,10 @@ interface Props {
   onDone: () => void
 }
 
-const TONES: Readonly<Record<Chain['state'], string>> = {
-  LIVE: 'running',
+const TONES: Readonly<Record<ShownState, string>> = {
+  QUEUED: 'queued',
+  IMPOSSIBLE: 'held',
+  RUNNING: 'running',
   WAITING_RETRY: 'running',
   HELD: 'held',
   SUCCEEDED: 'succeeded',
@@ -29,19 +34,24 @@ const TONES: Readonly<Record<Chain['state'], string>> = {
 }
 
 export function ChainHeader({ chain, now, moments, onDone }: Props) {
+  const off = useSwitchedOff(chain.project)
   const created = Date.parse(chain.createdAt)
+  const { schedule } = chain.firstAttempt
+  const newest = chain.newestAttempt
   const by = chain.firstAttempt.createdBy ?? chain.firstAttempt.user
   return (
     <header className="chain-header">
       <div className="chain-title">
-        <Link to="/chains" className="back">
+        <BackLink to="/chains" className="back">
           <ArrowLeftIcon />
           Chains
-        </Link>
+        </BackLink>
         <h1 tabIndex={-1}>{chain.name}</h1>
-        <p className={`state tint-${TONES[chain.state]}`}>
+        <p className={`state tint-${TONES[chain.state as ShownState]}`}>
           <span className="state-dot" data-state={chain.state} aria-hidden="true" />
           {stateWords(chain)}
+          {off && chain.state === 'WAITING_RETRY' && `, but ${SWITCHED_OFF}`}
+          {newest.status === 'RUNNING' && newest.progress !== null && `: ${newest.progress}`}
         </p>
         <ChainActions chain={chain} onDone={onDone} />
       </div>
@@ -59,6 +69,22 @@ export function ChainHeader({ chain, now, moments, onDone }: Props) {
             {relativeMoment(created, now)}
           </time>
         </li>
+        {chain.group && (
+          <li>
+            {placeWords(chain.groupIndex!, chain.group.counts.total)} in{' '}
+            <Link to="/groups/$groupId" params={{ groupId: chain.group.groupId }}>
+              {chain.group.name}
+            </Link>
+          </li>
+        )}
+        {schedule && (
+          <li>
+            schedule{' '}
+            <Link to="/schedules/$scheduleId" params={{ scheduleId: schedule.scheduleId }}>
+              {schedule.name}
+            </Link>
+          </li>
+        )}
         <li>times in {moments.zone(now)}</li>
         <li>ran {duration(chain.runningSeconds)}</li>
         <li>waited {duration(chain.waitingSeconds)}</li>
@@ -71,11 +97,20 @@ export function ChainHeader({ chain, now, moments, onDone }: Props) {
   )
 }
 
+/** `7 of 20`; `number 120`, where the indexes are others than 0 to 20. */
+function placeWords(index: number, total: number): string {
+  return index <= total ? `${count(index)} of ${count(total)}` : `number ${count(index)}`
+}
+
 /** `waiting for retry 2 of 6`, `held: retries are switched off` */
 function stateWords({ state, outlook, newestAttempt: { retryState, attempt } }: Chain): string {
   const retries = `${retryState.attempt} of ${retryState.maxAttempts - 1}`
-  switch (state) {
-    case 'LIVE':
+  switch (state as ShownState) {
+    case 'QUEUED':
+      return `attempt ${attempt} is queued`
+    case 'IMPOSSIBLE':
+      return `attempt ${attempt} cannot start: no agent or quota could take it`
+    case 'RUNNING':
       return `attempt ${attempt} in progress`
     case 'WAITING_RETRY':
       return `waiting for retry ${retries}`
@@ -104,8 +139,8 @@ function CopyId({ id }: { id: string }) {
   )
 }
 
-const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
-const ResubmitDialog = lazy(async () => ({ default: (await import('./resubmit-form.tsx')).ResubmitDialog }))
+const Confirm = lazyDialog(() => import('../../app/confirm.tsx'), 'Confirm')
+const ResubmitDialog = lazyDialog(() => import('./resubmit-form.tsx'), 'ResubmitDialog')
 
 type Action = Chain['actions'][number]['action']
 
@@ -124,14 +159,6 @@ function ChainActions({ chain, onDone }: { chain: Chain; onDone: () => void }) {
     setIsBusy(false)
     setAsked(null)
     onDone()
-  }
-  const resubmit = async (overrides: Overrides) => {
-    const variables = { sessionId, overrides, clientKey: null }
-    const payload = await act(UiResubmitDocument, variables, { about: name, done: null })
-    if (payload?.__typename !== 'ResubmitSessionsPayload') return
-    const [refused] = payload.refused
-    if (refused) toast('refused', `${name}: ${refused.message}`)
-    else toast('done', `${name} is resubmitted.`)
   }
   const acts: Record<Action, () => void> = {
     RETRY_NOW: () =>
@@ -179,7 +206,7 @@ function ChainActions({ chain, onDone }: { chain: Chain; onDone: () => void }) {
       {button('CANCEL_RETRY', 'Cancel retry')}
       {button('TERMINATE', 'Terminate')}
       {button('RESUBMIT', 'Resubmit…')}
-      <Suspense>
+      <>
         {asked === 'TERMINATE' && (
           <Confirm
             title="Terminate 1 chain?"
@@ -196,21 +223,25 @@ function ChainActions({ chain, onDone }: { chain: Chain; onDone: () => void }) {
               )
             }
           >
-            {chain.state === 'LIVE'
+            {chain.state === 'RUNNING'
               ? `Attempt ${newestAttempt.attempt} of ${name} is stopped, and no retry follows.`
-              : `The retry that ${name} waits for is given up.`}
+              : chain.state === 'QUEUED' || chain.state === 'IMPOSSIBLE'
+                ? `Attempt ${newestAttempt.attempt} of ${name} does not start, and no retry follows.`
+                : `The retry that ${name} waits for is given up.`}
           </Confirm>
         )}
         {asked === 'RESUBMIT' && (
           <ResubmitDialog
             name={name}
             sessionId={sessionId}
-            isBusy={isBusy}
             onClose={() => setAsked(null)}
-            onSubmit={(overrides) => void during(() => resubmit(overrides))}
+            onDone={() => {
+              setAsked(null)
+              onDone()
+            }}
           />
         )}
-      </Suspense>
+      </>
     </div>
   )
 }

@@ -1,9 +1,11 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useMemo } from 'react'
 import { setServerNow, useServerNow } from '../../api/clock.ts'
+import { stateName } from '../../app/chain-parts.tsx'
 import { useKeys } from '../../app/keys.ts'
 import { useMoments } from '../../app/moments.tsx'
 import { useTitle } from '../../app/page.tsx'
+import { SwitchesAhead } from '../../app/retry/switches.tsx'
 import { Button } from '../../design/controls.tsx'
 import { barsOf, timelineOf } from '../../timeline/bars.ts'
 import type { EpochMark } from '../../timeline/timeline-svg.tsx'
@@ -27,7 +29,7 @@ export function ChainPage() {
   useEffect(() => {
     if (data) setServerNow(data.now)
   }, [data])
-  useTitle(data?.chain?.name)
+  useTitle(data?.chain ? `${stateName(data.chain)} · ${data.chain.name}` : 'Chain')
   if (data?.chain)
     return <LoadedChain chain={data.chain} serverNow={data.now} reread={reread} {...{ segments, isPartial }} />
   if (error) return <Failure message={error.message} onAgain={() => void reread()} />
@@ -67,6 +69,7 @@ function LoadedChain({ chain, serverNow, segments, isPartial, reread }: LoadedPr
   return (
     <div className="chain-page">
       <ChainHeader chain={chain} now={now} moments={moments} onDone={() => void reread()} />
+      {chain.state === 'WAITING_RETRY' && <SwitchesAhead project={chain.project} />}
       <TimelineView
         timeline={timeline}
         name={chain.name}
@@ -96,10 +99,12 @@ function LoadedChain({ chain, serverNow, segments, isPartial, reread }: LoadedPr
             changes={changes}
             isNewest={bar === bars.at(-1)}
             ghost={timeline.ghost}
+            project={chain.project}
           />
           <ChainTabs
             // The joined log is not read again when another attempt is chosen.
             key={search.log ?? bar.session.sessionId}
+            chainId={chain.chainId}
             bar={bar}
             bars={bars}
             timeline={timeline}

@@ -14,7 +14,7 @@ export interface ChainSearch {
   line?: number
 }
 
-export const CHAIN_TABS = ['logs', 'decision', 'history', 'spec', 'kernels'] as const
+export const CHAIN_TABS = ['logs', 'outputs', 'decision', 'history', 'spec', 'kernels'] as const
 export type ChainTab = (typeof CHAIN_TABS)[number]
 
 /** Parses the parameters; leaves out those that it cannot parse. */

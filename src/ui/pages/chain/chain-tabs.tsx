@@ -9,11 +9,13 @@ import { decisionWords, DelayParts, useAttempt } from './attempt-panel.tsx'
 import { CHAIN_TABS, type ChainTab } from './chain-search.ts'
 import { type UiAttemptQuery, type UiDecisionFragment, UiHistoryDocument } from './chain.generated.ts'
 import { LogsTab } from './logs-tab.tsx'
+import { OutputsTab } from './outputs-tab.tsx'
 import { SpecTab } from './spec-tab.tsx'
 import '../../design/controls.css'
 import '../../design/table.css'
 
 interface Props {
+  chainId: string
   bar: Bar
   bars: readonly Bar[]
   timeline: Timeline
@@ -29,13 +31,15 @@ interface Props {
 
 const NAMES: Readonly<Record<ChainTab, string>> = {
   logs: 'Logs',
+  outputs: 'Outputs',
   decision: 'Decision',
   history: 'History',
   spec: 'Spec',
   kernels: 'Kernels',
 }
 
-export function ChainTabs({ bar, bars, timeline, moments, now, tab, onTab, line, onLine, isAll, onAll }: Props) {
+export function ChainTabs(props: Props) {
+  const { chainId, bar, bars, timeline, moments, now, tab, onTab, line, onLine, isAll, onAll } = props
   const session = useAttempt(bar.session.sessionId, bar.session.status)
   const kernels = session?.kernels ?? []
   const isRead = session !== undefined
@@ -69,7 +73,12 @@ export function ChainTabs({ bar, bars, timeline, moments, now, tab, onTab, line,
         ))}
       </div>
       <div id="tab-body" className={`tab-body tab-${tab}`} role="tabpanel" aria-labelledby={`tab-${tab}`}>
-        {tab === 'logs' && <LogsTab {...{ bar, bars, kernels, isRead, timeline, now, line, onLine, isAll, onAll }} />}
+        {tab === 'logs' && (
+          <LogsTab {...{ chainId, bar, bars, kernels, isRead, timeline, now, line, onLine, isAll, onAll }} />
+        )}
+        {tab === 'outputs' && (
+          <OutputsTab key={bar.session.sessionId} sessionId={bar.session.sessionId} moments={moments} />
+        )}
         {tab === 'decision' && <DecisionTab decision={session?.retryDecision ?? null} bar={bar} moments={moments} />}
         {tab === 'history' && (
           <HistoryTab sessionId={bar.session.sessionId} status={bar.session.status} moments={moments} />

@@ -1,6 +1,8 @@
 import { useLayoutEffect, useRef, useState } from 'react'
 import { download } from '../../api/login.ts'
+import { useKeys } from '../../app/keys.ts'
 import { toast } from '../../app/toasts.tsx'
+import { openFind } from '../../log/log-parts.tsx'
 import { LogViewer } from '../../log/log-viewer.tsx'
 import { useLog } from '../../log/use-log.ts'
 import type { Bar, Timeline } from '../../timeline/bars.ts'
@@ -12,6 +14,7 @@ import type { UiAttemptQuery } from './chain.generated.ts'
 type Kernel = NonNullable<UiAttemptQuery['session']>['kernels'][number]
 
 interface Props {
+  chainId: string
   bar: Bar
   bars: readonly Bar[]
   kernels: readonly Kernel[]
@@ -26,7 +29,9 @@ interface Props {
   onAll: (isAll: boolean) => void
 }
 
-export function LogsTab({ bar, bars, kernels, isRead, timeline, now, line, onLine, isAll, onAll }: Props) {
+export function LogsTab(props: Props) {
+  const { chainId, bar, bars, kernels, isRead, timeline, now, line, onLine, isAll, onAll } = props
+  useKeys([{ keys: '/', does: 'search the log', run: openFind }])
   const [chosen, setChosen] = useState<string | null>(null)
   const kernel = kernels.find(({ kernelId }) => kernelId === chosen) ?? kernels[0]
   const all = bars.length > 1 && (
@@ -36,7 +41,13 @@ export function LogsTab({ bar, bars, kernels, isRead, timeline, now, line, onLin
   )
   if (isAll && bars.length > 0)
     return (
-      <AllLogs bars={bars} ends={endsOf(bars.at(-1)!, undefined, timeline, now)} tools={all} {...{ line, onLine }} />
+      <AllLogs
+        chainId={chainId}
+        bars={bars}
+        ends={endsOf(bars.at(-1)!, undefined, timeline, now)}
+        tools={all}
+        {...{ line, onLine }}
+      />
     )
   if (kernel === undefined) {
     const waits = bar.outcome === 'LIVE'
@@ -44,7 +55,7 @@ export function LogsTab({ bar, bars, kernels, isRead, timeline, now, line, onLin
       <>
         {all && <div className="log-tools">{all}</div>}
         <p className="chain-empty" aria-busy={!isRead}>
-          {!isRead ? '' : waits ? 'It has no log before it runs.' : 'It never ran, so it has no log.'}
+          {!isRead ? 'reading…' : waits ? 'It has no log before it runs.' : 'It never ran, so it has no log.'}
         </p>
       </>
     )
@@ -54,6 +65,7 @@ export function LogsTab({ bar, bars, kernels, isRead, timeline, now, line, onLin
       key={kernel.kernelId}
       kernel={kernel}
       ends={endsOf(bar, bars[bars.indexOf(bar) + 1], timeline, now)}
+      chainId={bars.length > 1 ? chainId : null}
       line={line}
       onLine={onLine}
       picker={
@@ -81,12 +93,13 @@ export function LogsTab({ bar, bars, kernels, isRead, timeline, now, line, onLin
 
 function AllLogs(props: {
   bars: readonly Bar[]
+  chainId: string
   ends: { key: string; text: string }[]
   line: number | undefined
   onLine: (line: number) => void
   tools: React.ReactNode
 }) {
-  const { bars, ends, line, onLine, tools } = props
+  const { bars, ends, line, onLine, tools, chainId } = props
   const attempts = useRef<readonly LoggedAttempt[]>([])
   useLayoutEffect(() => {
     attempts.current = bars.map(loggedAttempt)
@@ -99,18 +112,34 @@ function AllLogs(props: {
         {log.error}
       </p>
     )
-  return <LogViewer {...log} ends={isLive ? [] : ends} isLive={isLive} line={line} onLine={onLine} tools={tools} />
+  return (
+    <LogViewer
+      {...log}
+      ends={isLive ? [] : ends}
+      isLive={isLive}
+      line={line}
+      onLine={onLine}
+      tools={
+        <>
+          {tools}
+          <DownloadButton path={`/v2/chains/${chainId}/log`} words="Download all" />
+        </>
+      }
+    />
+  )
 }
 
 interface KernelLogProps {
   kernel: Kernel
+  /** The chain, if it has several attempts. */
+  chainId: string | null
   ends: { key: string; text: string }[]
   line: number | undefined
   onLine: (line: number) => void
   picker: React.ReactNode
 }
 
-function KernelLog({ kernel, ends, line, onLine, picker }: KernelLogProps) {
+function KernelLog({ kernel, chainId, ends, line, onLine, picker }: KernelLogProps) {
   const isLive = kernel.terminatedAt === null
   const log = useLog(kernel.id, () => kernelLog({ ...kernel, isLive }), line !== undefined)
   if (log.error !== null)
@@ -130,19 +159,24 @@ function KernelLog({ kernel, ends, line, onLine, picker }: KernelLogProps) {
         <>
           {picker}
           {kernel.logTruncated && <span className="truncated">truncated</span>}
-          <button type="button" className="tool" onClick={() => void downloadLog(kernel.kernelId)}>
-            Download
-          </button>
+          <DownloadButton path={`/v2/kernels/${kernel.kernelId}/log`} />
+          {chainId !== null && <DownloadButton path={`/v2/chains/${chainId}/log`} words="Download all" />}
         </>
       }
     />
   )
 }
 
-async function downloadLog(kernelId: string): Promise<void> {
-  await download(`/v2/kernels/${kernelId}/log`).catch((error: unknown) => {
-    toast('refused', `Download: ${(error as Error).message}`)
-  })
+function DownloadButton({ path, words = 'Download' }: { path: string; words?: string }) {
+  const start = () =>
+    download(path).catch((error: unknown) => {
+      toast('refused', `Download: ${(error as Error).message}`)
+    })
+  return (
+    <button type="button" className="tool" onClick={() => void start()}>
+      {words}
+    </button>
+  )
 }
 
 function loggedAttempt(bar: Bar): LoggedAttempt {

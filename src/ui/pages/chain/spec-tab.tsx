@@ -1,7 +1,8 @@
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { mountWords } from '../../words/mount.ts'
-import { amountWords } from '../../words/numbers.ts'
+import { lookOfCause } from '../../design/causes.ts'
+import { amountWords, gpuWords } from '../../words/numbers.ts'
 import { duration } from '../../words/time.ts'
 import { UiSpecDocument, type UiSpecQuery } from './chain.generated.ts'
 
@@ -80,15 +81,20 @@ function Variable({ name, value }: { name: string; value: string }) {
 }
 
 function rowsOf(spec: Spec): [string, string][] {
+  const { progressTimeout: progress } = spec.retryPolicy
   const agents = [spec.allowAgents, spec.avoidAgents, spec.excludeAgents].map(({ length }) => length)
   const rows: [string, string | null | false][] = [
     ['image', spec.image],
     ['image digest', digestWords(spec)],
     ['resources', spec.resourceSlots.map(({ slot, amount }) => `${slot} ${amountWords(slot, amount)}`).join(', ')],
+    ['GPUs', spec.requiredGpus && gpuWords(spec.requiredGpus)],
     ['kernels', spec.clusterSize > 1 && `${spec.clusterSize}, ${spec.clusterMode.toLowerCase().replace('_', ' ')}`],
     ['resource group', spec.resourceGroup.name],
     ['priority', String(spec.priority)],
     ['timeout', spec.batchTimeout === null ? 'none' : duration(spec.batchTimeout)],
+    ['no progress for', progress !== null && `at most ${duration(progress)}`],
+    ['before that stop', spec.onHang.join(' ')],
+    ['never run twice', spec.neverRunTwice && 'once its start was ordered, nothing starts it again'],
     ['may wait', spec.maxPending === null ? null : duration(spec.maxPending)],
     [
       'agents',
@@ -122,13 +128,11 @@ function policyRows(policy: Spec['retryPolicy']): [string, string][] {
     ['retries', String(policy.maxRetries)],
     [
       'delay',
-      `${duration(policy.retryDelay)}${growth}${policy.maxRetryDelay === null ? '' : `, at most ${duration(policy.maxRetryDelay)}`}`,
+      policy.delays?.map((delay) => duration(delay)).join(', ') ??
+        `${duration(policy.retryDelay)}${growth}${policy.maxRetryDelay === null ? '' : `, at most ${duration(policy.maxRetryDelay)}`}`,
     ],
     ['jitter', `${policy.jitter.toLowerCase()}${policy.jitter === 'NONE' ? '' : `, ratio ${policy.jitterRatio}`}`],
-    [
-      'eligible',
-      policy.eligibleCauses.map((cause) => cause.toLowerCase().replaceAll('_', ' ')).join(', ') || 'nothing',
-    ],
+    ['eligible', policy.eligibleCauses.map((cause) => lookOfCause(cause).words).join(', ') || 'nothing'],
     ['rules', policy.rules.length === 0 ? 'none' : String(policy.rules.length)],
     ['within', policy.maxElapsed === null ? 'no limit' : duration(policy.maxElapsed)],
   ]

@@ -8,6 +8,7 @@ import { useAct } from '../../app/act.ts'
 import { useKeys } from '../../app/keys.ts'
 import { chainFilterOf } from '../../app/list/filters.ts'
 import { DEFAULT_ORDER, ORDERS, type SearchOf } from '../../app/list/search.ts'
+import { useBefore, useSaved } from '../../app/places.tsx'
 import { UiChainsChangedDocument } from './chains.generated.ts'
 import {
   begunFor,
@@ -17,6 +18,7 @@ import {
   type Listed,
   PAGE_ROWS,
   readAgain,
+  readCounts,
   readFirst,
   readMore,
   takeBegun,
@@ -52,8 +54,13 @@ export function useChainList(
   visible: () => readonly string[],
 ): ChainList {
   const client = useClient()
-  const [listed, setListed] = useState<Listed | null>(() => begunFor(keyOf(search))?.listed ?? null)
-  const [counts, setCounts] = useState<Counts | null>(null)
+  const key = keyOf(search)
+  const kept = useBefore<{ key: string; listed: Listed | null; counts: Counts | null }>('chains')
+  // The rows as they were when the user left the list; changes since then are followed from their cursor.
+  const restored = useRef(kept?.key === key && kept.listed ? kept : null)
+  const [listed, setListed] = useState<Listed | null>(() => restored.current?.listed ?? begunFor(key)?.listed ?? null)
+  const [counts, setCounts] = useState<Counts | null>(restored.current?.counts ?? null)
+  useSaved('chains', { key, listed, counts })
   const [error, setError] = useState<Error>()
   const [pending, setPending] = useState(NOTHING)
   const [round, setRound] = useState(0)
@@ -61,7 +68,6 @@ export function useChainList(
   const loading = useRef(false)
 
   const orderBy = ORDERS[search.order ?? DEFAULT_ORDER]
-  const key = keyOf(search)
   // oxlint-disable-next-line react/exhaustive-deps -- its time stays that of the first read
   const filter = useMemo(() => chainFilterOf(search, serverNow()), [key, round])
 
@@ -73,7 +79,11 @@ export function useChainList(
     const isAgain = shownKey.current === key && round > 0
     if (shownKey.current !== key) setListed(null)
     shownKey.current = key
-    const begun = takeBegun(key) ?? (isAgain ? readAgain : readFirst)(client, filter, orderBy)
+    const again = restored.current?.listed
+    restored.current = null
+    const begun = again
+      ? { rows: Promise.resolve(again), counts: readCounts(client, filter) }
+      : (takeBegun(key) ?? (isAgain ? readAgain : readFirst)(client, filter, orderBy))
     begun.rows
       .then(
         (first) => {
@@ -228,7 +238,6 @@ export function useRows({ rows, reload }: ChainList, show: (index: number) => vo
     },
     { keys: 'r', does: 'retry the row now', run: () => row && void retry(row) },
     { keys: 'n', does: 'show what is new', run: reload },
-    { keys: 'Escape', does: 'clear the selection', run: clear },
   ])
   return {
     chosen,

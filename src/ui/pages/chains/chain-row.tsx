@@ -19,7 +19,7 @@ interface ChainRowProps {
 
 export const ChainRow = memo(function ChainRow(props: ChainRowProps) {
   const { chain, rowIndex, isChosen, isCurrent, showsProject, style, onChoose, onFocus } = props
-  const { chainId, name, state, attempts, labels, newestAttempt } = chain
+  const { chainId, name, state, attempts, labels, newestAttempt, group, groupIndex } = chain
   const marks = marksOf(chain)
   return (
     <div
@@ -51,6 +51,16 @@ export const ChainRow = memo(function ChainRow(props: ChainRowProps) {
         >
           {name}
         </RowLink>
+        {group && (
+          <RowLink
+            to={{ to: '/groups/$groupId', params: { groupId: group.groupId } }}
+            className="table-tag chain-group"
+            tabIndex={-1}
+            title={`member ${groupIndex} of the group ${group.name}`}
+          >
+            {group.name} <b>{groupIndex}</b>
+          </RowLink>
+        )}
         <span className="chain-labels">
           {showsProject && <span className="table-tag">{chain.project.name}</span>}
           {labels.slice(0, 3).map(({ key, value }) => (

@@ -2,11 +2,13 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { startTransition, useEffect, useRef, useState } from 'react'
 import { IgnoredParameters } from '../../app/list/list-page.tsx'
-import { type SearchOf, STATE_TABS, type StateTab } from '../../app/list/search.ts'
-import { ProblemPanel } from '../../app/page.tsx'
+import { DEFAULT_ORDER, type OrderWord, type SearchOf, STATE_TABS, type StateTab } from '../../app/list/search.ts'
+import { ProblemPanel, useTitle } from '../../app/page.tsx'
+import { FollowSwitches } from '../../app/retry/switches.tsx'
 import { Button, Keys } from '../../design/controls.tsx'
 import { ArrowUpIcon } from '../../design/icons.tsx'
 import { Skeleton } from '../../design/panel.tsx'
+import { ColumnHead } from '../../design/table.tsx'
 import { count, counted } from '../../words/numbers.ts'
 import { type ChainList, useChainList, useChangeSearch, useRows } from './chain-list.ts'
 import { ChainRow } from './chain-row.tsx'
@@ -43,6 +45,7 @@ export function ChainsPage() {
     () => onScreen.current,
   )
   const { rows, error, isLoading } = list
+  useTitle('Chains')
   const { without, columns } = useColumns()
   const isNarrow = useMatches(NARROW)
   const isDrawn = useDrawn(rows.length > 0)
@@ -71,6 +74,12 @@ export function ChainsPage() {
   const total = totalOf(list, search.state)
   const showsProject = search.project === undefined && new Set(rows.map(({ project }) => project.id)).size > 1
   const { fresh, moved } = list.pending
+  const change = useChangeSearch()
+  const sorting = {
+    order: search.order ?? DEFAULT_ORDER,
+    onOrder: (order: string | undefined) =>
+      change({ order: order === DEFAULT_ORDER ? undefined : (order as OrderWord | undefined) }),
+  }
   return (
     <div className="list-page">
       <div className="list-head">
@@ -111,21 +120,15 @@ export function ChainsPage() {
                     }}
                   />
                 </span>
-                <span role="columnheader" className="chain-name">
-                  Name
-                </span>
-                <span role="columnheader" className="chain-attempts">
-                  Attempts
-                </span>
+                <ColumnHead title="Name" className="chain-name" name="name" {...sorting} />
+                <ColumnHead title="Attempts" className="chain-attempts" name="attempts" isDown {...sorting} />
                 <span role="columnheader" className="chain-outlook">
                   Outlook
                 </span>
                 <span role="columnheader" className="chain-ran">
                   Ran
                 </span>
-                <span role="columnheader" className="chain-latest">
-                  Latest
-                </span>
+                <ColumnHead title="Latest" className="chain-latest" name="latest" isDown {...sorting} />
               </div>
             </div>
             <div role="rowgroup">
@@ -156,6 +159,7 @@ export function ChainsPage() {
         )}
       </div>
       <Foot list={list} total={total} />
+      {rows.some(({ state }) => state === 'WAITING_RETRY') && <FollowSwitches />}
     </div>
   )
 }

@@ -1,4 +1,5 @@
 import { type SubmitEvent, useState } from 'react'
+import { useQuery } from 'urql'
 import { CAUSES, namesOfCauses } from '../../app/causes.ts'
 import { Tabs } from '../../app/list/list-filters.tsx'
 import {
@@ -15,10 +16,13 @@ import { CrossIcon } from '../../design/icons.tsx'
 import { counted } from '../../words/numbers.ts'
 import type { Moments } from '../../words/time.ts'
 import { useChangeSearch } from './chain-list.ts'
+import { UiGroupNameDocument } from './chains.generated.ts'
 import type { Counts } from './read-chains.ts'
 import { ColumnsMenu, ViewsMenu } from './views.tsx'
 
 const TAB_NAMES: Record<StateTab, string> = {
+  queued: 'Queued',
+  impossible: 'Impossible',
   running: 'Running',
   waiting: 'Waiting',
   held: 'Held',
@@ -48,6 +52,9 @@ export function StateTabs({ state, counts }: { state: StateTab | undefined; coun
 }
 
 const CAUSE_NAMES = namesOfCauses(CAUSES)
+
+/** Replicas of deployments are shown only if they are asked for. */
+const TYPE_NAMES = { batch: 'batch', interactive: 'interactive', inference: 'replicas' }
 
 const SINCE_NAMES = {
   '1h': 'last hour',
@@ -84,6 +91,13 @@ export function Filters({ search }: { search: SearchOf<'chains'> }) {
         onChange={(cause) => change({ cause })}
       />
       <Choice
+        label="Type"
+        value={search.type ?? ''}
+        any="All but replicas"
+        names={TYPE_NAMES}
+        onChange={(type) => change({ type })}
+      />
+      <Choice
         label="Time"
         value={search.since ?? ''}
         any="Any time"
@@ -91,6 +105,7 @@ export function Filters({ search }: { search: SearchOf<'chains'> }) {
         onChange={(since) => change({ since, from: undefined, to: undefined })}
       />
       <LabelFilter key={search.label} label={search.label} />
+      {search.group !== undefined && <GroupFilter key={search.group} id={search.group} />}
       <FilterChips search={search} />
       <GoToDate />
       <span className="filters-order">
@@ -184,6 +199,19 @@ function LabelFilter({ label }: { label: string | undefined }) {
         }}
       />
     </form>
+  )
+}
+
+/** The group whose members are listed. */
+function GroupFilter({ id }: { id: string }) {
+  const change = useChangeSearch()
+  const [{ data }] = useQuery({ query: UiGroupNameDocument, variables: { id } })
+  const words = `in group ${data?.sessionGroup?.name ?? id.slice(0, 8)}`
+  return (
+    <Button className="chip" title={words} aria-label={`Remove ${words}`} onClick={() => change({ group: undefined })}>
+      <span>{words}</span>
+      <CrossIcon />
+    </Button>
   )
 }
 

@@ -7,13 +7,13 @@ import { DEFAULT_ORDER, ORDERS, type SearchOf } from '../../app/list/search.ts'
 import {
   UiChainCountsDocument,
   type UiChainCountsQuery,
-  type UiChainRowFragment,
   UiChainsDocument,
   type UiChainsQuery,
   type UiChainsQueryVariables,
+  type UiListedChainFragment,
 } from './chains.generated.ts'
 
-export type ChainRow = UiChainRowFragment
+export type ChainRow = UiListedChainFragment
 export type Counts = UiChainCountsQuery['chains']['counts']
 
 /** The least height of a row. */
@@ -50,11 +50,13 @@ function firstRows(): number {
 
 /** Reads rows and counts by two requests, so that each is shown as soon as it comes. */
 export function readFirst(client: Client, filter: ChainFilter, orderBy: ChainOrder): FirstRead {
-  const counts = client.query(UiChainCountsDocument, { filter: countedWith(filter) }, UNCACHED).toPromise()
-  return {
-    rows: ask(client, { filter, orderBy, first: firstRows(), together: false }).then(listedIn),
-    counts: counts.then(({ data }) => data?.chains.counts ?? null),
-  }
+  const counts = readCounts(client, filter)
+  return { rows: ask(client, { filter, orderBy, first: firstRows(), together: false }).then(listedIn), counts }
+}
+
+export async function readCounts(client: Client, filter: ChainFilter): Promise<Counts | null> {
+  const { data } = await client.query(UiChainCountsDocument, { filter: countedWith(filter) }, UNCACHED).toPromise()
+  return data?.chains.counts ?? null
 }
 
 /** Reads rows and counts by one request, for a list that is shown already. */

@@ -1,10 +1,11 @@
 import { Link, useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useRef, useState } from 'react'
+import { useRef, useState } from 'react'
 import type { ChainFilter, SessionAction } from '../../../client/schema-types.generated.ts'
 import { serverNow } from '../../api/clock.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
 import { useKeys } from '../../app/keys.ts'
-import { chainFilterOf } from '../../app/list/filters.ts'
+import { lazyDialog } from '../../app/lazy-part.tsx'
+import { chainFilterOf, WORK } from '../../app/list/filters.ts'
 import type { SearchOf } from '../../app/list/search.ts'
 import { useViewer } from '../../app/viewer.ts'
 import { ACTION_WORDS, ACTIONS } from '../../bulk/bulk-words.ts'
@@ -13,7 +14,7 @@ import { Button } from '../../design/controls.tsx'
 import { count } from '../../words/numbers.ts'
 import type { Rows } from './chain-list.ts'
 
-const BulkDialog = lazy(async () => ({ default: (await import('../../bulk/bulk-dialog.tsx')).BulkDialog }))
+const BulkDialog = lazyDialog(() => import('../../bulk/bulk-dialog.tsx'), 'BulkDialog')
 
 interface Props {
   rows: Rows
@@ -48,7 +49,7 @@ export function SelectionBar({ rows, all, total, onDone }: Props) {
   const navigate = useNavigate()
   const [asked, setAsked] = useState<{ action: SessionAction; selection: Selection } | null>(null)
   const opener = useRef<HTMLElement | null>(null)
-  const hasFilter = Object.keys(filter).length > 0
+  const hasFilter = Object.entries(filter).some(([name, value]) => name !== 'sessionType' || value !== WORK)
   const many = total === null ? null : `${count(total.count)}${total.isExact ? '' : '+'}`
   const selectAll = () => {
     if (!hasFilter || total === null || total.count === 0) return
@@ -110,17 +111,22 @@ export function SelectionBar({ rows, all, total, onDone }: Props) {
           Select all {many} that match
         </Button>
       )}
-      {!isSelected && (
-        <Link to="/chains/new" search={{ ...(project != null && { project }) }} className="button">
-          New session
-        </Link>
-      )}
+      {!isSelected &&
+        (can.createSessions ? (
+          <Link to="/chains/new" search={{ ...(project != null && { project }) }} className="button">
+            New session
+          </Link>
+        ) : (
+          <GuardedButton refusal={`Your token has the role ${role}, which may not create sessions.`}>
+            New session
+          </GuardedButton>
+        ))}
       {isSelected && (
         <Button kind="quiet" onClick={clearAll}>
           Clear
         </Button>
       )}
-      <Suspense>
+      <>
         {asked !== null && (
           <BulkDialog
             {...asked}
@@ -131,7 +137,7 @@ export function SelectionBar({ rows, all, total, onDone }: Props) {
             }}
           />
         )}
-      </Suspense>
+      </>
     </div>
   )
 }

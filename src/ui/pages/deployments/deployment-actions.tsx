@@ -1,19 +1,19 @@
-import { lazy, type ReactNode, Suspense, useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { UpdateDeploymentInput } from '../../../client/schema-types.generated.ts'
 import { useAct } from '../../app/act.ts'
+import { lazyDialog } from '../../app/lazy-part.tsx'
 import { useViewer } from '../../app/viewer.ts'
 import { mountWords } from '../../words/mount.ts'
-import { amountWords, counted } from '../../words/numbers.ts'
+import { amountWords, counted, gpuWords } from '../../words/numbers.ts'
 import {
   type UiDeploymentRowFragment,
   UiDestroyDeploymentDocument,
   type UiRevisionFragment,
-  UiScaleDeploymentDocument,
   UiUpdateDeploymentDocument,
 } from './deployments.generated.ts'
 
-const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
-const ScaleDialog = lazy(async () => ({ default: (await import('./scale-dialog.tsx')).ScaleDialog }))
+const Confirm = lazyDialog(() => import('../../app/confirm.tsx'), 'Confirm')
+const ScaleDialog = lazyDialog(() => import('./scale-dialog.tsx'), 'ScaleDialog')
 
 type Asked = { what: 'scale' | 'destroy' } | { what: 'rollBack'; revision: UiRevisionFragment }
 
@@ -40,14 +40,6 @@ export function useDeploymentActions(deployment: UiDeploymentRowFragment, onDone
     setIsBusy(false)
     onDone()
   }
-  const scale = (to: number) =>
-    during(() =>
-      act(
-        UiScaleDeploymentDocument,
-        { deploymentId, replicas: to },
-        { about: name, done: `${name} gets ${counted(to, 'replica')}.` },
-      ),
-    )
   const rollBack = (revision: UiRevisionFragment) =>
     during(() =>
       act(
@@ -66,13 +58,14 @@ export function useDeploymentActions(deployment: UiDeploymentRowFragment, onDone
     whyNotDestroyed: gone ?? (can.terminate ? null : 'Your role does not allow it'),
     ask: setAsked,
     dialog: (
-      <Suspense>
+      <>
         {asked?.what === 'scale' && (
           <ScaleDialog
-            name={name}
-            replicas={replicas}
-            isBusy={isBusy}
-            onScale={(to) => void scale(to)}
+            deployment={deployment}
+            onDone={() => {
+              close()
+              onDone()
+            }}
             onClose={close}
           />
         )}
@@ -100,7 +93,7 @@ export function useDeploymentActions(deployment: UiDeploymentRowFragment, onDone
             Clients are sent to {name} no more, and its replicas end after their drain. This cannot be undone.
           </Confirm>
         )}
-      </Suspense>
+      </>
     ),
   }
 }
@@ -117,6 +110,7 @@ function fieldsOf(revision: Revision): Record<string, string> {
     image: revision.image ?? '',
     group: revision.resourceGroup,
     resources: revision.resourceSlots.map(({ slot, amount }) => `${slot} ${amountWords(slot, amount)}`).join(', '),
+    GPUs: revision.requiredGpus ? gpuWords(revision.requiredGpus) : '',
     priority: String(revision.priority),
     labels: pairs(revision.labels),
     'agent labels': pairs(revision.agentLabels),
@@ -147,6 +141,8 @@ export function revisionChanges(before: Revision, after: Revision): string[] {
  */
 function rollBackInput(deploymentId: string, revision: Revision): UpdateDeploymentInput {
   const { command, image, environ, resourceSlots, resourceGroup, priority, labels, agentLabels, mounts } = revision
+  const { model = null, memoryBytes = null } = revision.requiredGpus ?? {}
+  const memory = memoryBytes === null ? null : String(memoryBytes)
   const { portVariable, startTimeout, evictAfter, drain, healthCheck } = revision
   return {
     deploymentId,
@@ -154,6 +150,7 @@ function rollBackInput(deploymentId: string, revision: Revision): UpdateDeployme
     image,
     environ: environ.map(({ name, value }) => ({ name, value: value ?? '' })),
     resourceSlots,
+    gpus: { model, memory },
     resourceGroup,
     priority,
     labels,

@@ -9,7 +9,7 @@ import { Outdated, ProblemPanel, useTitle } from '../../app/page.tsx'
 import { Button } from '../../design/controls.tsx'
 import { Skeleton } from '../../design/panel.tsx'
 import { mountWords } from '../../words/mount.ts'
-import { amountWords, counted } from '../../words/numbers.ts'
+import { amountWords, counted, gpuWords } from '../../words/numbers.ts'
 import { countdown } from '../../words/time.ts'
 import { type DeploymentActions, useDeploymentActions } from './deployment-actions.tsx'
 import { DeploymentStatusMark, Replicas } from './deployment-looks.tsx'
@@ -32,7 +32,7 @@ export function DeploymentPage() {
     onChanges: async () => again(),
     onMissed: again,
   })
-  useTitle(data?.deployment?.name)
+  useTitle(data?.deployment?.name ?? 'Deployment')
   if (!data?.deployment && error) return <ProblemPanel error={error} onAgain={again} />
   if (!data) return <Skeleton />
   if (!data.deployment) return <Missing noun="deployment" list="/deployments" />
@@ -145,6 +145,7 @@ function factsOf(deployment: Deployment): Fact[] {
     ],
     ['program', <code key="program">{revision.command.join(' ')}</code>],
     ['each takes', revision.resourceSlots.map(({ slot, amount }) => `${slot} ${amountWords(slot, amount)}`).join(', ')],
+    ...(revision.requiredGpus === null ? [] : [['GPUs', gpuWords(revision.requiredGpus)] as const]),
     ['checked', `${check.path} every ${check.interval} s, within ${check.timeout} s`],
     ['created', <AgoBy key="created" at={createdAt} by={createdBy} />],
     ['id', <code key="id">{deploymentId}</code>],

@@ -3,7 +3,7 @@ import { useFirstCursor, useLive } from '../../api/live.ts'
 import { deploymentFilterOf } from '../../app/list/filters.ts'
 import { NameFilter, Tabs } from '../../app/list/list-filters.tsx'
 import { ListPage, NoRows, PageFoot, showsProjects, useChangeSearch, useList } from '../../app/list/list-page.tsx'
-import type { SearchOf } from '../../app/list/search.ts'
+import { DEPLOYMENT_ORDERS, NEWEST_FIRST, type SearchOf } from '../../app/list/search.ts'
 import { Ago } from '../../app/moments.tsx'
 import type { Column } from '../../design/table.tsx'
 import { DeploymentStatusMark, Replicas } from './deployment-looks.tsx'
@@ -18,7 +18,7 @@ const PAGE_ROWS = 50
 /** The deployments with their replicas, kept up to date. */
 export function DeploymentsPage() {
   const search = route.useSearch()
-  const { status, q, project } = search
+  const { status, q, project, order } = search
   const change = useChangeSearch<'deployments'>()
   const list = useDeployments(search)
   const { data, rows } = list
@@ -29,6 +29,8 @@ export function DeploymentsPage() {
       list={list}
       rowClass="deployment-row"
       columns={columnsOf(showsProjects(project, rows))}
+      order={order ?? NEWEST_FIRST}
+      onOrder={(chosen) => change({ order: chosen === NEWEST_FIRST ? undefined : (chosen as typeof order) })}
       empty={
         <NoRows title="No deployment fits" filters={{ status, q, project }} onChange={change}>
           <h2>No deployments yet</h2>
@@ -61,8 +63,9 @@ export function DeploymentsPage() {
 
 /** The newest deployments first, read again when one of them or of their replicas has changed. */
 function useDeployments(search: SearchOf<'deployments'>) {
-  const { project } = search
-  const variables = { filter: deploymentFilterOf(search), project, first: PAGE_ROWS }
+  const { project, order = NEWEST_FIRST } = search
+  const orderBy = DEPLOYMENT_ORDERS[order]
+  const variables = { filter: deploymentFilterOf(search), orderBy, project, first: PAGE_ROWS }
   const list = useList(UiDeploymentsDocument, variables, ({ deployments }) => deployments)
   useLive({
     cursor: useFirstCursor(list.key, list.data?.eventCursor),
@@ -79,6 +82,7 @@ function columnsOf(showsProject: boolean): readonly Column<UiDeploymentRowFragme
     {
       title: 'Deployment',
       className: 'named',
+      order: 'name',
       cell: ({ deploymentId, name, project }) => (
         <>
           <Link to="/deployments/$deploymentId" params={{ deploymentId }} className="table-link" title={name}>
@@ -113,11 +117,15 @@ function columnsOf(showsProject: boolean): readonly Column<UiDeploymentRowFragme
     {
       title: 'Since',
       className: 'deployment-since',
+      order: 'since',
+      isDown: true,
       cell: ({ statusChangedAt }) => <Ago at={statusChangedAt} said="since" />,
     },
     {
       title: 'Created',
       className: 'deployment-created',
+      order: 'created',
+      isDown: true,
       cell: ({ createdAt }) => <Ago at={createdAt} said="created" />,
     },
   ]

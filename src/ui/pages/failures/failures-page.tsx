@@ -1,27 +1,28 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { usePolled } from '../../api/poll.ts'
-import { CAUSES, wordOfCause } from '../../app/causes.ts'
-import { IgnoredParameters, useChangeSearch } from '../../app/list/list-page.tsx'
+import { CAUSES, causeFilter, wordOfCause } from '../../app/causes.ts'
+import { IgnoredParameters, useChangeSearch, useRowKeys } from '../../app/list/list-page.tsx'
 import { useLinkTo } from '../../app/list/row-link.tsx'
 import { GROUPINGS, type SearchOf } from '../../app/list/search.ts'
 import { RANGE_NAMES, spanOf } from '../../app/list/time-range.ts'
 import { useMoments } from '../../app/moments.tsx'
 import { Outdated, ProblemPanel, useTitle } from '../../app/page.tsx'
 import { CauseBars } from '../../charts/cause-bars.tsx'
-import { causesOf } from '../../charts/cause-stacks.ts'
+import { byKind, type CauseBucket, causesOf } from '../../charts/cause-stacks.ts'
 import { CauseLegend, CauseTable } from '../../charts/cause-table.tsx'
 import { Choice } from '../../design/controls.tsx'
 import { Panel, Skeleton } from '../../design/panel.tsx'
 import { count, percentage } from '../../words/numbers.ts'
 import { UiFailuresDocument, type UiFailuresQuery } from './failures.generated.ts'
 import { Groups } from './groups.tsx'
+import { Messages } from './messages.tsx'
 import './failures.css'
 
 const route = getRouteApi('/frame/failures')
 
 const EVERY_MS = 10_000
 
-/** The causes of failed attempts over time, and what these have in common. */
+/** The causes of failed attempts over time, what they say, and what they have in common. */
 export function FailuresPage() {
   const search = route.useSearch()
   const { range = '24h', by = 'cause', cause, project, dropped } = search
@@ -33,10 +34,11 @@ export function FailuresPage() {
       ...spanOf(range, now, moments.offsetMinutes(now)),
       project: project ?? null,
       by: GROUPINGS[by],
-      cause: cause === undefined ? null : [CAUSES[cause]],
+      ...(cause === undefined ? { cause: null } : causeFilter(CAUSES[cause])),
     }),
     EVERY_MS,
   )
+  useRowKeys()
   useTitle('Failures')
   return (
     <div className="failures-page">
@@ -60,6 +62,7 @@ export function FailuresPage() {
       {data ? (
         <>
           <OverTime data={data} search={search} />
+          <Messages search={search} />
           <Groups data={data} search={search} onBy={(chosen) => change({ by: chosen })} />
         </>
       ) : error ? (
@@ -77,7 +80,8 @@ function OverTime({ data, search }: { data: UiFailuresQuery; search: SearchOf<'f
   const { range = '24h', cause, project, view } = search
   const linkTo = useLinkTo()
   const moments = useMoments()
-  const { total, buckets } = data.statistics
+  const { total } = data.statistics
+  const buckets = data.statistics.buckets.map(byKind)
   const causes = causesOf(buckets)
   const shown = cause === undefined ? buckets : buckets.map((bucket) => onlyOf(bucket, CAUSES[cause]))
   const of = project === undefined ? {} : { project }
@@ -125,8 +129,6 @@ function OverTime({ data, search }: { data: UiFailuresQuery; search: SearchOf<'f
   )
 }
 
-type Bucket = UiFailuresQuery['statistics']['buckets'][number]
-
-function onlyOf(bucket: Bucket, cause: string): Bucket {
+function onlyOf(bucket: CauseBucket, cause: string): CauseBucket {
   return { ...bucket, byCause: bucket.byCause.filter((each) => each.cause === cause) }
 }

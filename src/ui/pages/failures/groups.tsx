@@ -4,13 +4,15 @@ import { Tabs } from '../../app/list/list-filters.tsx'
 import { GROUPINGS, type GroupingWord, type SearchOf } from '../../app/list/search.ts'
 import { RANGE_NAMES } from '../../app/list/time-range.ts'
 import { Ago } from '../../app/moments.tsx'
-import { lookOfCause } from '../../design/causes.ts'
+import { lookOfCause, TIMED_OUT } from '../../design/causes.ts'
 import { CauseMark, Panel } from '../../design/panel.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { count, counted, percentage } from '../../words/numbers.ts'
 import type { UiFailuresQuery } from './failures.generated.ts'
 
-type Group = UiFailuresQuery['groups'][number]
+type Given = UiFailuresQuery['groups'][number]
+/** Timeouts are a kind of their own. */
+type Group = Omit<Given, 'cause'> & { cause: Given['cause'] | typeof TIMED_OUT }
 
 const GROUPING_NAMES = {
   cause: 'Cause',
@@ -27,7 +29,8 @@ interface Props {
 }
 
 /** Groups of failed attempts, the largest first, each with its chains. */
-export function Groups({ data: { groups, statistics }, search, onBy }: Props) {
+export function Groups({ data: { groups: given, statistics }, search, onBy }: Props) {
+  const groups: Group[] = given.map((group) => (group.timedOut ? { ...group, cause: TIMED_OUT } : group))
   const { by = 'cause', cause, range = '24h' } = search
   const tabs = Object.keys(GROUPINGS).map((word) => ({
     tab: word === 'cause' ? undefined : (word as GroupingWord),
@@ -79,6 +82,7 @@ function columnsOf({ by, most, statistics, listOf: searchOf }: Options): readonl
     {
       title: GROUPING_NAMES[by],
       className: 'group-what',
+      value: (group) => group.exitCode ?? titleOf(group) ?? lookOfCause(group.cause).words,
       cell: (group) => (
         <Link to="/chains" search={searchOf(group)} className="table-link" title={titleOf(group)}>
           <What group={group} />
@@ -88,6 +92,8 @@ function columnsOf({ by, most, statistics, listOf: searchOf }: Options): readonl
     {
       title: 'Failed attempts',
       className: 'group-failed',
+      value: ({ failed }) => failed,
+      isDown: true,
       cell: ({ cause, failed }) => (
         <>
           <b>{count(failed)}</b>
@@ -100,6 +106,8 @@ function columnsOf({ by, most, statistics, listOf: searchOf }: Options): readonl
     {
       title: 'Chains',
       className: 'group-chains',
+      value: ({ chains }) => chains,
+      isDown: true,
       cell: (group) => (
         <Link to="/chains" search={searchOf(group)} aria-label={counted(group.chains, 'chain')}>
           {count(group.chains)}
@@ -110,6 +118,8 @@ function columnsOf({ by, most, statistics, listOf: searchOf }: Options): readonl
     {
       title: 'Failed for good',
       className: 'group-lost',
+      value: ({ lost }) => lost,
+      isDown: true,
       cell: (group) =>
         group.lost === 0 ? (
           '–'
@@ -124,19 +134,37 @@ function columnsOf({ by, most, statistics, listOf: searchOf }: Options): readonl
         ),
     },
     ...(by === 'cause' ? [retriedColumn(statistics)] : []),
-    { title: 'Last', className: 'group-latest', cell: ({ latestAt }) => <Ago at={latestAt} /> },
+    {
+      title: 'Last',
+      className: 'group-latest',
+      value: ({ latestAt }) => latestAt,
+      isDown: true,
+      cell: ({ latestAt }) => <Ago at={latestAt} />,
+    },
   ]
 }
 
 function retriedColumn({ byCause }: UiFailuresQuery['statistics']): Column<Group> {
+  const retriesOf = ({ cause }: Group): { retries: number; retriesSucceeded?: number } =>
+    byCause.find((each) => each.cause === cause) ?? { retries: 0 }
   return {
     title: 'Retries succeeded',
     className: 'group-saved',
-    cell: ({ cause }) => {
-      const { retries, retriesSucceeded } = byCause.find((each) => each.cause === cause) ?? { retries: 0 }
+    value: (group) => {
+      const { retries, retriesSucceeded = 0 } = retriesOf(group)
+      return retries > 0 ? retriesSucceeded / retries : null
+    },
+    isDown: true,
+    cell: (group) => {
+      const found = byCause.find((each) => each.cause === group.cause)
+      const { retries, retriesSucceeded } = retriesOf(group)
       return retries > 0 ? (
         <>
-          {percentage(retriesSucceeded!, retries)} <span className="group-of">of {count(retries)}</span>
+          {percentage(retriesSucceeded!, retries)}{' '}
+          <span className="group-of">
+            of {count(retries)}
+            {found!.timedOut > 0 && ', with timeouts'}
+          </span>
         </>
       ) : (
         '–'

@@ -1,10 +1,10 @@
-import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { useQuery } from 'urql'
 import { serverNow } from '../../api/clock.ts'
 import { type Faults, NO_FAULTS, placeFaults } from '../../api/problem.ts'
 import { useSend } from '../../app/act.ts'
-import { GuardedButton } from '../../app/guarded-button.tsx'
+import { Missing } from '../../app/detail.tsx'
 import { IgnoredParameters } from '../../app/list/list-page.tsx'
 import type { SearchOf } from '../../app/list/search.ts'
 import { ProblemPanel, useTitle } from '../../app/page.tsx'
@@ -17,9 +17,13 @@ import { PolicyInputs } from '../../policy/policy-form.tsx'
 import {
   UiCreateScheduleDocument,
   UiCreateSessionDocument,
+  UiEditedScheduleDocument,
+  type UiEditedScheduleFragment,
   UiNewSessionDocument,
   type UiNewSessionQuery,
+  UiUpdateScheduleDocument,
 } from './new-session.generated.ts'
+import { draftOfSchedule, updateOf } from './schedule-draft.ts'
 import { defaultsOf, keepDraft, keptDraft, readSession, withDefaults } from './session-draft.ts'
 import { SessionInputs } from './session-inputs.tsx'
 import { SessionPanel } from './session-panel.tsx'
@@ -29,6 +33,7 @@ import './new-session.css'
 
 const sessionRoute = getRouteApi('/frame/chains/new')
 const scheduleRoute = getRouteApi('/frame/schedules/new')
+const editRoute = getRouteApi('/frame/schedules/$scheduleId/edit')
 
 /** The form for a session, with a drawing of its retries. */
 export function NewSessionPage() {
@@ -40,6 +45,21 @@ export function NewSchedulePage() {
   return <SessionFormPage what="schedule" title="New schedule" search={scheduleRoute.useSearch()} />
 }
 
+/** The same form for an existing schedule. */
+export function EditSchedulePage() {
+  const { scheduleId } = editRoute.useParams()
+  const [{ data, error }, again] = useQuery({
+    query: UiEditedScheduleDocument,
+    variables: { id: scheduleId },
+    requestPolicy: 'network-only',
+  })
+  const schedule = data?.schedule
+  if (error) return <ProblemPanel error={error} onAgain={() => again({ requestPolicy: 'network-only' })} />
+  if (!data) return <Skeleton />
+  if (!schedule) return <Missing noun="schedule" list="/schedules" />
+  return <SessionFormPage what="schedule" title={`Change ${schedule.name}`} search={{}} changed={schedule} />
+}
+
 /** The kind of thing that the form creates. */
 type Made = 'session' | 'schedule'
 
@@ -47,18 +67,39 @@ interface PageProps {
   what: Made
   title: string
   search: SearchOf<'newSession'>
+  /** The schedule to change; otherwise a new thing is created. */
+  changed?: UiEditedScheduleFragment
 }
 
 /** The page of the form; the form is shown once its choices are read. */
-function SessionFormPage({ what, title, search }: PageProps) {
-  const [{ data, error }, again] = useQuery({ query: UiNewSessionDocument, requestPolicy: 'network-only' })
+function SessionFormPage({ what, title, search, changed }: PageProps) {
+  const { can, role } = useViewer()
+  const isRefused = !can.createSessions
+  const [{ data, error }, again] = useQuery({
+    query: UiNewSessionDocument,
+    requestPolicy: 'network-only',
+    pause: isRefused,
+  })
   useTitle(title)
   return (
     <div className="new-session">
       <h1 tabIndex={-1}>{title}</h1>
       <IgnoredParameters names={search.dropped} />
-      {data ? (
-        <SessionForm what={what} title={title} known={data} search={search} />
+      {isRefused ? (
+        <div className="problem-panel" role="status">
+          <h2>
+            Your token may not {changed ? 'change' : 'create'} {what}s
+          </h2>
+          <p>
+            It has the role {role}, which only reads. A token with the role MEMBER can create {what}s; administrators
+            create tokens.
+          </p>
+          <Link to={what === 'session' ? '/chains' : '/schedules'} className="button">
+            To the {what === 'session' ? 'chains' : 'schedules'}
+          </Link>
+        </div>
+      ) : data ? (
+        <SessionForm {...{ what, title, search, changed }} known={data} />
       ) : error ? (
         <ProblemPanel error={error} onAgain={() => again({ requestPolicy: 'network-only' })} />
       ) : (
@@ -71,14 +112,20 @@ function SessionFormPage({ what, title, search }: PageProps) {
 /** All sections but the one for trying a policy. */
 const SECTIONS = POLICY_SECTIONS.filter(([title]) => title !== 'Tried with')
 
-function SessionForm({ what, title, known, search }: PageProps & { known: UiNewSessionQuery }) {
+function SessionForm({ what, title, known, search, changed }: PageProps & { known: UiNewSessionQuery }) {
   const navigate = useNavigate()
-  const { can, role, project: own } = useViewer()
+  const { project: own } = useViewer()
   const send = useSend()
   const form = useRef<HTMLFormElement>(null)
-  const project = own?.name ?? search.project
-  const [draft, setDraft] = useState<Draft>(() => ({ ...keptDraft(what), ...(project !== undefined && { project }) }))
-  useEffect(() => keepDraft(what, draft), [what, draft])
+  const project = changed?.project.name ?? own?.name ?? search.project
+  // The form as it is at first: what is not changed in it is not sent.
+  const [original] = useState<Draft>(() => (changed ? draftOfSchedule(changed) : {}))
+  const [draft, setDraft] = useState<Draft>(() =>
+    changed ? original : { ...keptDraft(what), ...(project !== undefined && { project }) },
+  )
+  useEffect(() => {
+    if (!changed) keepDraft(what, draft)
+  }, [what, draft, changed])
   // The project that is chosen in the bar above the page.
   const [chosen, setChosen] = useState(project)
   if (chosen !== project) {
@@ -93,10 +140,13 @@ function SessionForm({ what, title, known, search }: PageProps & { known: UiNewS
     if (tries > 0) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus()
   }, [tries])
   const [isBusy, setBusy] = useState(false)
-  const session = readSession(draft)
+  const agents = known.agents.edges.map(({ node }) => node)
+  const session = readSession(draft, agents)
   const timing = what === 'schedule' ? readTiming(draft, session.input.name, serverNow()) : null
   const { input } = session
-  const faults = { ...session.faults, ...timing?.faults }
+  const unchanged = changed ? Object.keys(draft).filter((name) => draft[name] === original[name]) : []
+  // A present value that the form cannot show stays as it is.
+  const faults = withoutAll({ ...session.faults, ...timing?.faults }, unchanged)
   const places = timing ? { ...TIMING_PLACES, ...under('session', session.places) } : session.places
   const defaults = defaultsOf(known, draft['project'] ?? 'default')
   const { command: missing, cron: untimed, ...others } = faults
@@ -112,11 +162,15 @@ function SessionForm({ what, title, known, search }: PageProps & { known: UiNewS
     setRefused(({ fields }) => ({ fields: without(fields, name), rest: null }))
   }
   const create = async () => {
-    if (!can.createSessions || isBusy) return undefined
+    if (isBusy) return undefined
     if (Object.keys(faults).length > 0) return setTries((before) => before + 1)
     setBusy(true)
     const { done, problem } = timing
-      ? await send(UiCreateScheduleDocument, { input: { ...timing.input, session: input } })
+      ? changed
+        ? await send(UiUpdateScheduleDocument, {
+            input: updateOf({ schedule: changed, before: original, draft }, timing, session),
+          })
+        : await send(UiCreateScheduleDocument, { input: { ...timing.input, session: input } })
       : await send(UiCreateSessionDocument, { input })
     setBusy(false)
     if (problem) {
@@ -127,11 +181,11 @@ function SessionForm({ what, title, known, search }: PageProps & { known: UiNewS
       })
       return setTries((before) => before + 1)
     }
-    keepDraft(what, {})
+    if (!changed) keepDraft(what, {})
     if ('schedule' in done) {
       const { name, scheduleId } = done.schedule
-      toast('done', `${name} is created.`)
-      return navigate({ to: '/schedules/$scheduleId', params: { scheduleId } })
+      toast('done', `${name} is ${changed ? 'changed' : 'created'}.`)
+      return navigate({ to: '/schedules/$scheduleId', params: { scheduleId }, replace: changed !== undefined })
     }
     toast('done', `${done.session.name} is created.`)
     return navigate({ to: '/chains/$chainId', params: { chainId: done.session.chainId }, search: {} })
@@ -152,8 +206,9 @@ function SessionForm({ what, title, known, search }: PageProps & { known: UiNewS
         <SessionInputs
           draft={draft}
           isRepeated={timing !== null}
+          presentSecrets={changed?.session?.secretEnviron ?? []}
           faults={shown}
-          projects={own ? [own.name] : known.projects.edges.map(({ node }) => node.name)}
+          projects={changed || own ? [project!] : known.projects.edges.map(({ node }) => node.name)}
           groups={groups.map(({ name }) => name)}
           volumes={known.volumes}
           name={input.name}
@@ -172,11 +227,11 @@ function SessionForm({ what, title, known, search }: PageProps & { known: UiNewS
               {refused.rest}
             </p>
           )}
-          {Object.keys(draft).some((name) => name !== 'project') && (
+          {(changed ? draft !== original : Object.keys(draft).some((name) => name !== 'project')) && (
             <Button
               kind="quiet"
               onClick={() => {
-                setDraft(project === undefined ? {} : { project })
+                setDraft(changed ? original : project === undefined ? {} : { project })
                 setRefused(NO_FAULTS)
                 setTries(0)
               }}
@@ -184,14 +239,9 @@ function SessionForm({ what, title, known, search }: PageProps & { known: UiNewS
               Start over
             </Button>
           )}
-          <GuardedButton
-            kind="primary"
-            type="submit"
-            disabled={isBusy}
-            refusal={can.createSessions ? null : `Your token has the role ${role}, which may not create ${what}s.`}
-          >
-            Create {what}
-          </GuardedButton>
+          <Button kind="primary" type="submit" disabled={isBusy}>
+            {changed ? 'Save' : `Create ${what}`}
+          </Button>
         </div>
       </form>
       <SessionPanel
@@ -200,6 +250,7 @@ function SessionForm({ what, title, known, search }: PageProps & { known: UiNewS
         timing={timing}
         defaults={defaults}
         isReady={Object.keys(faults).length === 0}
+        isChange={changed !== undefined}
         onFaults={setPreviewFaults}
       />
     </div>
@@ -208,6 +259,10 @@ function SessionForm({ what, title, known, search }: PageProps & { known: UiNewS
 
 function without(record: Readonly<Record<string, string>>, name: string): Record<string, string> {
   return Object.fromEntries(Object.entries(record).filter(([each]) => each !== name))
+}
+
+function withoutAll(record: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(Object.entries(record).filter(([each]) => !names.includes(each)))
 }
 
 /** The same places for an input that is nested in `field`. */

@@ -1,7 +1,16 @@
-import type { CreateSessionInput, MountInput } from '../../../client/schema-types.generated.ts'
+import type {
+  ClusterMode,
+  CreateSessionInput,
+  InputFilesInput,
+  MountInput,
+  OutputsInput,
+  OutputsWhen,
+  SessionType,
+} from '../../../client/schema-types.generated.ts'
 import { draftOfPolicy, readDraft, secondsOf, type SetPolicy } from '../../policy/policy-draft.ts'
 import { type Draft, POLICY_FIELDS, type Section } from '../../policy/policy-fields.ts'
 import type { UiNewSessionQuery } from './new-session.generated.ts'
+import { shellWords } from './session-text.ts'
 
 export interface SessionGiven {
   input: CreateSessionInput
@@ -11,8 +20,16 @@ export interface SessionGiven {
   places: Record<string, string>
 }
 
-/** Converts the typed texts to the API's input. Empty fields are left out, so that the server's defaults apply. */
-export function readSession(draft: Draft): SessionGiven {
+interface KnownAgent {
+  agentId: string
+  name: string
+}
+
+/**
+ * Converts the typed texts to the API's input. Empty fields are left out, so that the server's defaults apply. `agents`:
+ * those that can be typed by their names.
+ */
+export function readSession(draft: Draft, agents: readonly KnownAgent[] = []): SessionGiven {
   const faults: Record<string, string> = {}
   const places: Record<string, string> = { ...PLACES }
   const of = (name: string) => draft[name]?.trim() || undefined
@@ -33,13 +50,17 @@ export function readSession(draft: Draft): SessionGiven {
   const command = commandOf(draft, faults)
   const slots = [
     ...SLOTS.flatMap((slot) => slotOf(slot, of(slot))),
+    ...gpuSlot(of('gpus')),
     ...pairs('slots').map((pair) => ['slots', ...pair] as const),
   ]
   for (const [index, [field]] of slots.entries()) places[`resourceSlots.${index}`] = field
-  const timeout = of('timeout')
-  const batchTimeout = timeout === undefined ? undefined : secondsOf(timeout)
-  if (timeout !== undefined && batchTimeout === undefined)
-    faults['timeout'] = 'It is not a duration, like 90s, 5m or 2h.'
+  const duration = (name: string) => {
+    const text = of(name)
+    const seconds = text === undefined ? undefined : secondsOf(text)
+    if (text !== undefined && seconds === undefined) faults[name] = 'It is not a duration, like 90s, 5m or 2h.'
+    return seconds
+  }
+  const gpus = { ...given('model', of('gpuModel')), ...given('memory', of('gpuMemory')) }
   const policy = readDraft(draft, POLICY_FIELDS)
   const environ = pairs('env').map(([name, value]) => ({ name, value }))
   const secrets = secretsOf(draft, faults)
@@ -50,7 +71,15 @@ export function readSession(draft: Draft): SessionGiven {
     places[`mounts.${place}.path`] = mountField(index, 'path')
   }
   const dependsOn = idsOf('dependsOn', draft, faults)
-  const labels = pairs('labels').map(([key, value]) => ({ key, value: value.trim() }))
+  const outputs = outputsOf(draft, faults)
+  const inputs = inputsOf(draft, faults)
+  const keyed = (name: string) => pairs(name).map(([key, value]) => ({ key, value: value.trim() }))
+  const lists = {
+    labels: keyed('labels'),
+    agentLabels: keyed('agentLabels'),
+    executorOptions: keyed('executorOptions'),
+    ...Object.fromEntries(AGENT_FIELDS.map((name) => [name, agentsOf(name, draft, agents, faults)])),
+  }
   const input: CreateSessionInput = {
     name: of('name') ?? nameOf(command),
     command,
@@ -58,22 +87,54 @@ export function readSession(draft: Draft): SessionGiven {
     ...given('image', of('image')),
     ...given('resourceGroup', of('group')),
     ...given('priority', number('priority')),
-    ...given('batchTimeout', batchTimeout),
+    ...given('batchTimeout', duration('timeout')),
+    ...given('gpuIdleTimeout', duration('gpuIdle')),
+    ...(of('onHang') !== undefined && { onHang: ['sh', '-c', of('onHang')!] }),
+    ...(of('neverRunTwice') === 'yes' && { neverRunTwice: true }),
+    ...given('stopGrace', duration('stopGrace')),
+    ...given('maxPending', duration('maxPending')),
+    ...given('sessionType', of('type') as SessionType | undefined),
+    ...given('clusterSize', number('clusterSize')),
+    ...given('clusterMode', of('clusterMode') as ClusterMode | undefined),
+    ...given('creationId', of('creationId')),
     ...given('concurrencyKey', of('concurrencyKey')),
     ...given('concurrencyLimit', number('concurrencyLimit')),
     ...(environ.length > 0 && { environ }),
     ...(secrets.length > 0 && { secretEnviron: secrets.map(({ name, value }) => ({ name, value })) }),
     ...(mounts.length > 0 && { mounts: mounts.map(({ mount }) => mount) }),
-    ...(labels.length > 0 && { labels }),
+    ...Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0)),
+    ...given('outputs', outputs),
+    ...(inputs.length > 0 && { inputs }),
     ...given('startsAt', momentOf('startsAt', draft, faults)),
     ...(dependsOn.length > 0 && { dependsOn }),
     ...(slots.length > 0 && { resourceSlots: slots.map(([, slot, amount]) => ({ slot, amount: amount.trim() })) }),
+    ...(Object.keys(gpus).length > 0 && { gpus }),
     ...(Object.keys(policy.input).length > 0 && { retryPolicy: policy.input }),
   }
   return { input, faults: { ...faults, ...policy.faults }, places }
 }
 
 const SLOTS = ['cpu', 'mem']
+
+/** The fields for agents. */
+export const AGENT_FIELDS = ['allowAgents', 'avoidAgents', 'excludeAgents'] as const
+
+/** The ids of the typed agents: names or ids, one a line. */
+function agentsOf(
+  field: string,
+  draft: Draft,
+  agents: readonly KnownAgent[],
+  faults: Record<string, string>,
+): string[] {
+  const lines = (draft[field] ?? '').split(/[\n,]/).map((line) => line.trim())
+  return lines
+    .filter((line) => line !== '')
+    .map((line) => {
+      const id = agents.find(({ name }) => name === line)?.agentId ?? ID.exec(line)?.[0]
+      if (id === undefined) faults[field] ??= `There is no agent ${line}.`
+      return id ?? line
+    })
+}
 
 const PLACES: Readonly<Record<string, string>> = {
   name: 'name',
@@ -83,20 +144,41 @@ const PLACES: Readonly<Record<string, string>> = {
   resourceGroup: 'group',
   priority: 'priority',
   batchTimeout: 'timeout',
+  gpuIdleTimeout: 'gpuIdle',
+  onHang: 'onHang',
+  stopGrace: 'stopGrace',
+  maxPending: 'maxPending',
+  sessionType: 'type',
+  clusterSize: 'clusterSize',
+  clusterMode: 'clusterMode',
+  creationId: 'creationId',
+  agentLabels: 'agentLabels',
+  executorOptions: 'executorOptions',
+  ...Object.fromEntries(AGENT_FIELDS.map((name) => [name, name])),
   concurrencyKey: 'concurrencyKey',
   concurrencyLimit: 'concurrencyLimit',
   environ: 'env',
   secretEnviron: secretField(0, 'name'),
   mounts: mountField(0, 'volume'),
+  outputs: 'outputs',
+  'outputs.keepDays': 'outputsKeepDays',
+  inputs: 'inputs',
   startsAt: 'startsAt',
   dependsOn: 'dependsOn',
   labels: 'labels',
   resourceSlots: 'slots',
+  gpus: 'gpus',
+  'gpus.model': 'gpuModel',
+  'gpus.memory': 'gpuMemory',
   ...Object.fromEntries(POLICY_FIELDS.map(({ name, path }) => [`retryPolicy.${path}`, name])),
 }
 
 function slotOf(slot: string, amount: string | undefined): (readonly [field: string, slot: string, amount: string])[] {
   return amount === undefined ? [] : [[slot, slot, amount]]
+}
+
+function gpuSlot(amount: string | undefined): (readonly [field: string, slot: string, amount: string])[] {
+  return amount === undefined ? [] : [['gpus', 'cuda.device', amount]]
 }
 
 /** The name of the field for a part of a secret variable. */
@@ -134,6 +216,34 @@ function idsOf(field: string, draft: Draft, faults: Record<string, string>): str
     const [id] = ID.exec(line) ?? []
     if (id === undefined) faults[field] ??= `${line} is no id.`
     return id ?? line
+  })
+}
+
+const linesOf = (text: string | undefined) => (text ?? '').split('\n').flatMap((line) => line.trim() || [])
+
+/** The patterns of files to collect, one a line; undefined if there are none. */
+function outputsOf(draft: Draft, faults: Record<string, string>): OutputsInput | undefined {
+  const { outputsWhen: when, outputsKeepDays: days, outputsInPlace: place } = draft
+  const paths = linesOf(draft['outputs'])
+  if (days !== undefined && !(Number(days) > 0)) faults['outputsKeepDays'] = 'It is not a number of days.'
+  if (paths.length > 0)
+    return {
+      paths,
+      ...given('when', when as OutputsWhen | undefined),
+      ...given('keepDays', days === undefined ? days : Number(days)),
+      ...given('inPlace', place === undefined ? place : true),
+    }
+  if (when !== undefined || days !== undefined || place !== undefined) faults['outputs'] = 'Which files are they?'
+  return undefined
+}
+
+/** The sessions whose outputs it gets, one a line: an id or an address, and a directory after a space. */
+function inputsOf(draft: Draft, faults: Record<string, string>): InputFilesInput[] {
+  return linesOf(draft['inputs']).map((line) => {
+    const [source = '', ...rest] = line.split(/\s+/)
+    const [from] = ID.exec(source) ?? []
+    if (from === undefined) faults['inputs'] ??= `${source} is no id.`
+    return { from: from ?? source, ...given('to', rest.join(' ') || undefined) }
   })
 }
 
@@ -239,38 +349,4 @@ export function keepDraft(what: string, draft: Draft): void {
   const open = Object.entries(draft).filter(([field]) => !isSecret(field))
   if (open.length === 0) sessionStorage.removeItem(KEPT + what)
   else sessionStorage.setItem(KEPT + what, JSON.stringify(Object.fromEntries(open)))
-}
-
-/** Splits a line into words like a shell, without expansions; null if a quote is not closed. */
-export function shellWords(line: string): string[] | null {
-  const words: string[] = []
-  let word: string | null = null
-  let quote: string | null = null
-  for (let at = 0; at < line.length; at++) {
-    const char = line[at]!
-    if (quote === "'") {
-      if (char === quote) quote = null
-      else word += char
-    } else if (char === '\\' && at + 1 < line.length && (quote === null || '"\\$`\n'.includes(line[at + 1]!))) {
-      at++
-      // A backslash before a line break joins the lines.
-      if (line[at] !== '\n') word = (word ?? '') + line[at]!
-    } else if (quote === '"') {
-      if (char === quote) quote = null
-      else word += char
-    } else if (char === "'" || char === '"') {
-      quote = char
-      word ??= ''
-    } else if (/\s/.test(char)) {
-      if (word !== null) words.push(word)
-      word = null
-    } else word = (word ?? '') + char
-  }
-  if (quote !== null) return null
-  return word === null ? words : [...words, word]
-}
-
-/** Quotes a text as one word of a shell. */
-export function shellQuoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 }

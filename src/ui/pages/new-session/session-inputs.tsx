@@ -1,6 +1,7 @@
 import { LinesField, SelectField, TextField } from '../../design/controls.tsx'
 import type { Draft } from '../../policy/policy-fields.ts'
-import { mountField, mountRows, secretField, secretRows, usualPath } from './session-draft.ts'
+import { WITHOUT_SECRETS } from './schedule-draft.ts'
+import { AGENT_FIELDS, mountField, mountRows, secretField, secretRows, usualPath } from './session-draft.ts'
 import '../../policy/policy.css'
 
 interface SessionInputsProps {
@@ -13,6 +14,8 @@ interface SessionInputsProps {
   name: string
   /** True for the session of a schedule, whose runs have their own times. */
   isRepeated: boolean
+  /** The names of the secret variables of a session that is changed. */
+  presentSecrets: readonly string[]
   onChange: (name: string, text: string) => void
 }
 
@@ -25,6 +28,7 @@ export function SessionInputs({
   volumes,
   name,
   isRepeated,
+  presentSecrets,
   onChange,
 }: SessionInputsProps) {
   const typed = (field: string) => ({
@@ -49,6 +53,18 @@ export function SessionInputs({
   )
   const lines = (field: string, label: string, placeholder: string) => (
     <LinesField {...typed(field)} label={label} hint="name=value, one a line" wide rows={2} placeholder={placeholder} />
+  )
+  const select = <Value extends string>(field: string, label: string, names: Readonly<Record<Value, string>>) => (
+    <SelectField
+      label={label}
+      fault={faults[field]}
+      names={names}
+      value={(draft[field] ?? '') as Value}
+      onChoose={(chosen) => onChange(field, chosen)}
+    />
+  )
+  const agents = (field: string, label: string) => (
+    <LinesField {...typed(field)} label={label} hint="names or ids, one a line" wide rows={1} />
   )
   return (
     <>
@@ -76,9 +92,25 @@ export function SessionInputs({
           {lines('env', 'Environment', 'LR=0.1')}
           {lines('labels', 'Labels', 'team=cms')}
         </div>
-        <details className="new-session-more" open={secretRows(draft) > 1 || undefined}>
+        <details className="new-session-more" open={secretRows(draft) > 1 || presentSecrets.length > 0 || undefined}>
           <summary>Secret variables</summary>
           <p className="new-session-hint">Encrypted, given to the program, and never shown again.</p>
+          {presentSecrets.length > 0 && (
+            <>
+              <p className="new-session-hint">
+                Present ones: {presentSecrets.join(', ')}. They stay, unless you type secrets here, which replace all of
+                them.
+              </p>
+              <label className="field-switch">
+                <input
+                  type="checkbox"
+                  checked={draft[WITHOUT_SECRETS] !== undefined}
+                  onChange={({ target }) => onChange(WITHOUT_SECRETS, target.checked ? 'true' : '')}
+                />
+                <span>Remove them</span>
+              </label>
+            </>
+          )}
           <div className="fields">
             {Array.from({ length: secretRows(draft) }, (_, index) => (
               <Secret key={index} index={index} typed={typed} fault={faults[secretField(index, 'name')]} />
@@ -95,12 +127,73 @@ export function SessionInputs({
           {line('mem', 'Memory', 'none', 'like 512m or 4g')}
           {line('priority', 'Priority', '10', '0 to 100; the higher goes first')}
           {line('timeout', 'Time limit of an attempt', 'none', 'like 90s, 5m or 2h')}
+          {line('maxPending', 'Waits for a place at most', 'as long as it takes', 'then the attempt has failed')}
+          {line('stopGrace', 'Grace before it is killed', 'that of the group', 'after it is asked to stop, like 30s')}
         </div>
+        <details className="new-session-more" open={isAnySet(draft, ['gpus', 'gpuModel', 'gpuMemory', 'gpuIdle'])}>
+          <summary>GPUs</summary>
+          <div className="fields">
+            {line('gpus', 'GPUs', 'none', 'of NVIDIA, like 2, or 0.5 where they are shared')}
+            {line('gpuModel', 'Model', 'any', 'part of its name, like a100')}
+            {line('gpuMemory', 'Memory of each', 'any', 'at least, like 40g')}
+            {line('gpuIdle', 'May be idle for', 'as long as it runs', 'then the attempt has failed, like 30m')}
+          </div>
+        </details>
         <details className="new-session-more" open={draft['slots'] !== undefined || undefined}>
           <summary>Other resources</summary>
-          <div className="fields">{lines('slots', 'Slots', 'cuda.device=1')}</div>
+          <div className="fields">{lines('slots', 'Slots', 'rocm.device=1')}</div>
+        </details>
+        <details className="new-session-more" open={isAnySet(draft, ['type', 'clusterSize', 'clusterMode'])}>
+          <summary>Kind, and several kernels</summary>
+          <div className="fields">
+            {select('type', 'Kind', KINDS)}
+            {line('clusterSize', 'Kernels', '1', 'processes that work together')}
+            {select('clusterMode', 'Their places', CLUSTER_MODES)}
+          </div>
+        </details>
+        <details className="new-session-more" open={isAnySet(draft, AGENT_INPUTS)}>
+          <summary>Which agents</summary>
+          <div className="fields">
+            {agents('allowAgents', 'Only on these agents')}
+            {agents('avoidAgents', 'Not on these, if others fit')}
+            {agents('excludeAgents', 'Never on these')}
+            {lines('agentLabels', 'Labels that the agent must have', 'zone=a')}
+            {lines('executorOptions', 'Options of the executor', 'partition=gpu')}
+          </div>
         </details>
         <MountInputs draft={draft} faults={faults} volumes={volumes} onChange={onChange} />
+        <details className="new-session-more" open={isAnySet(draft, FILE_INPUTS)}>
+          <summary>Files that it leaves{!isRepeated && ', and gets'}</summary>
+          <div className="fields">
+            <LinesField
+              {...typed('outputs')}
+              label="Files to collect"
+              hint="patterns, one a line; ! excludes"
+              wide
+              rows={2}
+              placeholder="results/**"
+            />
+            {select('outputsWhen', 'From attempts', OUTPUTS_WHEN)}
+            {line('outputsKeepDays', 'Days to keep them', 'as the server is set')}
+            {select('outputsInPlace', 'Where they are kept', OUTPUTS_PLACE)}
+            {!isRepeated && (
+              <LinesField
+                {...typed('inputs')}
+                label="Files of these sessions"
+                hint="ids, or addresses of their chains, one a line; a directory may follow"
+                wide
+                rows={2}
+              />
+            )}
+          </div>
+        </details>
+        <details className="new-session-more" open={isAnySet(draft, ['onHang', 'neverRunTwice'])}>
+          <summary>If it hangs, or must not run twice</summary>
+          <div className="fields">
+            {line('onHang', 'Runs before a stop without progress', 'nothing', 'like pkill -QUIT java')}
+            {select('neverRunTwice', 'If its agent is lost, or it fails', NEVER_RUN_TWICE)}
+          </div>
+        </details>
         <details className="new-session-more" open={draft['concurrencyKey'] !== undefined || undefined}>
           <summary>One at a time</summary>
           <div className="fields">
@@ -109,10 +202,7 @@ export function SessionInputs({
           </div>
         </details>
         {!isRepeated && (
-          <details
-            className="new-session-more"
-            open={(draft['startsAt'] ?? draft['dependsOn']) !== undefined || undefined}
-          >
+          <details className="new-session-more" open={isAnySet(draft, ['startsAt', 'dependsOn', 'creationId'])}>
             <summary>Later, or after others</summary>
             <div className="fields">
               <TextField
@@ -129,12 +219,26 @@ export function SessionInputs({
                 wide
                 rows={2}
               />
+              {line('creationId', 'Idempotency key', 'a random one', 'repeating it makes no second session')}
             </div>
           </details>
         )}
       </fieldset>
     </>
   )
+}
+
+const KINDS = { '': 'batch: it ends by itself', INTERACTIVE: 'interactive', INFERENCE: 'inference' }
+const CLUSTER_MODES = { '': 'all on one agent', MULTI_NODE: 'on as many agents as needed' }
+const OUTPUTS_WHEN = { '': 'that end in any way', SUCCESS: 'that succeed', FAILURE: 'that fail' }
+const NEVER_RUN_TWICE = { '': 'it may run again', yes: 'never run it twice' }
+const OUTPUTS_PLACE = { '': 'on the servers', yes: 'in place, on the disk of the agent' }
+const FILE_INPUTS = ['outputs', 'outputsWhen', 'outputsKeepDays', 'outputsInPlace', 'inputs']
+const AGENT_INPUTS = [...AGENT_FIELDS, 'agentLabels', 'executorOptions']
+
+/** For `<details>`: open if one of its fields has a value; otherwise the user decides. */
+function isAnySet(draft: Draft, fields: readonly string[]): true | undefined {
+  return fields.some((field) => draft[field] !== undefined) || undefined
 }
 
 interface SecretProps {

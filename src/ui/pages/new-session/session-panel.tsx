@@ -21,13 +21,15 @@ interface Props {
   defaults: RetryDefaults
   /** All typed texts are valid. */
   isReady: boolean
+  /** An existing thing is changed; there is no command for it. */
+  isChange: boolean
   /** Called with the server's faults of the policy, by field. */
   onFaults: (faults: Readonly<Record<string, string>>) => void
 }
 
 /** The session's retries if it fails, and other ways to create the same session. */
-export function SessionPanel({ draft, input, timing, defaults, isReady, onFaults }: Props) {
-  const { schedule, error, isStale } = useSchedule(draft, defaults.draft, onFaults)
+export function SessionPanel({ draft, input, timing, defaults, isReady, isChange, onFaults }: Props) {
+  const { schedule, error, isStale } = useSchedule(draft, draft['project'], defaults.draft, onFaults)
   return (
     <section className="new-session-panel" aria-label="Schedule">
       {timing && (
@@ -51,17 +53,19 @@ export function SessionPanel({ draft, input, timing, defaults, isReady, onFaults
       {schedule?.length === 0 && (
         <p className="new-session-hint">It is not retried: type how many retries there are.</p>
       )}
-      <Copies
-        command={sessionAsCommand(draft, input, timing?.input ?? null)}
-        mutation={sessionAsGraphQL(input, timing?.input ?? null)}
-        isReady={isReady}
-      />
+      {!isChange && (
+        <Copies
+          command={sessionAsCommand(draft, input, timing?.input ?? null)}
+          mutation={sessionAsGraphQL(input, timing?.input ?? null)}
+          isReady={isReady}
+        />
+      )}
     </section>
   )
 }
 
 /** Previews the typed policy over the defaults when typing pauses. */
-function useSchedule(draft: Draft, defaults: Draft, onFaults: Props['onFaults']) {
+function useSchedule(draft: Draft, project: string | undefined, defaults: Draft, onFaults: Props['onFaults']) {
   const client = useClient()
   const [found, setFound] = useState<{ schedule: readonly Planned[] | null; error: Error | null; isStale: boolean }>({
     schedule: null,
@@ -73,7 +77,7 @@ function useSchedule(draft: Draft, defaults: Draft, onFaults: Props['onFaults'])
   useEffect(() => {
     let left = false
     const read = async () => {
-      const answer = await readPreview(client, JSON.parse(key) as Draft)
+      const answer = await readPreview(client, JSON.parse(key) as Draft, project)
       if (left) return
       if ('preview' in answer) {
         onFaults({})
@@ -88,7 +92,7 @@ function useSchedule(draft: Draft, defaults: Draft, onFaults: Props['onFaults'])
       left = true
       clearTimeout(timer)
     }
-  }, [client, key, onFaults])
+  }, [client, key, project, onFaults])
   return found
 }
 

@@ -2,11 +2,11 @@ import { Link } from '@tanstack/react-router'
 import { useServerNow } from '../../api/clock.ts'
 import { usePolled } from '../../api/poll.ts'
 import { useMoments } from '../../app/moments.tsx'
-import { causeInWords, lookOfCause } from '../../design/causes.ts'
+import { causeInWords, lookOfCause, TIMED_OUT } from '../../design/causes.ts'
 import { CauseMark, Panel } from '../../design/panel.tsx'
 import { useWidth } from '../../design/use-width.ts'
 import { count } from '../../words/numbers.ts'
-import { countdown } from '../../words/time.ts'
+import { countdown, limitInWords } from '../../words/time.ts'
 import {
   UiOverviewDueDocument,
   type UiOverviewDueQueryVariables,
@@ -51,6 +51,7 @@ export function NextRetries({ data, project }: { data: Overview; project: string
 
 function Retry({ retry: { chainId, cause, dueAt, session } }: { retry: UiOverviewRetryFragment }) {
   const { attempt, maxAttempts } = session.retryState
+  const kind = session.timedOut ? TIMED_OUT : cause
   return (
     <Link to="/chains/$chainId" params={{ chainId }} className="line next-retry">
       <Countdown dueAt={dueAt!} />
@@ -61,8 +62,8 @@ function Retry({ retry: { chainId, cause, dueAt, session } }: { retry: UiOvervie
         retry {attempt} of {maxAttempts - 1}
       </span>
       <span className="next-why">
-        <CauseMark {...lookOfCause(cause)} />
-        <span className="line-cut">{causeInWords(cause, session.exitCode)}</span>
+        <CauseMark {...lookOfCause(kind)} />
+        <span className="line-cut">{causeInWords(kind, session.exitCode, limitInWords(session.batchTimeout))}</span>
       </span>
     </Link>
   )

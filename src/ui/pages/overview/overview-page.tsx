@@ -6,7 +6,7 @@ import { RANGE_NAMES, type RangeWord } from '../../app/list/time-range.ts'
 import { useMoments } from '../../app/moments.tsx'
 import { Outdated, ProblemPanel, useTitle } from '../../app/page.tsx'
 import { CauseBars } from '../../charts/cause-bars.tsx'
-import { causesOf } from '../../charts/cause-stacks.ts'
+import { byKind, causesOf } from '../../charts/cause-stacks.ts'
 import { CauseLegend, CauseTable } from '../../charts/cause-table.tsx'
 import { Choice } from '../../design/controls.tsx'
 import { Panel } from '../../design/panel.tsx'
@@ -100,7 +100,7 @@ function Causes(props: { statistics: Overview['statistics']; range: RangeWord; p
   const linkTo = useLinkTo()
   const moments = useMoments()
   const of = project === undefined ? {} : { project }
-  const buckets = statistics?.buckets ?? []
+  const buckets = statistics?.buckets.map(byKind) ?? []
   const causes = causesOf(buckets)
   const ranged = range === '24h' ? {} : { range }
   return (

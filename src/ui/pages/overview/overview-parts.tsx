@@ -10,6 +10,7 @@ import {
   AlertIcon,
   FailedIcon,
   HeldIcon,
+  QueuedIcon,
   RetryIcon,
   RunningIcon,
   SucceededIcon,
@@ -30,7 +31,7 @@ interface Props {
 export function Tiles({ data, statistics, range, project }: Props) {
   const of = project === undefined ? {} : { project }
   const states = new Map(data.states.counts.map((each) => [each.state, each]))
-  const number = (state: 'LIVE' | 'WAITING_RETRY' | 'HELD') => {
+  const number = (state: 'QUEUED' | 'IMPOSSIBLE' | 'RUNNING' | 'WAITING_RETRY' | 'HELD') => {
     const { count: value, isExact } = states.get(state)!
     return isExact ? count(value) : `${count(value)}+`
   }
@@ -42,7 +43,18 @@ export function Tiles({ data, statistics, range, project }: Props) {
   const retries = statistics?.total
   return (
     <ul className="tiles">
-      <Tile name="Running" value={number('LIVE')} icon={<RunningIcon className="tone-running" />} note="chains, now">
+      <Tile name="Queued" value={number('QUEUED')} icon={<QueuedIcon className="tone-queued" />} note="chains, now">
+        {(rest) => <Link to="/chains" search={{ ...of, state: 'queued' }} {...rest} />}
+      </Tile>
+      <Tile
+        name="Impossible"
+        value={number('IMPOSSIBLE')}
+        icon={<HeldIcon className="tone-held" />}
+        note="can never start"
+      >
+        {(rest) => <Link to="/chains" search={{ ...of, state: 'impossible' }} {...rest} />}
+      </Tile>
+      <Tile name="Running" value={number('RUNNING')} icon={<RunningIcon className="tone-running" />} note="chains, now">
         {(rest) => <Link to="/chains" search={{ ...of, state: 'running' }} {...rest} />}
       </Tile>
       <Tile
@@ -132,7 +144,8 @@ const NAMED_MAX = 3
 
 function agentNotes({ resourceGroups, states }: Overview): { key: string; words: ReactNode }[] {
   const agents = resourceGroups.flatMap(({ agents: { edges } }) => edges.map(({ node }) => node))
-  const running = states.counts.find(({ state }) => state === 'LIVE')?.count ?? 0
+  const goesOn: readonly string[] = ['QUEUED', 'RUNNING']
+  const running = states.counts.reduce((sum, { state, count: of }) => sum + (goesOn.includes(state) ? of : 0), 0)
   const waits = running > 0 ? ` ${counted(running, 'chain')} cannot go on.` : ''
   if (!agents.some(({ status }) => status === 'ALIVE' || status === 'SUSPECT')) {
     return [{ key: 'none', words: `No agent takes work: nothing new is started.${waits}` }]

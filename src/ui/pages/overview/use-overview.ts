@@ -3,6 +3,7 @@ import { useClient } from 'urql'
 import { setServerNow } from '../../api/clock.ts'
 import { useLive } from '../../api/live.ts'
 import { usePolled } from '../../api/poll.ts'
+import { WORK } from '../../app/list/filters.ts'
 import { RANGES, type RangeWord, sinceOf, spanOf } from '../../app/list/time-range.ts'
 import { useMoments } from '../../app/moments.tsx'
 import {
@@ -36,15 +37,16 @@ export function useOverview(project: string | undefined, range: RangeWord) {
   const client = useClient()
   const moments = useMoments()
   const of = project === undefined ? {} : { project }
+  const chains = { ...of, sessionType: WORK }
   const variables = (now: number, nth: number): UiOverviewQueryVariables => {
     const since = sinceOf(range, now)
     const before = sinceOf(range, now - RANGES[range].seconds * 1000)
     return {
       project: project ?? null,
-      all: of,
-      failed: { ...of, state: ['FAILED'], activityAt: { gte: since } },
-      failedBefore: { ...of, state: ['FAILED'], activityAt: { gte: before, lt: since } },
-      saved: { ...of, state: ['SUCCEEDED'], attempts: { min: 2 }, activityAt: { gte: since } },
+      all: chains,
+      failed: { ...chains, state: ['FAILED'], activityAt: { gte: since } },
+      failedBefore: { ...chains, state: ['FAILED'], activityAt: { gte: before, lt: since } },
+      saved: { ...chains, state: ['SUCCEEDED'], attempts: { gte: 2 }, activityAt: { gte: since } },
       next: { ...of, phase: ['SCHEDULED'] },
       soon: { ...of, phase: ['SCHEDULED'], dueAt: { lte: new Date(now + HOUR_MS).toISOString() } },
       ...spanOf(range, now, moments.offsetMinutes(now)),
@@ -63,7 +65,7 @@ export function useOverview(project: string | undefined, range: RangeWord) {
     project,
     async onChanges() {
       const read = await client
-        .query(UiOverviewLatestDocument, { all: of }, { requestPolicy: 'network-only' })
+        .query(UiOverviewLatestDocument, { all: chains }, { requestPolicy: 'network-only' })
         .toPromise()
       if (!read.data) return
       const { now, latest } = read.data

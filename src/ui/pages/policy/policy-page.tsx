@@ -19,11 +19,11 @@ interface Typed {
 
 /** Draws the schedule of a retry policy while it is typed. The address contains the policy. */
 export function PolicyPage() {
-  const { dropped } = route.useSearch()
+  const { dropped, project } = route.useSearch()
   const [typed, setTyped, settled] = useTyped()
   const { draft, from } = typed
   const isAirflow = from === 'airflow'
-  const { preview, faults, error, again } = usePreview(settled.draft, settled.from === 'airflow')
+  const { preview, faults, error, again } = usePreview(settled.draft, settled.from === 'airflow', project)
   useTitle('Try a policy')
   const isFaulty = Object.keys(faults).length > 0
   const hasTyped = Object.keys(draft).length > 0
@@ -79,6 +79,7 @@ export function PolicyPage() {
           <SchedulePanel
             preview={preview}
             isStale={isFaulty}
+            project={project}
             onTake={() => setTyped({ from: undefined, draft: draftOfAirflow(preview.airflow!.policy) })}
           />
         )}
@@ -117,7 +118,8 @@ function useTyped(): [Typed, (typed: Typed) => void, Typed] {
     setSettled(typed)
     if (keyOf(typed) === address) return
     written.current = keyOf(typed)
-    void navigate({ search: searchOf(typed.draft, typed.from), replace: true, resetScroll: false })
+    const kept = search.project === undefined ? {} : { project: search.project }
+    void navigate({ search: { ...kept, ...searchOf(typed.draft, typed.from) }, replace: true, resetScroll: false })
   })
   useEffect(() => {
     const timer = setTimeout(settle, SETTLED_MS)
@@ -140,12 +142,19 @@ function keyOf({ draft, from }: Typed): string {
 
 function draftOfAirflow(policy: NonNullable<Preview['airflow']>['policy']): Draft {
   const { sources, ...values } = policy
-  const given = new Set(sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field))
+  const given: ReadonlySet<string> = new Set(
+    sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field),
+  )
   return Object.fromEntries(
     POLICY_FIELDS.filter(({ path }) => given.has(path)).map(({ name, path, kind }) => {
       const value = values[path as keyof typeof values]
       if (value === null) return [name, 'none']
-      return [name, kind === 'duration' ? `${value}s` : String(value).toLowerCase().replaceAll('_', '-')]
+      return [
+        name,
+        kind === 'duration' && typeof value === 'number'
+          ? `${value}s`
+          : String(value).toLowerCase().replaceAll('_', '-'),
+      ]
     }),
   )
 }

@@ -4,13 +4,15 @@ import { type Draft, FAILURE_FIELDS, type Field, POLICY_FIELDS, type Section } f
 export interface PolicySearch {
   /** The settings are an Airflow operator's. */
   from?: 'airflow'
+  /** Its defaults hold for what is not typed. */
+  project?: string
   /** The names of query parameters that could not be parsed. */
   dropped?: string[]
   [field: string]: unknown
 }
 
 const TEXT_LENGTH_MAX = 200
-const RULES_LENGTH_MAX = 4_000
+const LONG_TEXT_LENGTH_MAX = 4_000
 
 /** Parses the parameters; lists unknown ones in `dropped`. Wrong values stay, and are reported at their fields. */
 export function readPolicySearch(given: Record<string, unknown>): PolicySearch {
@@ -19,16 +21,17 @@ export function readPolicySearch(given: Record<string, unknown>): PolicySearch {
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || name === 'dropped') continue
     const text = textOf(value)
-    const isRules = name === 'rules'
-    const isKnown = name === 'from' ? text === 'airflow' : ALL_FIELDS.some((field) => field.name === name)
-    if (!isKnown || text === '' || text.length > (isRules ? RULES_LENGTH_MAX : TEXT_LENGTH_MAX)) dropped.push(name)
+    const isLong = name === 'rules' || name === 'delays'
+    const isKnown =
+      name === 'from' ? text === 'airflow' : name === 'project' || ALL_FIELDS.some((field) => field.name === name)
+    if (!isKnown || text === '' || text.length > (isLong ? LONG_TEXT_LENGTH_MAX : TEXT_LENGTH_MAX)) dropped.push(name)
     else read[name] = value
   }
   return { ...read, ...(dropped.length > 0 && { dropped }) }
 }
 
 export function draftOf(search: PolicySearch): Draft {
-  const { from: _, dropped: __, ...fields } = search
+  const { from: _, dropped: __, project: ___, ...fields } = search
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, textOf(value)]))
 }
 

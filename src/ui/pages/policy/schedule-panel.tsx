@@ -9,17 +9,20 @@ import { ScheduleDrawing, ScheduleFigures, type Series, startsOf } from '../../p
 import { counted } from '../../words/numbers.ts'
 import { duration } from '../../words/time.ts'
 import { AIRFLOW_FIELDS } from './policy-search.ts'
+import { TrialPanel } from './trial-panel.tsx'
 import { UiAirflowPreviewDocument, type UiAirflowPreviewQuery } from './policy.generated.ts'
 
 interface Props {
   preview: Preview
   /** A text that was typed since then is wrong. */
   isStale: boolean
+  /** Whose defaults hold, and whose sessions it is tried on; undefined for all. */
+  project: string | undefined
   /** Under "From Airflow": continue with the policy. */
   onTake: () => void
 }
 
-export function SchedulePanel({ preview, isStale, onTake }: Props) {
+export function SchedulePanel({ preview, isStale, project, onTake }: Props) {
   const { schedule, airflow, verdict } = preview
   const series: Series[] = [{ name: 'Reprise', className: 'ours', planned: schedule }]
   if (airflow !== null) series.push({ name: 'Airflow', className: 'theirs', planned: airflow.airflowDelays })
@@ -42,7 +45,10 @@ export function SchedulePanel({ preview, isStale, onTake }: Props) {
       {isEmpty && Object.keys(preview.draft).length === 0 ? (
         <p className="policy-hint">Type how many retries there are, or start from an example.</p>
       ) : (
-        <Copies preview={preview} isStale={isStale} onTake={onTake} />
+        <>
+          <Copies preview={preview} isStale={isStale} onTake={onTake} />
+          <TrialPanel policy={preview.policy} project={project} />
+        </>
       )}
     </section>
   )
@@ -107,7 +113,7 @@ function Comparison({ airflow }: { airflow: NonNullable<Preview['airflow']> }) {
   )
 }
 
-function Copies({ preview, isStale, onTake }: Props) {
+function Copies({ preview, isStale, onTake }: Omit<Props, 'project'>) {
   const { policy, draft, airflow } = preview
   const [copied, setCopied] = useState<{ text: string } | null>(null)
   const fields = Object.keys(policy).length
@@ -160,14 +166,18 @@ interface Answer {
 }
 
 /** Previews the draft each time it changes. An unchanged `draft` must stay the same object. */
-export function usePreview(draft: Draft, isAirflow: boolean): Answer & { again: () => void } {
+export function usePreview(
+  draft: Draft,
+  isAirflow: boolean,
+  project: string | undefined,
+): Answer & { again: () => void } {
   const client = useClient()
   const [answer, setAnswer] = useState<Answer>({ preview: null, faults: {}, error: null })
   const [turn, setTurn] = useState(0)
 
   const read = async (): Promise<Partial<Answer>> => {
     if (isAirflow) return readAirflow(client, draft)
-    const found = await readPreview(client, draft)
+    const found = await readPreview(client, draft, project)
     if ('faults' in found) return found
     const { schedule, ...verdict } = found.preview
     return { preview: { policy: found.policy, draft, verdict, schedule, airflow: null } }
@@ -183,7 +193,7 @@ export function usePreview(draft: Draft, isAirflow: boolean): Answer & { again: 
     return () => {
       left = true
     }
-  }, [draft, isAirflow, turn])
+  }, [draft, isAirflow, project, turn])
   return { ...answer, again: () => setTurn(turn + 1) }
 }
 
@@ -199,6 +209,8 @@ async function readAirflow(client: Client, draft: Draft): Promise<Partial<Answer
 
 /** The fields of the policy that Airflow's settings determine. */
 function policyOf({ sources, ...policy }: UiAirflowPreviewQuery['airflowPolicyPreview']['policy']): object {
-  const given = new Set(sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field))
+  const given: ReadonlySet<string> = new Set(
+    sources.filter(({ source }) => source === 'SESSION').map(({ field }) => field),
+  )
   return Object.fromEntries(Object.entries(policy).filter(([field]) => given.has(field)))
 }

@@ -1,8 +1,9 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { UiCancelRetryDocument, UiRetryNowDocument } from '../../api/act.generated.ts'
 import { useAct } from '../../app/act.ts'
 import { namesOfCauses, RETRIED_CAUSES } from '../../app/causes.ts'
+import { lazyDialog } from '../../app/lazy-part.tsx'
 import { Tabs } from '../../app/list/list-filters.tsx'
 import { ListPage, NoRows, showsProjects, useChangeSearch, useRowKeys } from '../../app/list/list-page.tsx'
 import { HOLD_REASONS, type SearchOf } from '../../app/list/search.ts'
@@ -14,7 +15,7 @@ import { columnsOf, type Queue, type Retries, type Retry, useRetries } from './r
 import '../../design/panel.css'
 import './retries.css'
 
-const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
+const Confirm = lazyDialog(() => import('../../app/confirm.tsx'), 'Confirm')
 
 const route = getRouteApi('/frame/retries')
 
@@ -52,14 +53,20 @@ export function RetriesPage() {
       list={queue}
       rowClass="retry-row"
       rowProps={({ phase, isGone }) => ({ 'data-gone': isGone, 'data-held': phase === 'HELD' })}
-      columns={columnsOf({ showsProject, busy, onRetryNow: (retry) => void retryNow(retry), onCancel: setAsked })}
+      columns={columnsOf({
+        showsProject,
+        busy,
+        onRetryNow: (retry) => void retryNow(retry),
+        onCancel: setAsked,
+        switches: data?.retrySwitches ?? [],
+      })}
       empty={<Empty search={search} head={queue.first} />}
       foot={<Foot search={search} queue={queue} />}
     >
       {data && <Switches queue={data} project={search.project} onDone={queue.again} />}
       <PhaseTabs search={search} data={data} />
       <Filters search={search} />
-      <Suspense>
+      <>
         {asked !== null && (
           <Confirm
             title="Cancel 1 retry?"
@@ -73,7 +80,7 @@ export function RetriesPage() {
             {asked.session.name} ends with its attempt {asked.session.attempt}, and no retry follows.
           </Confirm>
         )}
-      </Suspense>
+      </>
     </ListPage>
   )
 }

@@ -4,12 +4,14 @@ import { retryFiltersOf } from '../../app/list/filters.ts'
 import { type List, type Steady, useList, useSteadyRows } from '../../app/list/list-page.tsx'
 import type { SearchOf } from '../../app/list/search.ts'
 import { useMoments } from '../../app/moments.tsx'
-import { causeInWords, HOLDS, lookOfCause } from '../../design/causes.ts'
+import { SWITCHED_OFF, switchedOff, whoSwitched } from '../../app/retry/switches.tsx'
+import type { UiSwitchFragment } from '../../app/retry/switches.generated.ts'
+import { causeInWords, HOLDS, lookOfCause, TIMED_OUT } from '../../design/causes.ts'
 import { Button } from '../../design/controls.tsx'
 import { CrossIcon, HeldIcon, RetryIcon, WaitingIcon } from '../../design/icons.tsx'
 import { CauseMark } from '../../design/panel.tsx'
 import type { Column } from '../../design/table.tsx'
-import { countdown, duration, shortDuration } from '../../words/time.ts'
+import { countdown, duration, limitInWords, shortDuration } from '../../words/time.ts'
 import { UiRetriesDocument, type UiRetriesQuery, type UiRetryRowFragment } from './retries.generated.ts'
 
 interface Options {
@@ -18,14 +20,20 @@ interface Options {
   busy: ReadonlySet<string>
   onRetryNow: (retry: Retry) => void
   onCancel: (retry: Retry) => void
+  switches: readonly UiSwitchFragment[]
 }
 
-export function columnsOf({ showsProject, busy, onRetryNow, onCancel }: Options): readonly Column<Retry>[] {
+export function columnsOf({ showsProject, busy, onRetryNow, onCancel, switches }: Options): readonly Column<Retry>[] {
   return [
     {
       title: 'Due',
       className: 'retry-due',
-      cell: (retry) => (retry.isGone ? <span className="retry-left">left the queue</span> : <Due retry={retry} />),
+      cell: (retry) =>
+        retry.isGone ? (
+          <span className="retry-left">left the queue</span>
+        ) : (
+          <Due retry={retry} off={switchedOff(switches, retry.session.project)} />
+        ),
     },
     {
       title: 'Chain',
@@ -52,14 +60,20 @@ export function columnsOf({ showsProject, busy, onRetryNow, onCancel }: Options)
       title: 'Failed by',
       className: 'retry-cause',
       hint: ({ explanation }) => explanation,
-      cell: ({ cause, session: { exitCode } }) => (
+      cell: ({ cause, session: { exitCode, timedOut, batchTimeout } }) => (
         <>
-          <CauseMark {...lookOfCause(cause)} />
-          <span className="retry-why">{causeInWords(cause, exitCode)}</span>
+          <CauseMark {...lookOfCause(timedOut ? TIMED_OUT : cause)} />
+          <span className="retry-why">
+            {causeInWords(timedOut ? TIMED_OUT : cause, exitCode, limitInWords(batchTimeout))}
+          </span>
         </>
       ),
     },
-    { title: 'Waits', className: 'retry-wait', cell: (retry) => <Wait retry={retry} /> },
+    {
+      title: 'Waits',
+      className: 'retry-wait',
+      cell: (retry) => <Wait retry={retry} off={switchedOff(switches, retry.session.project)} />,
+    },
     {
       title: 'Actions',
       isHidden: true,
@@ -104,7 +118,8 @@ function Act(props: {
 
 const HOUR_MS = 3_600_000
 
-function Due({ retry: { phase, dueAt, heldSince } }: { retry: Retry }) {
+function Due({ retry, off }: { retry: Retry; off: UiSwitchFragment | undefined }) {
+  const { phase, dueAt, heldSince } = retry
   const moments = useMoments()
   const at = Date.parse((phase === 'HELD' ? (heldSince ?? dueAt) : dueAt) ?? '')
   const now = useServerNow(phase !== 'HELD' || serverNow() - at < HOUR_MS)
@@ -121,7 +136,11 @@ function Due({ retry: { phase, dueAt, heldSince } }: { retry: Retry }) {
   const seconds = (at - now) / 1000
   return (
     <>
-      <WaitingIcon label="waiting" className="tone-queued" />
+      {off ? (
+        <HeldIcon label={`waiting, but ${SWITCHED_OFF}`} className="tone-held" />
+      ) : (
+        <WaitingIcon label="waiting" className="tone-queued" />
+      )}
       <time className="retry-countdown" dateTime={dueAt!} title={moments.absolute(at)}>
         {seconds > 0 ? countdown(seconds) : 'due'}
       </time>
@@ -130,7 +149,8 @@ function Due({ retry: { phase, dueAt, heldSince } }: { retry: Retry }) {
 }
 
 /** The delay; for a held retry the reason and since when. */
-function Wait({ retry: { phase, holdReason, heldSince, delaySeconds } }: { retry: Retry }) {
+function Wait({ retry, off }: { retry: Retry; off: UiSwitchFragment | undefined }) {
+  const { phase, holdReason, heldSince, delaySeconds } = retry
   const moments = useMoments()
   if (phase === 'HELD' && holdReason !== null) {
     const since = heldSince === null ? null : Date.parse(heldSince)
@@ -141,7 +161,17 @@ function Wait({ retry: { phase, holdReason, heldSince, delaySeconds } }: { retry
       </>
     )
   }
-  return delaySeconds === null ? null : <>after {duration(delaySeconds)}</>
+  if (delaySeconds === null) return null
+  return (
+    <>
+      after {duration(delaySeconds)}
+      {off && (
+        <span className="retry-hold tone-held" title={whoSwitched(off)}>
+          {SWITCHED_OFF}
+        </span>
+      )}
+    </>
+  )
 }
 
 /** A row of the queue. `isGone`: it has left the queue. */

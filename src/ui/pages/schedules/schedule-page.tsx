@@ -1,9 +1,10 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { lazy, type ReactNode, Suspense, useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { ScheduleRunOutcome } from '../../../client/schema-types.generated.ts'
 import { useAct } from '../../app/act.ts'
 import { DetailHead, type Fact, FactsCard, Missing } from '../../app/detail.tsx'
 import { GuardedButton } from '../../app/guarded-button.tsx'
+import { lazyDialog } from '../../app/lazy-part.tsx'
 import { useList } from '../../app/list/list-page.tsx'
 import { Ago } from '../../app/moments.tsx'
 import { NextRuns } from '../../app/next-runs.tsx'
@@ -44,7 +45,7 @@ export function SchedulePage() {
   const variables = { id: scheduleId, first: RUNS_SHOWN }
   const runs = useList(UiOneScheduleDocument, variables, ({ scheduleRuns }) => scheduleRuns, EVERY_MS)
   const { data, error, again } = runs
-  useTitle(data?.schedule?.name)
+  useTitle(data?.schedule?.name ?? 'Schedule')
   if (!data?.schedule && error) return <ProblemPanel error={error} onAgain={again} />
   if (!data) return <Skeleton />
   if (!data.schedule) return <Missing noun="schedule" list="/schedules" />
@@ -83,6 +84,14 @@ function Head({ schedule, again }: { schedule: Schedule; again: () => void }) {
           </GuardedButton>
           <GuardedButton refusal={refusal} onClick={paused ? actions.resume : actions.pause}>
             {paused ? 'Resume' : 'Pause'}
+          </GuardedButton>
+          <GuardedButton
+            refusal={refusal}
+            onClick={() =>
+              void navigate({ to: '/schedules/$scheduleId/edit', params: { scheduleId: schedule.scheduleId } })
+            }
+          >
+            Change…
           </GuardedButton>
           <GuardedButton refusal={refusal} onClick={actions.askToDelete}>
             Delete…
@@ -171,7 +180,7 @@ function sessionFacts(session: NonNullable<Schedule['session']>): Fact[] {
   ]
 }
 
-const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
+const Confirm = lazyDialog(() => import('../../app/confirm.tsx'), 'Confirm')
 
 interface Options {
   schedule: { scheduleId: string; name: string }
@@ -228,7 +237,7 @@ function useScheduleActions({ schedule: { scheduleId, name }, onDone, onDeleted 
     runNow: () => void during(runNow),
     askToDelete: () => setAsked(true),
     dialog: (
-      <Suspense>
+      <>
         {isAsked && (
           <Confirm
             title="Delete 1 schedule?"
@@ -249,7 +258,7 @@ function useScheduleActions({ schedule: { scheduleId, name }, onDone, onDeleted 
             {name} makes no more runs, and the record of its runs is deleted with it. Its chains stay, and go on.
           </Confirm>
         )}
-      </Suspense>
+      </>
     ),
   }
 }

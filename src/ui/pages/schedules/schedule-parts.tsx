@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
-import type { ChainState, ScheduleRunOutcome } from '../../../client/schema-types.generated.ts'
+import type { ScheduleRunOutcome } from '../../../client/schema-types.generated.ts'
 import { useServerNow } from '../../api/clock.ts'
+import type { ShownState } from '../../app/chain-parts.tsx'
 import type { List } from '../../app/list/list-page.tsx'
 import { useMoments } from '../../app/moments.tsx'
 import { AttemptStrip, type StripMark } from '../../charts/attempt-strip.tsx'
@@ -45,8 +46,10 @@ export function Until({ at }: { at: string }) {
   )
 }
 
-const STATES: Readonly<Record<ChainState, { words: string; mark: StripMark }>> = {
-  LIVE: { words: 'running', mark: 'running' },
+const STATES: Readonly<Record<ShownState, { words: string; mark: StripMark }>> = {
+  QUEUED: { words: 'queued', mark: 'queued' },
+  IMPOSSIBLE: { words: 'impossible', mark: 'queued' },
+  RUNNING: { words: 'running', mark: 'running' },
   WAITING_RETRY: { words: 'waiting for a retry', mark: 'planned' },
   HELD: { words: 'held', mark: 'planned' },
   SUCCEEDED: { words: 'succeeded', mark: 'succeeded' },
@@ -64,7 +67,7 @@ const OUTCOMES: Readonly<Record<ScheduleRunOutcome, { words: string; mark: Strip
 
 /** The outcome of a run: its chain's state, or why it made no chain. */
 export function outcomeOf({ session, outcome }: Run): { words: string; mark: StripMark } {
-  return session ? STATES[session.chain.state] : OUTCOMES[outcome]
+  return session ? STATES[session.chain.state as ShownState] : OUTCOMES[outcome]
 }
 
 /** The last runs as marks, oldest first, and the outcome of the last one. */

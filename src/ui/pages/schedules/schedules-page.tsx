@@ -1,8 +1,10 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
+import { GuardedButton } from '../../app/guarded-button.tsx'
 import { scheduleFilterOf } from '../../app/list/filters.ts'
 import { NameFilter, Tabs } from '../../app/list/list-filters.tsx'
 import { ListPage, NoRows, PageFoot, showsProjects, useChangeSearch, useList } from '../../app/list/list-page.tsx'
 import { Ago } from '../../app/moments.tsx'
+import { useViewer } from '../../app/viewer.ts'
 import type { Column } from '../../design/table.tsx'
 import { LastRuns, Timing, Until } from './schedule-parts.tsx'
 import { type UiScheduleRowFragment, UiSchedulesDocument } from './schedules.generated.ts'
@@ -19,6 +21,7 @@ const EVERY_MS = 5_000
 export function SchedulesPage() {
   const search = route.useSearch()
   const { status, q, project } = search
+  const { can, role } = useViewer()
   const change = useChangeSearch<'schedules'>()
   const variables = { filter: scheduleFilterOf(search), project, first: PAGE_ROWS }
   const list = useList(UiSchedulesDocument, variables, ({ schedules }) => schedules, EVERY_MS)
@@ -27,9 +30,15 @@ export function SchedulesPage() {
     <ListPage
       title="Schedules"
       acts={
-        <Link to="/schedules/new" search={project === undefined ? {} : { project }} className="button">
-          New schedule
-        </Link>
+        can.createSessions ? (
+          <Link to="/schedules/new" search={project === undefined ? {} : { project }} className="button">
+            New schedule
+          </Link>
+        ) : (
+          <GuardedButton refusal={`Your token has the role ${role}, which may not create schedules.`}>
+            New schedule
+          </GuardedButton>
+        )
       }
       dropped={search.dropped}
       list={list}
@@ -69,6 +78,7 @@ function columnsOf(showsProject: boolean): readonly Column<UiScheduleRowFragment
     {
       title: 'Schedule',
       className: 'named',
+      value: ({ name }) => name,
       cell: ({ scheduleId, name, project }) => (
         <>
           <Link to="/schedules/$scheduleId" params={{ scheduleId }} className="table-link" title={name}>
@@ -82,10 +92,17 @@ function columnsOf(showsProject: boolean): readonly Column<UiScheduleRowFragment
     {
       title: 'Next run',
       className: 'schedule-next',
+      value: ({ paused, nextRunAt }) => (paused ? null : nextRunAt),
       hint: ({ statusReason }) => statusReason,
       cell: ({ paused, nextRunAt }) => (paused ? 'paused' : nextRunAt === null ? 'none' : <Until at={nextRunAt} />),
     },
     { title: 'Last runs', className: 'schedule-runs', cell: ({ lastRuns }) => <LastRuns runs={lastRuns} /> },
-    { title: 'Created', className: 'schedule-created', cell: ({ createdAt }) => <Ago at={createdAt} said="created" /> },
+    {
+      title: 'Created',
+      className: 'schedule-created',
+      value: ({ createdAt }) => createdAt,
+      isDown: true,
+      cell: ({ createdAt }) => <Ago at={createdAt} said="created" />,
+    },
   ]
 }

@@ -1,7 +1,7 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useQuery } from 'urql'
-import { ProblemPanel } from '../../app/page.tsx'
+import { ProblemPanel, useTitle } from '../../app/page.tsx'
 import { Skeleton } from '../../design/panel.tsx'
 import { UiSessionPlaceDocument } from './sessions.generated.ts'
 import '../../design/panel.css'
@@ -17,6 +17,7 @@ export function SessionPage() {
     variables: { sessionId },
     requestPolicy: 'network-only',
   })
+  useTitle('Session')
   const place = data?.session
   useEffect(() => {
     if (!place) return

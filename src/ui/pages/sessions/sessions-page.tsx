@@ -1,4 +1,5 @@
-import { getRouteApi } from '@tanstack/react-router'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useQuery } from 'urql'
 import { useFirstCursor, useLive } from '../../api/live.ts'
 import { startNote, whyImpossible } from '../../app/chain-parts.tsx'
 import { sessionFilterOf } from '../../app/list/filters.ts'
@@ -14,14 +15,23 @@ import {
   useSteadyRows,
 } from '../../app/list/list-page.tsx'
 import { AttemptLink } from '../../app/list/row-link.tsx'
-import type { SearchOf } from '../../app/list/search.ts'
+import { NEWEST_FIRST, type SearchOf, SESSION_ORDERS } from '../../app/list/search.ts'
 import { Ago } from '../../app/moments.tsx'
-import { causeInWords, lookOfCause } from '../../design/causes.ts'
+import { causeInWords, kindOf, lookOfCause } from '../../design/causes.ts'
 import { Button, Choice } from '../../design/controls.tsx'
-import { CancelledIcon, CrossIcon, HeldIcon, RunningIcon, SucceededIcon, WaitingIcon } from '../../design/icons.tsx'
+import {
+  CancelledIcon,
+  CrossIcon,
+  HeldIcon,
+  QueuedIcon,
+  RunningIcon,
+  SucceededIcon,
+  WaitingIcon,
+} from '../../design/icons.tsx'
 import { CauseMark } from '../../design/panel.tsx'
 import type { Column } from '../../design/table.tsx'
-import { type UiSessionRowFragment, UiSessionsDocument } from './sessions.generated.ts'
+import { limitInWords } from '../../words/time.ts'
+import { UiFailureTitleDocument, type UiSessionRowFragment, UiSessionsDocument } from './sessions.generated.ts'
 import './sessions.css'
 
 const route = getRouteApi('/frame/sessions')
@@ -31,7 +41,7 @@ const PAGE_ROWS = 50
 /** Each attempt on its own, and sessions that are never retried: interactive and inference sessions. */
 export function SessionsPage() {
   const search = route.useSearch()
-  const { type, status, q, agent, group, project } = search
+  const { type, status, q, agent, failure, group, project, order } = search
   const change = useChangeSearch<'sessions'>()
   const list = useSessions(search)
   return (
@@ -42,8 +52,10 @@ export function SessionsPage() {
       rowClass="session-row"
       rowProps={({ isGone }) => ({ 'data-gone': isGone })}
       columns={columnsOf(showsProjects(project, list.rows))}
+      order={order ?? NEWEST_FIRST}
+      onOrder={(chosen) => change({ order: chosen === NEWEST_FIRST ? undefined : (chosen as typeof order) })}
       empty={
-        <NoRows title="No session fits" filters={{ type, status, q, agent, group, project }} onChange={change}>
+        <NoRows title="No session fits" filters={{ type, status, q, agent, failure, group, project }} onChange={change}>
           <h2>No sessions yet</h2>
           <p>
             One is made for each attempt of a chain, for each replica of a deployment, and for whoever works in one.
@@ -58,10 +70,10 @@ export function SessionsPage() {
       <Tabs
         label="By type"
         tabs={[
-          { tab: undefined, name: 'All' },
+          { tab: undefined, name: agent === undefined ? 'All but replicas' : 'All' },
           { tab: 'batch', name: 'Batch' },
           { tab: 'interactive', name: 'Interactive' },
-          { tab: 'inference', name: 'Inference' },
+          { tab: 'inference', name: 'Replicas' },
         ]}
         chosen={type}
         onChoose={(chosen) => change({ type: chosen })}
@@ -73,7 +85,8 @@ export function SessionsPage() {
 
 /** The newest sessions first, read again when something has changed. */
 function useSessions(search: SearchOf<'sessions'>) {
-  const variables = { filter: sessionFilterOf(search), first: PAGE_ROWS }
+  const orderBy = SESSION_ORDERS[search.order ?? NEWEST_FIRST]
+  const variables = { filter: sessionFilterOf(search), orderBy, first: PAGE_ROWS }
   const list = useList(UiSessionsDocument, variables, ({ sessions }) => sessions)
   useLive({
     cursor: useFirstCursor(list.key, list.data?.eventCursor),
@@ -85,7 +98,7 @@ function useSessions(search: SearchOf<'sessions'>) {
 }
 
 const STATUS_NAMES = {
-  waiting: 'waiting',
+  waiting: 'queued',
   starting: 'starting',
   running: 'running',
   ending: 'ending',
@@ -101,7 +114,7 @@ interface FiltersProps {
 
 /** The filters of the list; each can be removed. */
 function Filters({ search, onChange }: FiltersProps) {
-  const { status, q, agent, group } = search
+  const { status, q, agent, failure, group } = search
   return (
     <div className="filters">
       <Choice
@@ -116,8 +129,17 @@ function Filters({ search, onChange }: FiltersProps) {
       {agent !== undefined && (
         <Chip name="agent" value={`${agent.slice(0, 8)}…`} onRemove={() => onChange({ agent: undefined })} />
       )}
+      {failure !== undefined && (
+        <FailureChip key={failure} id={failure} onRemove={() => onChange({ failure: undefined })} />
+      )}
     </div>
   )
+}
+
+/** The group of failures whose attempts are listed. */
+function FailureChip({ id, onRemove }: { id: string; onRemove: () => void }) {
+  const [{ data }] = useQuery({ query: UiFailureTitleDocument, variables: { id } })
+  return <Chip name="failure" value={data?.failureGroup?.title ?? `${id.slice(0, 8)}…`} onRemove={onRemove} />
 }
 
 function Chip({ name, value, onRemove }: { name: string; value: string; onRemove: () => void }) {
@@ -138,6 +160,7 @@ function columnsOf(showsProject: boolean): readonly Column<Session>[] {
     {
       title: 'Session',
       className: 'session-name named',
+      order: 'name',
       cell: (session) => (
         <>
           <AttemptLink session={session} />
@@ -149,6 +172,8 @@ function columnsOf(showsProject: boolean): readonly Column<Session>[] {
     {
       title: 'Attempt',
       className: 'session-attempt',
+      order: 'attempt',
+      isDown: true,
       cell: ({ attempt }) => (
         <>
           <span className="session-word">attempt </span>
@@ -166,31 +191,47 @@ function columnsOf(showsProject: boolean): readonly Column<Session>[] {
     {
       title: 'Since',
       className: 'session-since',
+      order: 'since',
+      isDown: true,
       cell: ({ statusChangedAt }) => <Ago at={statusChangedAt} said="since" />,
     },
-    { title: 'Created', className: 'session-created', cell: ({ createdAt }) => <Ago at={createdAt} said="created" /> },
+    {
+      title: 'Created',
+      className: 'session-created',
+      order: 'created',
+      isDown: true,
+      cell: ({ createdAt }) => <Ago at={createdAt} said="created" />,
+    },
   ]
 }
 
 /** The status as an icon and words, with its reason if there is one. */
-function Status({
-  session: { status, result, failureCause, exitCode, pendingReason, impossible, statusReason },
-}: {
-  session: Session
-}) {
+function Status({ session }: { session: Session }) {
+  const { status, result, exitCode, batchTimeout, pendingReason, impossible, statusReason, failureGroup } = session
   if (status === 'ERROR') {
+    const cause = causeInWords(kindOf(session), exitCode, limitInWords(batchTimeout))
     return (
       <>
-        <CauseMark {...lookOfCause(failureCause, exitCode)} />
+        <CauseMark {...lookOfCause(kindOf(session), exitCode)} />
         <span className="cut" title={statusReason ?? undefined}>
-          {causeInWords(failureCause, exitCode)}
+          {cause}
         </span>
+        {failureGroup && failureGroup.title !== cause && (
+          <Link
+            to="/failures/$failureGroupId"
+            params={{ failureGroupId: failureGroup.failureGroupId }}
+            className="session-says"
+            title={`says: ${failureGroup.title}`}
+          >
+            {failureGroup.title}
+          </Link>
+        )}
       </>
     )
   }
   const [Icon, tone, words] = impossible ? ([HeldIcon, 'held', 'impossible'] as const) : lookOfStatus(status, result)
   const reason = impossible ? whyImpossible(pendingReason) : pendingReason
-  const why = reason ?? startNote({ status, statusReason })
+  const why = reason ?? startNote({ status, statusReason }) ?? (status === 'RUNNING' ? session.progress : null)
   return (
     <>
       <Icon className={`tone-${tone}`} />
@@ -205,7 +246,7 @@ function Status({
 }
 
 function lookOfStatus(status: UiSessionRowFragment['status'], result: UiSessionRowFragment['result']) {
-  if (status === 'PENDING') return [WaitingIcon, 'queued', 'waiting'] as const
+  if (status === 'PENDING') return [QueuedIcon, 'queued', 'queued'] as const
   if (status === 'RUNNING') return [RunningIcon, 'running', 'running'] as const
   if (status === 'TERMINATING') return [RunningIcon, 'queued', 'ending'] as const
   if (status === 'CANCELLED') return [CancelledIcon, 'unknown', 'terminated'] as const

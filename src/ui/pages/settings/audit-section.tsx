@@ -1,6 +1,8 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
+import { wordOfCause } from '../../app/causes.ts'
 import { useChangeSearch, useList } from '../../app/list/list-page.tsx'
 import type { SearchOf } from '../../app/list/search.ts'
+import { lookOfCause } from '../../design/causes.ts'
 import { Button, Choice, typedOrNull } from '../../design/controls.tsx'
 import { CrossIcon } from '../../design/icons.tsx'
 import type { Column } from '../../design/table.tsx'
@@ -47,16 +49,18 @@ export function AuditSection() {
   )
 }
 
-function filterOf({ project, action, actor, outcome }: SearchOf<'audit'>) {
+function filterOf({ project, action, actor, outcome, by }: SearchOf<'audit'>) {
   return {
     ...(project !== undefined && { project }),
-    ...(action !== undefined && { action: [action] }),
-    ...(actor !== undefined && { actor }),
+    ...(action !== undefined && { actionContains: action }),
+    ...(actor !== undefined && { actorContains: actor }),
+    ...(by !== undefined && { automatic: by === 'server' }),
     ...(outcome !== undefined && { refused: outcome === 'refused' }),
   }
 }
 
 const OUTCOMES = { done: 'done', refused: 'refused' } as const
+const AUTHORS = { people: 'without the scheduler', server: 'by the scheduler itself' } as const
 
 function AuditFilters({ search }: { search: SearchOf<'audit'> }) {
   const change = useChangeSearch<'audit'>()
@@ -83,14 +87,21 @@ function AuditFilters({ search }: { search: SearchOf<'audit'> }) {
   const set = (['project', 'action', 'actor'] as const).filter((name) => search[name] !== undefined)
   return (
     <div className="filters settings-filters">
-      {field('action', 'Action, like token.revoke')}
-      {field('actor', 'By, name of a token')}
+      {field('action', 'Part of an action, like token')}
+      {field('actor', 'By, part of a name')}
       <Choice
         label="Outcome"
         value={search.outcome ?? ''}
         any="Done and refused"
         names={OUTCOMES}
         onChange={(outcome) => change({ outcome })}
+      />
+      <Choice
+        label="Done by"
+        value={search.by ?? ''}
+        any="Done by anybody"
+        names={AUTHORS}
+        onChange={(by) => change({ by })}
       />
       {set.map((name) => (
         <Button key={name} className="chip" onClick={() => change({ [name]: undefined })}>
@@ -133,8 +144,8 @@ function columnsWith(projectNames: ReadonlyMap<string, string>): readonly Column
 }
 
 /** The details of an entry: a line, and everything when it is opened. */
-function Details({ entry: { details, sessionId, requestId } }: { entry: Entry }) {
-  const given = JSON.parse(details) as Record<string, unknown>
+function Details({ entry: { data, sessionId, requestId } }: { entry: Entry }) {
+  const given = data as Record<string, unknown>
   const refusal = typeof given['message'] === 'string' ? given['message'] : null
   return (
     <details className="settings-details">
@@ -157,7 +168,23 @@ function lineOf(given: Record<string, unknown>): string {
   const after = given['after']
   const shown = typeof after === 'object' && after !== null ? { ...given, before: null, after: null, ...after } : given
   const words = Object.entries(shown)
-    .filter(([name, value]) => value !== null && value !== '' && !name.endsWith('Id'))
-    .map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .filter(([name, value]) => !isNothing(value) && !name.endsWith('Id'))
+    .map(([name, value]) => `${wordsOf(name)} ${typeof value === 'string' ? readable(value) : JSON.stringify(value)}`)
   return words.join(', ') || 'no details'
+}
+
+function isNothing(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0
+  return value === null || value === '' || value === false
+}
+
+/** `includeSucceeded` → `include succeeded` */
+function wordsOf(name: string): string {
+  return name.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+}
+
+/** A value of the API in words: `OOM_KILLED` → `out of memory`, `NOT_ELIGIBLE` → `not eligible`. */
+function readable(value: string): string {
+  if (wordOfCause(value) !== undefined) return lookOfCause(value).words
+  return /^[A-Z]+(_[A-Z]+)+$/.test(value) ? value.toLowerCase().replaceAll('_', ' ') : value
 }

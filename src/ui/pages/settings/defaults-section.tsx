@@ -1,8 +1,9 @@
 import { getRouteApi } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { usePolled } from '../../api/poll.ts'
 import { useAct } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
+import { lazyDialog } from '../../app/lazy-part.tsx'
 import { scopeWords } from '../../app/retry/scope-fields.tsx'
 import { noAdministration, useViewer } from '../../app/viewer.ts'
 import { draftOfPolicy, type SetPolicy } from '../../policy/policy-draft.ts'
@@ -11,8 +12,8 @@ import type { Column } from '../../design/table.tsx'
 import { Part, Rows, Section } from './section.tsx'
 import { type UiDefaultFragment, UiDefaultsDocument, UiSetDefaultsDocument } from './settings.generated.ts'
 
-const DefaultsForm = lazy(async () => ({ default: (await import('./defaults-form.tsx')).DefaultsForm }))
-const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
+const DefaultsForm = lazyDialog(() => import('./defaults-form.tsx'), 'DefaultsForm')
+const Confirm = lazyDialog(() => import('../../app/confirm.tsx'), 'Confirm')
 
 const EVERY_MS = 5_000
 const route = getRouteApi('/frame/settings/defaults')
@@ -81,7 +82,7 @@ export function DefaultsSection() {
           />
         )}
       </Part>
-      <Suspense>
+      <>
         {open && (
           <DefaultsForm
             changed={open.changed}
@@ -103,7 +104,7 @@ export function DefaultsSection() {
             keep their policy.
           </Confirm>
         )}
-      </Suspense>
+      </>
     </Section>
   )
 }

@@ -1,7 +1,8 @@
 import { getRouteApi } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { useAct } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
+import { lazyDialog } from '../../app/lazy-part.tsx'
 import { useList } from '../../app/list/list-page.tsx'
 import { noAdministration, useViewer } from '../../app/viewer.ts'
 import type { Column } from '../../design/table.tsx'
@@ -9,9 +10,9 @@ import type { Made, Member, User } from './member-forms.tsx'
 import { Foot, Part, Rows, Section } from './section.tsx'
 import { UiMembersDocument, UiRemoveMemberDocument } from './settings.generated.ts'
 
-const MemberForm = lazy(async () => ({ default: (await import('./member-forms.tsx')).MemberForm }))
-const TenantForm = lazy(async () => ({ default: (await import('./member-forms.tsx')).TenantForm }))
-const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
+const MemberForm = lazyDialog(() => import('./member-forms.tsx'), 'MemberForm')
+const TenantForm = lazyDialog(() => import('./member-forms.tsx'), 'TenantForm')
+const Confirm = lazyDialog(() => import('../../app/confirm.tsx'), 'Confirm')
 
 const EVERY_MS = 5_000
 const ROWS = 100
@@ -63,6 +64,7 @@ export function MembersSection() {
           <Rows
             label="Members"
             className="settings-members"
+            list={list}
             columns={COLUMNS}
             rows={rows}
             renderActs={(member) => (
@@ -97,7 +99,7 @@ export function MembersSection() {
         )}
       </Part>
       <Foot list={list} />
-      <Suspense>
+      <>
         {open && <MemberForm changed={open.changed} project={project} onDone={done} onClose={() => setOpen(null)} />}
         {making && <TenantForm made={making} onDone={done} onClose={() => setMaking(null)} />}
         {asked && (
@@ -111,7 +113,7 @@ export function MembersSection() {
             continue.
           </Confirm>
         )}
-      </Suspense>
+      </>
     </Section>
   )
 }
@@ -129,7 +131,19 @@ function nameOf({ user, membership }: Member): string {
 }
 
 const COLUMNS: readonly Column<Member>[] = [
-  { title: 'User', cell: ({ user }) => <span className="settings-main">{user.name}</span> },
-  { title: 'Project', cell: ({ membership }) => membership?.project.name ?? 'in no project' },
-  { title: 'Role', cell: ({ membership }) => membership?.role.toLowerCase() ?? null },
+  {
+    title: 'User',
+    value: ({ user }) => user.name,
+    cell: ({ user }) => <span className="settings-main">{user.name}</span>,
+  },
+  {
+    title: 'Project',
+    value: ({ membership }) => membership?.project.name ?? null,
+    cell: ({ membership }) => membership?.project.name ?? 'in no project',
+  },
+  {
+    title: 'Role',
+    value: ({ membership }) => membership?.role ?? null,
+    cell: ({ membership }) => membership?.role.toLowerCase() ?? null,
+  },
 ]

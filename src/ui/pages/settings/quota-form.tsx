@@ -14,7 +14,7 @@ interface Props {
 }
 
 const SCOPES = { USER: 'user', PROJECT: 'project', DOMAIN: 'domain' } as const
-const FIELDS = ['name', 'maxRunning', 'maxPending', 'maxCheckpointBytes', 'slots']
+const FIELDS = ['name', 'maxRunning', 'maxPending', 'maxCheckpointBytes', 'maxOutputBytes', 'slots']
 const CODES = { USER_NOT_FOUND: 'name', PROJECT_NOT_FOUND: 'name', DOMAIN_NOT_FOUND: 'name' }
 
 export function QuotaForm({ changed, onDone, onClose }: Props) {
@@ -30,6 +30,7 @@ export function QuotaForm({ changed, onDone, onClose }: Props) {
       maxRunning: typedNumber(form, 'maxRunning'),
       maxPending: typedNumber(form, 'maxPending'),
       maxCheckpointBytes: typed(form, 'maxCheckpointBytes') || null,
+      maxOutputBytes: typed(form, 'maxOutputBytes') || null,
       slots: slots.length === 0 ? null : slots,
     }
     const { problem } = await send(UiSetQuotaDocument, { input })
@@ -81,6 +82,13 @@ export function QuotaForm({ changed, onDone, onClose }: Props) {
             defaultValue={
               changed?.maxCheckpointBytes == null ? '' : slotWords('mem', String(changed.maxCheckpointBytes))
             }
+          />
+          <TextField
+            label="Outputs"
+            hint="like 500g"
+            fault={faults['maxOutputBytes']}
+            name="maxOutputBytes"
+            defaultValue={changed?.maxOutputBytes == null ? '' : slotWords('mem', String(changed.maxOutputBytes))}
           />
           <TextField
             label="Slots"

@@ -1,16 +1,17 @@
 import { getRouteApi } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { usePolled } from '../../api/poll.ts'
 import { useAct } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
+import { lazyDialog } from '../../app/lazy-part.tsx'
 import { noAdministration, useViewer } from '../../app/viewer.ts'
 import { count, roughAmount, slotWords } from '../../words/numbers.ts'
 import type { Column } from '../../design/table.tsx'
 import { Part, Rows, Section } from './section.tsx'
 import { type UiQuotaFragment, UiQuotasDocument, UiSetQuotaDocument } from './settings.generated.ts'
 
-const QuotaForm = lazy(async () => ({ default: (await import('./quota-form.tsx')).QuotaForm }))
-const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
+const QuotaForm = lazyDialog(() => import('./quota-form.tsx'), 'QuotaForm')
+const Confirm = lazyDialog(() => import('../../app/confirm.tsx'), 'Confirm')
 
 const EVERY_MS = 5_000
 const route = getRouteApi('/frame/settings/quotas')
@@ -25,7 +26,8 @@ export function QuotasSection() {
   const [removed, setRemoved] = useState<UiQuotaFragment | null>(null)
   const remove = async ({ scope, name }: UiQuotaFragment) => {
     setRemoved(null)
-    const input = { scope, name, maxRunning: null, maxPending: null, maxCheckpointBytes: null, slots: null }
+    const none = { maxRunning: null, maxPending: null, maxCheckpointBytes: null, maxOutputBytes: null, slots: null }
+    const input = { scope, name, ...none }
     const words = { about: `Quota of ${name}`, done: `${name} has no limits any more.` }
     if (await act(UiSetQuotaDocument, { input }, words)) read.again()
   }
@@ -75,7 +77,7 @@ export function QuotasSection() {
           />
         )}
       </Part>
-      <Suspense>
+      <>
         {open && (
           <QuotaForm
             changed={open.changed}
@@ -96,7 +98,7 @@ export function QuotasSection() {
             Nothing limits {removed.scope.toLowerCase()} {removed.name} any more. Sessions that wait for room start.
           </Confirm>
         )}
-      </Suspense>
+      </>
     </Section>
   )
 }
@@ -104,6 +106,7 @@ export function QuotasSection() {
 const COLUMNS: readonly Column<UiQuotaFragment>[] = [
   {
     title: 'Of',
+    value: ({ name }) => name,
     cell: ({ scope, name }) => (
       <>
         <span className="settings-main">{name}</span>
@@ -111,14 +114,33 @@ const COLUMNS: readonly Column<UiQuotaFragment>[] = [
       </>
     ),
   },
-  { title: 'Running', isNamed: true, cell: ({ usage, maxRunning }) => <Used used={usage.running} most={maxRunning} /> },
-  { title: 'Pending', isNamed: true, cell: ({ usage, maxPending }) => <Used used={usage.pending} most={maxPending} /> },
+  {
+    title: 'Running',
+    isNamed: true,
+    value: ({ usage }) => usage.running,
+    isDown: true,
+    cell: ({ usage, maxRunning }) => <Used used={usage.running} most={maxRunning} />,
+  },
+  {
+    title: 'Pending',
+    isNamed: true,
+    value: ({ usage }) => usage.pending,
+    isDown: true,
+    cell: ({ usage, maxPending }) => <Used used={usage.pending} most={maxPending} />,
+  },
   {
     title: 'Checkpoints',
     isNamed: true,
+    value: ({ usage }) => usage.checkpointBytes,
+    isDown: true,
     cell: ({ usage, maxCheckpointBytes }) => (
       <Used used={usage.checkpointBytes} most={maxCheckpointBytes} words={byteWords} />
     ),
+  },
+  {
+    title: 'Outputs',
+    isNamed: true,
+    cell: ({ usage, maxOutputBytes }) => <Used used={usage.outputBytes} most={maxOutputBytes} words={byteWords} />,
   },
   {
     title: 'Slots',

@@ -63,14 +63,17 @@ export function Part<Data>({ read: { data, error, again }, children }: PartProps
   )
 }
 
-interface RowsProps<Row> extends TableProps<Row> {
+interface RowsProps<Row> extends Omit<TableProps<Row>, 'part' | 'isPart'> {
+  /** The list that the rows are from, if it has several pages. */
+  list?: List<unknown>
   /** The actions on a row. */
   renderActs?: (row: Row) => ReactNode
   empty: ReactNode
 }
 
 /** A list of records; on a narrow screen each is a few lines. `className` sets the widths of the columns. */
-export function Rows<Row extends { id: string }>({ className, columns, renderActs, empty, ...table }: RowsProps<Row>) {
+export function Rows<Row extends { id: string }>(props: RowsProps<Row>) {
+  const { className, columns, renderActs, empty, list, ...table } = props
   if (table.rows.length === 0) return <div className="empty">{empty}</div>
   const acts = renderActs && {
     title: 'Actions',
@@ -83,6 +86,7 @@ export function Rows<Row extends { id: string }>({ className, columns, renderAct
       {...table}
       className={`list-table settings-table ${className}`}
       isScrolled
+      isPart={list !== undefined && (list.offset > 0 || list.next !== null)}
       columns={acts ? [...columns, acts] : columns}
     />
   )

@@ -1,5 +1,6 @@
 import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
+import { useTitle } from '../../app/page.tsx'
 import '../../design/controls.css'
 import '../../design/table.css'
 import '../../design/panel.css'
@@ -10,6 +11,7 @@ const SECTIONS = [
   { to: '/settings/defaults', name: 'Retry defaults' },
   { to: '/settings/quotas', name: 'Quotas' },
   { to: '/settings/webhooks', name: 'Webhooks' },
+  { to: '/settings/projects', name: 'Projects' },
   { to: '/settings/members', name: 'Members' },
   { to: '/settings/tokens', name: 'Tokens' },
   { to: '/settings/audit', name: 'Audit log' },
@@ -19,6 +21,7 @@ const SECTIONS = [
 export function SettingsPage() {
   const { pathname, search } = useLocation()
   const { project } = search as { project?: string }
+  useTitle(`${SECTIONS.find(({ to }) => pathname.startsWith(to))?.name ?? 'Overview'} · Settings`)
   const tabs = useRef<HTMLElement>(null)
   useEffect(() => {
     // On a narrow screen the tabs are wider than the screen.

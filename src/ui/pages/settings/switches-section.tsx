@@ -1,5 +1,7 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { usePolled } from '../../api/poll.ts'
+import { useStale } from '../../app/frame/connection.tsx'
+import { useMoments } from '../../app/moments.tsx'
 import { scopeWords } from '../../app/retry/scope-fields.tsx'
 import type { UiSwitchFragment } from '../../app/retry/switches.generated.ts'
 import { SwitchButton } from '../../app/retry/switches.tsx'
@@ -57,6 +59,7 @@ export function SwitchesSection() {
             empty={
               <>
                 <h2>Nothing holds retries back</h2>
+                <AsOf />
                 <p>Each retry starts when its delay is over.</p>
               </>
             }
@@ -65,6 +68,13 @@ export function SwitchesSection() {
       </Part>
     </Section>
   )
+}
+
+/** The time of a state that may have changed since. */
+function AsOf() {
+  const stale = useStale()
+  const { clock } = useMoments()
+  return stale && <span className="settings-as-of">at {clock(stale.since)}; unknown now</span>
 }
 
 const COLUMNS: readonly Column<UiSwitchFragment>[] = [
@@ -80,6 +90,7 @@ const COLUMNS: readonly Column<UiSwitchFragment>[] = [
         <span className="settings-state">
           {disabled ? <HeldIcon className="tone-held" /> : <RunningIcon className="tone-running" />}
           {disabled ? 'off' : 'on'}
+          <AsOf />
         </span>
         {disabledUntil !== null && (
           <span className="settings-aside">

@@ -1,17 +1,18 @@
 import { getRouteApi } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { serverNow } from '../../api/clock.ts'
 import { useAct } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
+import { lazyDialog } from '../../app/lazy-part.tsx'
 import { useChangeSearch, useList } from '../../app/list/list-page.tsx'
 import { noAdministration, useViewer } from '../../app/viewer.ts'
 import type { Column } from '../../design/table.tsx'
 import { At, Foot, over, Part, Rows, Section, When } from './section.tsx'
 import { UiRevokeTokenDocument, type UiTokenFragment, UiTokensDocument } from './settings.generated.ts'
 
-const SecretDialog = lazy(async () => ({ default: (await import('./secret-dialog.tsx')).SecretDialog }))
-const TokenForm = lazy(async () => ({ default: (await import('./token-form.tsx')).TokenForm }))
-const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
+const SecretDialog = lazyDialog(() => import('./secret-dialog.tsx'), 'SecretDialog')
+const TokenForm = lazyDialog(() => import('./token-form.tsx'), 'TokenForm')
+const Confirm = lazyDialog(() => import('../../app/confirm.tsx'), 'Confirm')
 
 const EVERY_MS = 5_000
 const ROWS = 100
@@ -59,6 +60,7 @@ export function TokensSection() {
           <Rows
             label="Tokens"
             className="settings-tokens"
+            list={list}
             columns={COLUMNS}
             rows={rows}
             rowProps={(token) => over(endOf(token) !== null)}
@@ -84,7 +86,7 @@ export function TokensSection() {
         )}
       </Part>
       <Foot list={list} />
-      <Suspense>
+      <>
         {isMaking && (
           <TokenForm
             onClose={() => setMaking(false)}
@@ -109,7 +111,7 @@ export function TokensSection() {
             onClose={() => setMade(null)}
           />
         )}
-      </Suspense>
+      </>
     </Section>
   )
 }
@@ -123,6 +125,7 @@ function endOf({ revokedAt, expiresAt }: UiTokenFragment): { words: string; at: 
 const COLUMNS: readonly Column<UiTokenFragment>[] = [
   {
     title: 'Token',
+    value: ({ name }) => name,
     cell: ({ name, prefix }) => (
       <>
         <span className="settings-main">{name}</span>
@@ -130,22 +133,25 @@ const COLUMNS: readonly Column<UiTokenFragment>[] = [
       </>
     ),
   },
-  { title: 'Role', cell: ({ role }) => role.toLowerCase() },
+  { title: 'Role', value: ({ role }) => role, cell: ({ role }) => role.toLowerCase() },
   {
     title: 'Sees',
     isNamed: true,
     cell: ({ project, role, resourceGroups }) =>
       project?.name ?? (role === 'AGENT' ? resourceGroups.join(', ') || 'all groups' : 'all projects'),
   },
-  { title: 'Of', isNamed: true, cell: ({ user }) => user?.name ?? null },
+  { title: 'Of', isNamed: true, value: ({ user }) => user?.name ?? null, cell: ({ user }) => user?.name ?? null },
   {
     title: 'Last used',
     isNamed: true,
+    value: ({ lastUsedAt }) => lastUsedAt,
+    isDown: true,
     cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <When at={lastUsedAt} />),
   },
   {
     title: 'Expires',
     isNamed: true,
+    value: (token) => endOf(token)?.at ?? token.expiresAt,
     cell: (token) => {
       const end = endOf(token)
       if (end)

@@ -1,7 +1,8 @@
 import { useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { useAct, useSend } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
+import { lazyDialog } from '../../app/lazy-part.tsx'
 import { toast } from '../../app/toasts.tsx'
 import { noChange, useViewer } from '../../app/viewer.ts'
 import { TextField, typedMoment, typedNumber } from '../../design/controls.tsx'
@@ -17,10 +18,10 @@ import {
   type UiWebhookFragment,
 } from './webhooks.generated.ts'
 
-const SecretDialog = lazy(async () => ({ default: (await import('./secret-dialog.tsx')).SecretDialog }))
-const WebhookForm = lazy(async () => ({ default: (await import('./webhook-form.tsx')).WebhookForm }))
-const FormDialog = lazy(async () => ({ default: (await import('../../app/form-dialog.tsx')).FormDialog }))
-const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
+const SecretDialog = lazyDialog(() => import('./secret-dialog.tsx'), 'SecretDialog')
+const WebhookForm = lazyDialog(() => import('./webhook-form.tsx'), 'WebhookForm')
+const FormDialog = lazyDialog(() => import('../../app/form-dialog.tsx'), 'FormDialog')
+const Confirm = lazyDialog(() => import('../../app/confirm.tsx'), 'Confirm')
 
 type Open = 'change' | 'off' | 'delete' | 'rotate' | 'replay'
 
@@ -65,7 +66,7 @@ export function WebhookActs({ webhook, again }: { webhook: UiWebhookFragment; ag
       {button('Change…', () => setOpen('change'))}
       {enabled ? button('Switch off…', () => setOpen('off')) : button('Switch on', () => void enable(true))}
       {button('Delete…', () => setOpen('delete'))}
-      <Suspense>
+      <>
         {open === 'change' && <WebhookForm changed={webhook} onDone={done} onClose={close} />}
         {open === 'off' && (
           <Confirm title="Switch off 1 webhook?" act="Switch off" onAct={() => void enable(false)} onClose={close}>
@@ -97,7 +98,7 @@ export function WebhookActs({ webhook, again }: { webhook: UiWebhookFragment; ag
             onClose={() => setSecret(null)}
           />
         )}
-      </Suspense>
+      </>
     </>
   )
 }

@@ -217,7 +217,7 @@ function Payload({ id }: { id: string }) {
   return (
     <>
       <p className="settings-aside">message {data.node.messageId}</p>
-      <pre>{JSON.stringify(JSON.parse(data.node.payload), null, 2)}</pre>
+      <pre>{JSON.stringify(data.node.body, null, 2)}</pre>
     </>
   )
 }

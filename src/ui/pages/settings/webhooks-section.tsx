@@ -1,6 +1,7 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { GuardedButton } from '../../app/guarded-button.tsx'
+import { lazyDialog } from '../../app/lazy-part.tsx'
 import { useList } from '../../app/list/list-page.tsx'
 import { noChange, useViewer } from '../../app/viewer.ts'
 import type { Column } from '../../design/table.tsx'
@@ -8,8 +9,8 @@ import { Foot, over, Part, Rows, Section, When } from './section.tsx'
 import { WebhookState } from './webhook-acts.tsx'
 import { type UiWebhookFragment, UiWebhooksDocument } from './webhooks.generated.ts'
 
-const SecretDialog = lazy(async () => ({ default: (await import('./secret-dialog.tsx')).SecretDialog }))
-const WebhookForm = lazy(async () => ({ default: (await import('./webhook-form.tsx')).WebhookForm }))
+const SecretDialog = lazyDialog(() => import('./secret-dialog.tsx'), 'SecretDialog')
+const WebhookForm = lazyDialog(() => import('./webhook-form.tsx'), 'WebhookForm')
 
 const EVERY_MS = 5_000
 const ROWS = 100
@@ -37,6 +38,7 @@ export function WebhooksSection() {
           <Rows
             label="Webhooks"
             className="settings-webhooks"
+            list={list}
             columns={COLUMNS}
             rows={list.rows}
             rowProps={({ enabled }) => over(!enabled)}
@@ -50,7 +52,7 @@ export function WebhooksSection() {
         )}
       </Part>
       <Foot list={list} />
-      <Suspense>
+      <>
         {isMaking && (
           <WebhookForm
             changed={undefined}
@@ -71,7 +73,7 @@ export function WebhooksSection() {
             onClose={() => setSecret(null)}
           />
         )}
-      </Suspense>
+      </>
     </Section>
   )
 }
@@ -79,6 +81,7 @@ export function WebhooksSection() {
 const COLUMNS: readonly Column<UiWebhookFragment>[] = [
   {
     title: 'Endpoint',
+    value: ({ url }) => url,
     cell: ({ webhookId, url, description }) => (
       <>
         <Link to="/settings/webhooks/$webhookId" params={{ webhookId }} className="settings-main settings-link">
@@ -103,11 +106,18 @@ const COLUMNS: readonly Column<UiWebhookFragment>[] = [
       </>
     ),
   },
-  { title: 'Project', isNamed: true, cell: ({ project }) => project?.name ?? 'all projects' },
+  {
+    title: 'Project',
+    isNamed: true,
+    value: ({ project }) => project?.name ?? null,
+    cell: ({ project }) => project?.name ?? 'all projects',
+  },
   { title: 'State', cell: (webhook) => <WebhookState webhook={webhook} /> },
   {
     title: 'Delivered',
     isNamed: true,
+    value: ({ lastDeliveredAt }) => lastDeliveredAt,
+    isDown: true,
     cell: ({ lastDeliveredAt }) => (lastDeliveredAt === null ? 'never' : <When at={lastDeliveredAt} />),
   },
 ]

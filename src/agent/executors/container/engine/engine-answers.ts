@@ -12,6 +12,7 @@ export const versionSchema = z.object({
 export const infoSchema = z.object({
   NCPU: z.number().catch(0),
   MemTotal: z.number().catch(0),
+  KernelVersion: text,
   DockerRootDir: text,
   CgroupDriver: text,
   CgroupVersion: text,
@@ -35,6 +36,8 @@ export interface EngineDescription {
   limits: EngineLimits
   cpus: number
   memoryBytes: number
+  /** Release of the operating system's kernel; empty if it does not report it. */
+  kernelVersion: string
   /** Directory of its images; empty if it does not report it. */
   rootDir: string
 }

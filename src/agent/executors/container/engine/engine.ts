@@ -128,6 +128,7 @@ export function openEngine(socket: string): Engine {
         limits: await limitsOf(isPodman, rootless, info),
         cpus: info.NCPU,
         memoryBytes: info.MemTotal,
+        kernelVersion: info.KernelVersion,
         rootDir: info.DockerRootDir,
       }
     },

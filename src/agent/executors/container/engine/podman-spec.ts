@@ -31,6 +31,8 @@ interface HostConfig {
   PortBindings?: Record<string, { HostIp: string; HostPort: string }[]>
   ExtraHosts?: string[]
   Runtime?: string
+  Devices?: { PathOnHost: string }[]
+  GroupAdd?: string[]
 }
 
 interface Body {
@@ -109,7 +111,8 @@ export function podmanSpec(name: string, body: CreateBody): object {
     ...networkOf(host, NetworkingConfig),
     ...(host.ExtraHosts !== undefined && { hostadd: host.ExtraHosts }),
     ...(host.Runtime !== undefined && { oci_runtime: host.Runtime }),
-    devices: cdiDevices(body).map((path) => ({ path })),
+    devices: (host.Devices ?? []).map(({ PathOnHost: path }) => ({ path })),
+    ...(host.GroupAdd !== undefined && { groups: host.GroupAdd }),
   }
 }
 

@@ -7,7 +7,8 @@ import { parseStatus } from '../../kernels/shim-status.ts'
 import { devicesFor } from '../isolation/isolation.ts'
 import { dropPrivileges, enterAndBecome } from '../isolation/drop-privileges.ts'
 import { isAlive, readProcStat } from '../proc-stat.ts'
-import type { ProcessKernel } from '../process-host.ts'
+import type { ProcessHost, ProcessKernel } from '../process-host.ts'
+import { gpuNodes } from '../../../gpus/kernel-gpus.ts'
 import { exportsOf, programOf, quote } from '../shell.ts'
 import type { KernelEntry } from '../../kernels/kernel-entry.ts'
 
@@ -34,9 +35,9 @@ const DIRECT = { namespaced: false, close: () => undefined }
  * @param pid the first process inside the PID namespace; null if there is no namespace
  * @throws RepriseError SESSION_NOT_RUNNING, CHANNEL_UNSUPPORTED
  */
-export function enterKernel(kernel: ProcessKernel, pid: number | null): Entry {
+export function enterKernel(host: ProcessHost, kernel: ProcessKernel, pid: number | null): Entry {
   const uid = userOf(kernel)
-  const { groups } = devicesFor(kernel.spec.resourceSlots)
+  const { groups } = devicesFor(kernel.spec.resourceSlots, gpuNodes(host.gpus, kernel))
   if (!kernel.namespaced) {
     return { ...DIRECT, command: [...(uid === null ? [] : dropPrivileges(uid, groups)), '/bin/sh'] }
   }

@@ -28,6 +28,9 @@ import { parseStatus } from '../../kernels/shim-status.ts'
 import { pullImage } from '../image-preset.ts'
 import { environmentOf } from '../launch-kernel.ts'
 
+/** Tells a command beside the kernel's own the process id of that one, as it is known inside. */
+const COMMAND_PID_VARIABLE = 'REPRISE_PID'
+
 /** Interval at which the command checks whether the kernel has ended. */
 const LIFE_CHECK_MS = 500
 
@@ -43,9 +46,10 @@ export async function execInKernel(
   const begun = await hasBegun(kernel)
   const environ = fullEnvironment(host, kernel)
   if (request.tty) environ.set('TERM', request.term)
+  environ.set(COMMAND_PID_VARIABLE, ownPidOf(commandPid(kernel)))
   const fault = execFault(request.command, environ)
   if (fault !== null) throw new RepriseError('CHANNEL_NOT_OPENED', fault)
-  const entry = enterKernel(kernel, begun)
+  const entry = enterKernel(host, kernel, begun)
   try {
     return start(host, kernel, entry, { request, environ })
   } catch (error) {
@@ -161,10 +165,19 @@ function fullEnvironment(host: ProcessHost, kernel: ProcessKernel): Map<string, 
   return new Map([...commandEnvironment(kernel), ...environmentOf(host, kernel)])
 }
 
-function commandEnvironment({ path, namespaced, shim }: ProcessKernel): [string, string][] {
+/** Returns the process id of the kernel's command; empty if it has ended. */
+function commandPid({ path, namespaced, shim }: ProcessKernel): string {
   const parent = namespaced ? parseStatus(readStatus(path)).innerPid : (shim?.pid ?? null)
-  const [command = ''] = readIfThere(`/proc/${parent}/task/${parent}/children`).split(' ')
-  return readIfThere(`/proc/${command}/environ`)
+  return readIfThere(`/proc/${parent}/task/${parent}/children`).split(' ')[0] ?? ''
+}
+
+/** Returns the process id in the innermost PID namespace that the process is in. */
+function ownPidOf(pid: string): string {
+  return /^NSpid:.*?(\d+)$/m.exec(readIfThere(`/proc/${pid}/status`))?.[1] ?? pid
+}
+
+function commandEnvironment(kernel: ProcessKernel): [string, string][] {
+  return readIfThere(`/proc/${commandPid(kernel)}/environ`)
     .split('\0')
     .flatMap((entry): [string, string][] => {
       const [, name, value] = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s.exec(entry) ?? []

@@ -1,7 +1,8 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { messageOf } from '../../../../observability/error-message.ts'
 import type { Logger } from '../../../../observability/log.ts'
-import { systemPath } from '../../../../machine/system-programs.ts'
+import { systemPath, systemProgram } from '../../../../machine/system-programs.ts'
 import { guarded } from '../../../../waiting/wait.ts'
 import { ALIVE_FUNCTION, withoutInherited } from '../shell.ts'
 import { splitOnce } from '../../kernels/shim-status.ts'
@@ -10,12 +11,16 @@ import { splitOnce } from '../../kernels/shim-status.ts'
 const KEEPER_DONE = 10
 
 /**
- * The fork server: one small `sh` that starts the shims. Forking from Node copies the page tables of the whole server
+ * The fork server: one small shell that starts the shims. Forking from Node copies the page tables of the whole server
  * each time (measured: 1.5 ms at 60 MB resident, 13 ms at 450 MB, blocking the event loop); the fork server forks in a
  * fraction of a millisecond for servers of any size.
  *
  * Input: one line `<kernelId> <token>` per launch, which runs `./<kernelId>/run.<token>` in a new session. An empty
  * line reaps ended shims. Output: the lines of all shims, through one pipe.
+ *
+ * A shell without a terminal lets the processes that it starts in the background ignore SIGINT and SIGQUIT. Only bash
+ * can undo that: where there is none, programs start with both ignored. Bash would also report each shim, which ends by
+ * SIGKILL, so it disowns them.
  *
  * When its input ends, the agent is gone. Until the fence has passed and the keeper has done its work, the fork server
  * then starts a new keeper whenever there is none. It exits when a later fork server has taken over, or when no kernel
@@ -26,7 +31,8 @@ ${ALIVE_FUNCTION}
 echo $$ >../nursery
 while read -r kernel token; do
   if [ -n "$kernel" ]; then
-    (trap 'echo "$kernel $token failed" >&8' EXIT; cd "./$kernel" && exec setsid /bin/sh "./run.$token") &
+    (trap - INT QUIT; trap 'echo "$kernel $token failed" >&8' EXIT; cd "./$kernel" && exec setsid /bin/sh "./run.$token") &
+    [ -z "$BASH_VERSION" ] || disown
   fi
   jobs
 done
@@ -80,7 +86,10 @@ export function createForkServer(
     log.error({ error: messageOf(error) }, 'a message of the fork server could not be handled')
 
   function begin(): ChildProcess {
-    const command = [...entry(), '/bin/sh', '-c', FORK_SERVER_SCRIPT, 'reprise-fork-server']
+    const bash = systemProgram('bash')
+    // Bash reads its start-up files if its input is a socket.
+    const shell = existsSync(bash) ? [bash, '--norc', '--noprofile'] : ['/bin/sh']
+    const command = [...entry(), ...shell, '-c', FORK_SERVER_SCRIPT, 'reprise-fork-server']
     const started = spawn(command[0]!, command.slice(1), {
       cwd: kernelsDir,
       detached: true,

@@ -1,5 +1,6 @@
 import type { Hidden, OwnPrograms } from './hidden-paths.ts'
 import type { ProjectUids } from './project-uids.ts'
+import { GPU_SLOTS } from '../../../../domain/gpu.ts'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -87,6 +88,8 @@ export interface KernelPlaces {
   readonly shmBytes: number | null
   /** Device nodes that it may use besides the harmless ones, and the groups that may open them. */
   readonly devices: readonly string[]
+  /** Device nodes of GPUs that it does not have, for an isolation that keeps the machine's `/dev`. */
+  readonly closedDevices: readonly string[]
   readonly deviceGroups: readonly number[]
 }
 
@@ -109,13 +112,31 @@ interface Devices {
 
 const NONE: Devices = { nodes: [], groups: [] }
 
-/** Returns the devices that a kernel with these slots may use. */
-export function devicesFor(slots: Readonly<Record<string, string>>, root = '/dev'): Devices {
-  const needed = Object.entries(slots).some(([slot, amount]) => !WITHOUT_DEVICE.has(slot) && Number(amount) > 0)
-  if (!needed) return NONE
-  const nodes = readdirSync(root)
-    .filter((name) => ACCELERATORS.test(name))
-    .map((name) => join(root, name))
+/** Those of them that the agent assigns itself. */
+const GPUS = /^(nvidia.*|kfd|dri)$/
+
+/**
+ * Returns the devices that a kernel with these slots may use.
+ *
+ * @param gpuNodes nodes of its GPUs; null if the agent assigns none, so that it may use all
+ */
+export function devicesFor(
+  slots: Readonly<Record<string, string>>,
+  gpuNodes: readonly string[] | null,
+  root = '/dev',
+): Devices {
+  const assigned: ReadonlySet<string> = new Set(gpuNodes === null ? [] : GPU_SLOTS)
+  const needed = Object.entries(slots).some(
+    ([slot, amount]) => !WITHOUT_DEVICE.has(slot) && !assigned.has(slot) && Number(amount) > 0,
+  )
+  if (!needed && (gpuNodes ?? []).length === 0) return NONE
+  const own = (gpuNodes ?? []).filter((path) => statSync(path, { throwIfNoEntry: false }) !== undefined)
+  const others = !needed
+    ? []
+    : readdirSync(root)
+        .filter((name) => ACCELERATORS.test(name) && (gpuNodes === null || !GPUS.test(name)))
+        .map((name) => join(root, name))
+  const nodes = [...own, ...others]
   const all = nodes.flatMap((path) => (statSync(path).isDirectory() ? filesIn(path) : [path]))
   const groups = all
     .map((path) => statSync(path))

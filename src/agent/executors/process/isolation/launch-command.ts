@@ -50,6 +50,7 @@ function mounts(places: KernelPlaces, { mask, hidden, own, restricts }: Namespac
   const size = restricts && shmBytes !== null ? ['--size', String(shmBytes)] : []
   return [
     ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'],
+    passable('/dev', devices),
     devices.flatMap((device) => ['--dev-bind', device, device]),
     ['--perms', '1777', ...size, '--tmpfs', '/dev/shm'],
     ['--tmpfs', '/run', ...NAME_SERVICE.flatMap((path) => ['--ro-bind-try', path, path])],
@@ -93,7 +94,7 @@ function unshareArguments({ places }: Launch, namespaces: Namespaces): string[] 
  * Returns the script. It writes to descriptor 7 the process's id as seen from outside, which the old /proc still shows.
  */
 function setUp(places: KernelPlaces, { mask, hidden, own }: Namespaces): string {
-  const { uid, work, tmp, chain, chains, shmBytes } = places
+  const { uid, work, tmp, chain, chains, shmBytes, closedDevices } = places
   const again = uid === null ? `unshare --user --map-user=${process.getuid!()} --map-group=${process.getgid!()} ` : ''
   const drop = [...dropPrivileges(uid, places.deviceGroups), '--pdeathsig=KILL'].join(' ')
   return `set -e
@@ -120,7 +121,7 @@ ${NAME_SERVICE.map(showAgain).join('\n')}
 exec 6<&-
 bind /proc/self/fd/5 /tmp
 bind /proc/self/fd/5 /var/tmp
-${hidden.map(hide).join('\n')}
+${[...hidden, ...closedDevices.map((path) => ({ path, directory: false }))].map(hide).join('\n')}
 mkdir -p ${quote(mask)}
 empty 755 ${quote(mask)}
 ${chains === null ? '' : `empty 755 ${quote(chains)}\n`}mkdir -p ${quote(work)} ${quote(chain)}

@@ -212,6 +212,7 @@ async function probe(isolation: Isolation, directory: string): Promise<Isolation
     shmBytes: 1024 * 1024,
     chains: null,
     devices: [],
+    closedDevices: [],
     deviceGroups: [],
   }
   const command = [...forkServerEntry(isolation, directory), ...launchCommand({ isolation, places })]

@@ -1,4 +1,5 @@
 import type { KernelSpec } from '../../../../domain/agent/protocol.ts'
+import { GPU_SLOTS } from '../../../../domain/gpu.ts'
 import { EXECUTOR_OPTION_VALUE } from '../../../../domain/session/kernel-environment.ts'
 import { PRIORITY_DEFAULT } from '../../../../domain/session/session-spec.ts'
 import type { Node } from '../capacity.ts'
@@ -28,11 +29,12 @@ export class JobArgumentsError extends Error {}
 /**
  * Returns the arguments of `sbatch` that depend on the session. Kernels with equal arguments may share an array.
  *
+ * @param nodes those of the partition, as last seen; empty while unknown
  * @throws JobArgumentsError
  */
-export function requestArguments(spec: KernelSpec, options: SlurmOptions): string[] {
+export function requestArguments(spec: KernelSpec, options: SlurmOptions, nodes: readonly Node[] = []): string[] {
   return [
-    ...slotArguments(spec, options),
+    ...slotArguments(spec, options, nodes),
     ...gangArguments(spec),
     ...timeArguments(spec),
     ...niceArguments(spec),
@@ -62,7 +64,7 @@ export function cpusOf({ resourceSlots }: KernelSpec): number {
   return Math.max(1, Math.ceil(Number(resourceSlots['cpu'] ?? 0)))
 }
 
-function slotArguments(spec: KernelSpec, { gres }: SlurmOptions): string[] {
+function slotArguments(spec: KernelSpec, { gres }: SlurmOptions, nodes: readonly Node[]): string[] {
   const { resourceSlots, gang } = spec
   const cpus = cpusOf(spec)
   const mebibytes = Math.ceil(Number(resourceSlots['mem'] ?? 0) / MIB)
@@ -72,14 +74,15 @@ function slotArguments(spec: KernelSpec, { gres }: SlurmOptions): string[] {
   if (unknown !== undefined) throw new JobArgumentsError(`REPRISE_SLURM_GRES does not say what ${unknown} is in Slurm`)
   // A gang's memory is given per processor, because Slurm may spread its tasks unevenly over nodes.
   const memory = gang == null ? [`--mem=${mebibytes}M`] : [`--mem-per-cpu=${Math.ceil(mebibytes / cpus)}M`]
-  return [`--cpus-per-task=${cpus}`, ...(mebibytes > 0 ? memory : []), ...genericArguments(spec, gres)]
+  return [`--cpus-per-task=${cpus}`, ...(mebibytes > 0 ? memory : []), ...genericArguments(spec, gres, nodes)]
 }
 
 /** Returns the generic resources. In a gang, each task should see only its own, which Slurm supports only for GPUs. */
-function genericArguments({ resourceSlots, gang }: KernelSpec, gres: SlurmOptions['gres']): string[] {
+function genericArguments(spec: KernelSpec, gres: SlurmOptions['gres'], nodes: readonly Node[]): string[] {
+  const { resourceSlots, gang } = spec
   const wanted = Object.entries(gres).flatMap(([slot, name]) => {
     const amount = Math.ceil(Number(resourceSlots[slot] ?? 0))
-    return amount > 0 ? [{ slot, name, amount }] : []
+    return amount > 0 ? [{ slot, name: withType(spec, { slot, name, amount }, nodes), amount }] : []
   })
   if (wanted.length === 0) return []
   if (gang == null) return [`--gres=${wanted.map(({ name, amount }) => `${name}:${amount}`).join()}`]
@@ -91,6 +94,37 @@ function genericArguments({ resourceSlots, gang }: KernelSpec, gres: SlurmOption
   }
   const each = wanted.map(({ name, amount }) => `${name.slice('gpu'.length)}:${amount}`.replace(/^:/, ''))
   return [`--gpus-per-task=${each.join()}`]
+}
+
+/**
+ * Adds the type of the GPUs that the session asks for. Of several types with such a model, that one is chosen of which
+ * a node has as many as requested, and then the most frequent one: Slurm accepts only one.
+ *
+ * @throws JobArgumentsError if Slurm knows no such type, or does not tell what is asked for
+ */
+function withType(
+  { gpuNeed }: KernelSpec,
+  { slot, name, amount }: { slot: string; name: string; amount: number },
+  nodes: readonly Node[],
+): string {
+  if (gpuNeed == null || name.includes(':') || !GPU_SLOTS.some((each) => each === slot)) return name
+  if (gpuNeed.memoryBytes !== null)
+    throw new JobArgumentsError('Slurm does not tell how much memory its GPUs have: ask for a model')
+  if (gpuNeed.model === null) return name
+  const model = gpuNeed.model.toLowerCase()
+  const kinds = nodes.flatMap(({ gpus }) => gpus.filter((each) => each.slot === slot && each.type !== null))
+  const types = [...Map.groupBy(kinds, ({ type }) => type!)]
+    .filter(([type]) => type.toLowerCase().includes(model))
+    .map(([type, each]) => ({
+      type,
+      isEnough: each.some(({ count }) => count >= amount),
+      total: each.reduce((sum, { count }) => sum + count, 0),
+    }))
+    .toSorted((a, b) => Number(b.isEnough) - Number(a.isEnough) || b.total - a.total)
+  const [best] = types
+  if (best !== undefined) return `${name}:${best.type}`
+  const known = [...new Set(kinds.map(({ type }) => type))].join(', ') || 'none'
+  throw new JobArgumentsError(`Slurm knows no type of GPUs like ${gpuNeed.model} in this partition; it knows ${known}`)
 }
 
 function gangArguments({ gang }: KernelSpec): string[] {

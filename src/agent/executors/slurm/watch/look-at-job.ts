@@ -1,5 +1,7 @@
 import { existsSync, opendirSync, readdirSync, statSync, unlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { FailureError } from '../../../../domain/session/failure.ts'
+import { gpuMemoryFailure } from '../../../gpus/kernel-gpus.ts'
 import { messageOf } from '../../../../observability/error-message.ts'
 import { isNoFile, readControlFile, readEnd, statIfThere } from '../../../control-file.ts'
 import { hasEnded } from '../../kernels/kernel-entry.ts'
@@ -10,6 +12,7 @@ import { uptimeSeconds } from '../../process/proc-stat.ts'
 import { faultOfCommand } from '../../process/program-fault.ts'
 import { isJobOver, NO_STATUS, readJobStatus } from '../slurm-status.ts'
 import { makeRequest } from '../prepare-kernel.ts'
+import { concludeDevices, readDevices, watchDevices } from '../slurm-gpus.ts'
 import { hostOf, memoryLimit, type SlurmHost, type SlurmKernel } from '../slurm-host.ts'
 import { cancelJob, enforceStop, showStop, stopUnbegun } from './stop-job.ts'
 
@@ -38,7 +41,9 @@ export function lookAt(host: SlurmHost, kernel: SlurmKernel, now: number, asking
   if (hasEnded(kernel) || kernel.submit === null) return false
   if (kernel.phase !== 'LAUNCHING' && kernel.phase !== 'RUNNING') return false
   const before = kernel.status
-  readStatus(kernel, now)
+  const names = readStatus(kernel, now)
+  if (readDevices(kernel, names)) host.gpusChanged()
+  watchDevices(host, kernel, now)
   const { claimed, exitCode } = kernel.status
   const moved = claimed !== before.claimed || exitCode !== before.exitCode
   if (kernel.status.began !== null && kernel.phase === 'LAUNCHING') {
@@ -72,14 +77,15 @@ function namesIn(path: string): string[] | null {
   }
 }
 
-function readStatus(kernel: SlurmKernel, now: number): void {
+/** @returns the names in the directory; null if they are unknown */
+function readStatus(kernel: SlurmKernel, now: number): string[] | null {
   let names: string[] | null
   try {
     names = namesIn(kernel.outputPath)
   } catch (error) {
     // The program has moved the directory: the last reading remains valid, unless all kernels are unavailable.
     if (!isNoFile(error) || !existsSync(dirname(kernel.path))) throw error
-    return
+    return null
   }
   const before = kernel.status
   kernel.status = readJobStatus(kernel, before, names)
@@ -87,6 +93,7 @@ function readStatus(kernel: SlurmKernel, now: number): void {
     Object.assign(kernel, { statusSeenAt: now, row: 'unknown', missed: 0, rowSince: now })
   }
   if (kernel.status.exitCode !== null) kernel.exitSeenAt ??= now
+  return names
 }
 
 function conclude(host: SlurmHost, kernel: SlurmKernel, now: number): void {
@@ -103,11 +110,13 @@ function conclude(host: SlurmHost, kernel: SlurmKernel, now: number): void {
     memoryLimitBytes: memoryLimit(kernel.spec),
     slurmOutput: () => slurmOutput(kernel),
     whyNotRun: () => whyNotRun(host, kernel),
+    ofGpuMemory: () => ofGpuMemory(kernel),
   })
   if (verdict.kind === 'waits') return show(host, kernel, verdict.reason)
   if (verdict.kind === 'runs') return
   if (verdict.kind === 'not-run') return giveUp(host, kernel, verdict)
   const { exitCode, oomKilled, error, gone } = verdict
+  concludeDevices(kernel)
   host.registry.exited(kernel, {
     exitCode,
     oomKilled,
@@ -119,6 +128,7 @@ function conclude(host: SlurmHost, kernel: SlurmKernel, now: number): void {
     ranSeconds: kernel.status.ranSeconds,
     lingers: !gone,
   })
+  if (kernel.gpus !== null) host.gpusChanged()
   if (!gone) linger(host, kernel, now)
 }
 
@@ -203,6 +213,11 @@ function slurmOutput({ outputPath }: SlurmKernel): string {
   return (
     (readControlFile(join(outputPath, 'slurm.out'), 1024 * 1024) ?? '').trim().split('\n').at(-1)?.slice(0, 500) ?? ''
   )
+}
+
+function ofGpuMemory(kernel: SlurmKernel): FailureError | null {
+  const output = readEnd(directory.logPath(kernel.outputPath, 'STDERR'), OUTPUT_READ_BYTES)
+  return gpuMemoryFailure(kernel, output, kernel.status.exitCode ?? 0)
 }
 
 /** A message of the shell that runs the command, or of `env`, is among the last lines. */

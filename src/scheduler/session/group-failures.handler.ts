@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto'
+import {
+  FAILURE_LOG_BYTES,
+  FAILURES_BATCH_MAX,
+  USUAL_LOG_BYTES,
+  USUAL_RUNS_KEPT_MAX,
+  USUAL_RUNS_READ_MAX,
+} from '../../domain/limits.ts'
+import { fingerprintOf } from '../../domain/insight/fingerprint.ts'
+import { usualLines } from '../../domain/insight/failure-lines.ts'
+import type { Wake } from '../../domain/wake.ts'
+import { messageOf } from '../../observability/error-message.ts'
+import type { Logger } from '../../observability/log.ts'
+import type { Database, Queryable } from '../../store/database.ts'
+import { readKernelLogs } from '../../store/sql/agent/kernel-logs.sql.ts'
+import {
+  type DescribedFailure,
+  type DueFailure,
+  keepUsualLines,
+  readUnreadRuns,
+  readUsualLines,
+  storeFailures,
+  takeFailures,
+  type WorkName,
+} from '../../store/sql/insight/failures.sql.ts'
+import type { RunReport } from '../background-service.ts'
+
+interface InsightContext {
+  db: Database
+  wake: Wake
+  log: Logger
+}
+
+/**
+ * Finds the groups of failed attempts by what their logs say. Decisions note the attempts, and never wait for this. Each
+ * is taken, described and stored in one transaction: after a crash it is taken again.
+ */
+export async function groupFailures({ db, wake, log }: InsightContext): Promise<RunReport> {
+  const done = await db.transaction(async (tx) => {
+    const due = await takeFailures(tx, FAILURES_BATCH_MAX)
+    if (due.length === 0) return { number: 0, created: 0 }
+    const names = distinctNames(due)
+    await readSuccesses(tx, names)
+    const [logs, usual] = [
+      await readLogs(
+        tx,
+        due.map(({ kernelId }) => kernelId),
+        FAILURE_LOG_BYTES,
+      ),
+      await usualOf(tx, names),
+    ]
+    const described = due.map((failure) => describe(failure, logs, usual, log))
+    return { number: due.length, created: await storeFailures(tx, described) }
+  })
+  if (done.created > 0) wake.wake('events')
+  return { done: done.number, more: done.number === FAILURES_BATCH_MAX }
+}
+
+function distinctNames(due: readonly DueFailure[]): WorkName[] {
+  return [...new Map(due.map(({ projectId, name }) => [keyOf({ projectId, name }), { projectId, name }])).values()]
+}
+
+function keyOf({ projectId, name }: WorkName): string {
+  return `${projectId} ${name}`
+}
+
+/** Notes which error-like lines the newest successful runs of these names print. */
+async function readSuccesses(tx: Queryable, names: readonly WorkName[]): Promise<void> {
+  const unread = await readUnreadRuns(tx, names, USUAL_RUNS_READ_MAX)
+  const logs = await readLogs(
+    tx,
+    unread.map(({ kernelId }) => kernelId),
+    USUAL_LOG_BYTES,
+  )
+  const read = unread.map(({ projectId, name, sessionId, kernelId }) => {
+    const hashes = usualLines(logs.get(kernelId) ?? '').map(hashOf)
+    return { projectId, name, sessionId, hashes }
+  })
+  await keepUsualLines(tx, read, USUAL_RUNS_KEPT_MAX)
+}
+
+async function usualOf(tx: Queryable, names: readonly WorkName[]): Promise<Map<string, Set<string>>> {
+  const usual = new Map<string, Set<string>>()
+  for (const { hashes, ...name } of await readUsualLines(tx, names)) {
+    const known = usual.get(keyOf(name)) ?? new Set()
+    for (const hash of hashes) known.add(hash)
+    usual.set(keyOf(name), known)
+  }
+  return usual
+}
+
+/** The end of the log of each kernel: what its two streams wrote, in the order in which it arrived. */
+async function readLogs(
+  tx: Queryable,
+  kernelIds: readonly (string | null)[],
+  bytesMax: number,
+): Promise<Map<string, string>> {
+  const known = kernelIds.filter((id) => id !== null)
+  if (known.length === 0) return new Map()
+  const window = { after: '0', before: null, backward: true, piecesMax: PIECES_MAX, bytesMax }
+  const pieces = await readKernelLogs(tx, known, window)
+  const byKernel = Map.groupBy(pieces, ({ kernelId }) => kernelId)
+  return new Map([...byKernel].map(([id, own]) => [id, own.map(({ text }) => text).join('')]))
+}
+
+const PIECES_MAX = 200
+
+function describe(
+  failure: DueFailure,
+  logs: ReadonlyMap<string, string>,
+  usual: ReadonlyMap<string, ReadonlySet<string>>,
+  log: Logger,
+): DescribedFailure {
+  const { sessionId, projectId, chainId, name, cause, exitCode, failedAt, statusData, kernelId } = failure
+  const known = usual.get(keyOf({ projectId, name }))
+  const facts = { cause, exitCode, error: statusData?.error ?? null }
+  const isUsual = (masked: string) => known?.has(hashOf(masked)) === true
+  const common = { sessionId, projectId, chainId, cause, exitCode, failedAt }
+  try {
+    const text = kernelId === null ? '' : (logs.get(kernelId) ?? '')
+    return { ...common, ...fingerprintOf({ ...facts, log: text, isUsual }) }
+  } catch (error) {
+    // No log may keep the others from their groups.
+    log.error({ sessionId, error: messageOf(error) }, 'a failure could not be described by its log')
+    return { ...common, ...fingerprintOf({ ...facts, log: '', isUsual: () => false }) }
+  }
+}
+
+/** 64 bits of a digest, as PostgreSQL's bigint in decimal. */
+function hashOf(masked: string): string {
+  return createHash('sha256').update(masked).digest().readBigInt64BE(0).toString()
+}
