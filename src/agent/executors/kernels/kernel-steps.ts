@@ -40,6 +40,11 @@ export interface KernelSteps<K extends KernelEntry> {
    * works.
    */
   isAway?(): boolean
+  /**
+   * Finds out, in limited time, whether the kernels' directories can be read now: one that hangs blocks this process. If
+   * missing, they always can.
+   */
+  isReadable?(): Promise<boolean>
   /** Whether its end is already known here, though not reported yet. A stop then has no effect. */
   isEnding(kernel: K): boolean
   /** Returns a failure outside the program that its end alone does not show; null if there is none. */

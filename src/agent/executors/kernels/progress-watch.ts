@@ -31,7 +31,7 @@ const HANG_GRACE_MS = 5_000
 
 interface ProgressHost<K extends KernelEntry> {
   kernels: ReadonlyMap<string, K>
-  steps: Pick<KernelSteps<K>, 'exec' | 'isAway' | 'isSuspended'>
+  steps: Pick<KernelSteps<K>, 'exec' | 'isAway' | 'isReadable' | 'isSuspended'>
   stop(kernel: K, graceMs: number, error: FailureError): void
   hooks: Pick<ExecutorHooks, 'changed' | 'diskIsFull'>
   log: Logger
@@ -56,16 +56,17 @@ export function createProgressWatch<K extends KernelEntry>(host: ProgressHost<K>
   const looks = createPasses({
     pauseMs: () => ([...kernels.values()].some(isRunning) ? LOOK_MS : null),
     pauseMinMs: LOOK_MS,
-    pass: async () => look(),
+    pass: look,
     failed: (error) => log.warn({ error: messageOf(error) }, 'the progress of programs could not be read'),
   })
 
-  function look(): void {
+  async function look(): Promise<void> {
+    const isReadable = (await host.steps.isReadable?.()) ?? true
     const now = performance.now()
     let hasNews = false
     for (const kernel of kernels.values()) {
       if (!isRunning(kernel)) continue
-      const moved = hasMoved(kernel)
+      const moved = isReadable && hasMoved(kernel)
       hasNews = report(kernel, now) || hasNews
       if (isSilentFor(kernel, moved, now)) endHung(kernel)
     }

@@ -76,6 +76,7 @@ export function createSlurmExecutor(
       },
       stop: (kernel) => stop(host, kernel),
       isAway: () => host.presence.fault !== null,
+      isReadable: async () => (await host.presence.look()) === null,
       isEnding: (kernel) => host.presence.fault === null && readJobStatus(kernel).exitCode !== null,
       outsideFault: async () => null,
       isSuspended: ({ row }) => row !== null && row !== 'unknown' && ['SUSPENDED', 'STOPPED'].includes(row.state),
