@@ -13,8 +13,9 @@ import {
   type FailureGroupsQueryVariables,
   type FailureGroupSummaryFragment,
   SetFailureGroupStateDocument,
+  SetRetryBreakerDocument,
 } from './operations.generated.ts'
-import type { SetFailureGroupStateInput, TimeWindow } from './schema-types.generated.ts'
+import type { SetFailureGroupStateInput, SetRetryBreakerInput, TimeWindow } from './schema-types.generated.ts'
 
 export type FailureGroup = FailureGroupSummaryFragment
 export type SessionComparison = CompareSessionsQuery['compareSessions']
@@ -59,6 +60,17 @@ export function failureOperations({ request }: Connection) {
       const keyed = { ...input, clientKey: input.clientKey ?? uuidv7() }
       const data = await request(SetFailureGroupStateDocument, { input: keyed }, { ...options, idempotent: true })
       return payloadOf(data.setFailureGroupState).failureGroup
+    },
+
+    /**
+     * Holds the retries of a group of failures, but for single probes, or releases them.
+     *
+     * @throws ValidationError, NotFoundError, ForbiddenError
+     */
+    async setRetryBreaker(input: SetRetryBreakerInput, options?: CallOptions): Promise<FailureGroup> {
+      const keyed = { ...input, clientKey: input.clientKey ?? uuidv7() }
+      const data = await request(SetRetryBreakerDocument, { input: keyed }, { ...options, idempotent: true })
+      return payloadOf(data.setRetryBreaker).failureGroup
     },
   }
 }

@@ -750,7 +750,7 @@ export type EventsQueryVariables = Exact<{
 
 export type EventsQuery = { events: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: EventFieldsFragment }> } };
 
-export type FailureGroupSummaryFragment = { failureGroupId: string, title: string, name: string | null, cause: Types.FailureCause | null, exitCode: number | null, lines: Array<string>, masked: Array<string>, state: Types.FailureGroupState, note: string | null, link: string | null, mutedUntil: string | null, stateBy: string | null, stateAt: string | null, regressedAt: string | null, createdAt: string, isNew: boolean, attempts: number, chains: number, firstSeenAt: string | null, lastSeenAt: string | null, succeededLater: number | null, runningSecondsLost: number, cpuSecondsLost: number, project: { name: string } };
+export type FailureGroupSummaryFragment = { failureGroupId: string, title: string, name: string | null, cause: Types.FailureCause | null, exitCode: number | null, lines: Array<string>, masked: Array<string>, state: Types.FailureGroupState, note: string | null, link: string | null, mutedUntil: string | null, stateBy: string | null, stateAt: string | null, regressedAt: string | null, createdAt: string, isNew: boolean, attempts: number, chains: number, firstSeenAt: string | null, lastSeenAt: string | null, succeededLater: number | null, runningSecondsLost: number, cpuSecondsLost: number, project: { name: string }, breaker: { openedAt: string, openedBy: string | null, failures: number, chains: number, held: number, probes: number, nextProbeAt: string } | null };
 
 export type FailureGroupsQueryVariables = Exact<{
   filter?: Types.SessionFilter | null | undefined;
@@ -781,6 +781,31 @@ export type SetFailureGroupStateMutationVariables = Exact<{
 
 
 export type SetFailureGroupStateMutation = { setFailureGroupState:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | { __typename: 'FailureGroupPayload', failureGroup: FailureGroupSummaryFragment }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type SetRetryBreakerMutationVariables = Exact<{
+  input: Types.SetRetryBreakerInput;
+}>;
+
+
+export type SetRetryBreakerMutation = { setRetryBreaker:
     | (
       { __typename: 'ConflictError' }
       & Failure_ConflictError_Fragment
@@ -1260,7 +1285,7 @@ export type SetRetryDefaultsMutation = { setRetryDefaults:
     )
    };
 
-export type SwitchFragment = { scope: Types.RetryScope, name: string | null, disabled: boolean, disabledUntil: string | null, rateLimitUntil: string | null, disabledChange: { at: string, by: string, reason: string | null } | null, rateLimit: { perSecond: number, burst: number } | null, rateLimitChange: { at: string, by: string, reason: string | null } | null };
+export type SwitchFragment = { scope: Types.RetryScope, name: string | null, disabled: boolean, disabledUntil: string | null, rateLimitUntil: string | null, disabledChange: { at: string, by: string, reason: string | null } | null, rateLimit: { perSecond: number, burst: number } | null, rateLimitChange: { at: string, by: string, reason: string | null } | null, breaker: { failures: number, chains: number, window: number } | null };
 
 export type RetrySwitchesQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -2332,6 +2357,15 @@ export const FailureGroupSummaryFragmentDoc = new TypedDocumentString(`
   succeededLater
   runningSecondsLost
   cpuSecondsLost
+  breaker {
+    openedAt
+    openedBy
+    failures
+    chains
+    held
+    probes
+    nextProbeAt
+  }
 }
     `, {"fragmentName":"FailureGroupSummary"}) as unknown as TypedDocumentString<FailureGroupSummaryFragment, unknown>;
 export const ComparedSessionFragmentDoc = new TypedDocumentString(`
@@ -3204,6 +3238,11 @@ export const SwitchFragmentDoc = new TypedDocumentString(`
     at
     by
     reason
+  }
+  breaker {
+    failures
+    chains
+    window
   }
 }
     `, {"fragmentName":"Switch"}) as unknown as TypedDocumentString<SwitchFragment, unknown>;
@@ -5353,6 +5392,15 @@ export const FailureGroupsDocument = new TypedDocumentString(`
   succeededLater
   runningSecondsLost
   cpuSecondsLost
+  breaker {
+    openedAt
+    openedBy
+    failures
+    chains
+    held
+    probes
+    nextProbeAt
+  }
 }`) as unknown as TypedDocumentString<FailureGroupsQuery, FailureGroupsQueryVariables>;
 export const FailureGroupDocument = new TypedDocumentString(`
     query FailureGroup($id: UUID!, $window: TimeWindow) {
@@ -5402,6 +5450,15 @@ export const FailureGroupDocument = new TypedDocumentString(`
   succeededLater
   runningSecondsLost
   cpuSecondsLost
+  breaker {
+    openedAt
+    openedBy
+    failures
+    chains
+    held
+    probes
+    nextProbeAt
+  }
 }`) as unknown as TypedDocumentString<FailureGroupQuery, FailureGroupQueryVariables>;
 export const SetFailureGroupStateDocument = new TypedDocumentString(`
     mutation SetFailureGroupState($input: SetFailureGroupStateInput!) {
@@ -5442,6 +5499,15 @@ export const SetFailureGroupStateDocument = new TypedDocumentString(`
   succeededLater
   runningSecondsLost
   cpuSecondsLost
+  breaker {
+    openedAt
+    openedBy
+    failures
+    chains
+    held
+    probes
+    nextProbeAt
+  }
 }
 fragment Failure on Error {
   __typename
@@ -5465,6 +5531,77 @@ fragment Failure on Error {
     }
   }
 }`) as unknown as TypedDocumentString<SetFailureGroupStateMutation, SetFailureGroupStateMutationVariables>;
+export const SetRetryBreakerDocument = new TypedDocumentString(`
+    mutation SetRetryBreaker($input: SetRetryBreakerInput!) {
+  setRetryBreaker(input: $input) {
+    __typename
+    ... on FailureGroupPayload {
+      failureGroup {
+        ...FailureGroupSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment FailureGroupSummary on FailureGroup {
+  failureGroupId
+  title
+  name
+  project {
+    name
+  }
+  cause
+  exitCode
+  lines
+  masked
+  state
+  note
+  link
+  mutedUntil
+  stateBy
+  stateAt
+  regressedAt
+  createdAt
+  isNew
+  attempts
+  chains
+  firstSeenAt
+  lastSeenAt
+  succeededLater
+  runningSecondsLost
+  cpuSecondsLost
+  breaker {
+    openedAt
+    openedBy
+    failures
+    chains
+    held
+    probes
+    nextProbeAt
+  }
+}
+fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
+}`) as unknown as TypedDocumentString<SetRetryBreakerMutation, SetRetryBreakerMutationVariables>;
 export const CompareSessionsDocument = new TypedDocumentString(`
     query CompareSessions($left: UUID!, $right: UUID!) {
   compareSessions(left: $left, right: $right) {
@@ -7057,6 +7194,11 @@ export const RetrySwitchesDocument = new TypedDocumentString(`
     by
     reason
   }
+  breaker {
+    failures
+    chains
+    window
+  }
 }`) as unknown as TypedDocumentString<RetrySwitchesQuery, RetrySwitchesQueryVariables>;
 export const SetRetrySwitchDocument = new TypedDocumentString(`
     mutation SetRetrySwitch($input: SetRetrySwitchInput!) {
@@ -7111,6 +7253,11 @@ fragment Switch on RetrySwitch {
     at
     by
     reason
+  }
+  breaker {
+    failures
+    chains
+    window
   }
 }`) as unknown as TypedDocumentString<SetRetrySwitchMutation, SetRetrySwitchMutationVariables>;
 export const SchedulesDocument = new TypedDocumentString(`

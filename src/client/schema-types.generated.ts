@@ -1091,6 +1091,8 @@ export type HealthCheckInput = {
 
 /** Why a due retry is held. */
 export type HoldReason =
+  /** Many chains fail in the same way: only single probes of them go. */
+  | 'BREAKER'
   /** Retries are switched off here. */
   | 'DISABLED'
   /** The failed attempt may still run on a silent agent. */
@@ -1442,6 +1444,16 @@ export type RetryBackoff =
   | 'EXPONENTIAL'
   /** All delays are the same. */
   | 'FIXED';
+
+/** When the retries of a group of failures are held by themselves, but for single probes. */
+export type RetryBreakerSettingInput = {
+  /** Least number of chains with such a failure within the window, 2 to 100000. */
+  chains: number;
+  /** Least number of its failures within the window, 2 to 100000. */
+  failures: number;
+  /** The window, in seconds, 60 to 86400. */
+  window: number;
+};
 
 /** All given conditions must match. */
 export type RetryDecisionFilter = {
@@ -2300,6 +2312,18 @@ export type SetQuotaInput = {
   slots?: Array<ResourceSlotInput> | null | undefined;
 };
 
+/** Whether the retries of a group of failures are held. */
+export type SetRetryBreakerInput = {
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** Id of the group. */
+  failureGroupId: string;
+  /** Whether its breaker is open, and holds them. */
+  open: boolean;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+};
+
 /** The retry policy defaults to set for a scope. */
 export type SetRetryDefaultsInput = {
   /** Name of the domain or project; omit it for the cluster. */
@@ -2314,6 +2338,8 @@ export type SetRetryDefaultsInput = {
 
 /** The changes of a switch. Missing fields stay as they are. */
 export type SetRetrySwitchInput = {
+  /** When retries of failures that hit many chains are held by themselves. It has no end; null removes it. */
+  breaker?: RetryBreakerSettingInput | null | undefined;
   /** Whether due retries are held. False releases them gradually. */
   disabled?: boolean | null | undefined;
   /** Name of the domain or project; omit it for the cluster. */

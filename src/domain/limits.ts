@@ -31,6 +31,16 @@ export const COORDINATOR_INTERVAL_MS = 2_000
 export const DISPATCH_INTERVAL_MS = 1_000
 /** Interval at which retries held by a kill switch are checked even if no switch changed. */
 export const HELD_RECHECK_MS = 900_000
+/** Time between two probes of an open breaker: the first, doubled after each, up to the last. */
+export const BREAKER_PROBE_MIN_MS = 60_000
+export const BREAKER_PROBE_MAX_MS = 1_800_000
+/** Failures, and chains, by which a breaker opens. */
+export const BREAKER_COUNT_MIN = 2
+export const BREAKER_COUNT_MAX = 100_000
+export const BREAKER_WINDOW_MIN_SECONDS = 60
+export const BREAKER_WINDOW_MAX_SECONDS = 86_400
+/** The newest probes of a breaker that are remembered: a success of one of them closes it. */
+export const BREAKER_PROBES_MAX = 50
 /**
  * Interval at which retries that wait for rate limit tokens are moved forward together, provided the bucket can hold
  * the tokens that accrue in between.

@@ -119,6 +119,7 @@ const FAULTY: Record<string, [input: object, paths: string[]]> = {
   ],
   cancelSessionGroup: [{ groupId: ID, reason: '' }, ['reason']],
   setFailureGroupState: [{ failureGroupId: ID, state: 'KNOWN', link: 'ftp://x', note: '\0' }, ['note', 'link']],
+  setRetryBreaker: [{ failureGroupId: ID, open: true, reason: '\0' }, ['reason']],
   nameFailureGroup: [{ failureGroupId: ID, name: '\0' }, ['name']],
   mergeFailureGroups: [{ failureGroupIds: [], into: ID }, ['failureGroupIds']],
   splitFailureGroup: [{ failureGroupId: ID, reason: '' }, ['reason']],

@@ -20,7 +20,7 @@ export const API_ENUMS = {
   FailureGroupOrder: ['ATTEMPTS', 'CHAINS', 'LATEST', 'NEWEST', 'LOST'],
   FailureGroupState: ['OPEN', 'KNOWN', 'MUTED', 'RESOLVED'],
   FailureGrouping: ['CAUSE', 'EXIT_CODE', 'NAME', 'LABEL', 'AGENT'],
-  HoldReason: ['DISABLED', 'RATE_LIMITED', 'QUOTA', 'PARENT_ALIVE'],
+  HoldReason: ['DISABLED', 'RATE_LIMITED', 'QUOTA', 'PARENT_ALIVE', 'BREAKER'],
   KernelRole: ['main', 'sub'],
   KernelStatus: ['PENDING', 'SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING', 'RUNNING', 'TERMINATING', 'TERMINATED', 'ERROR', 'CANCELLED'],
   LogStream: ['STDOUT', 'STDERR'],

@@ -2,10 +2,10 @@ import { Argument, Command, InvalidArgumentError } from 'commander'
 import type { Client, RetryScope } from '../../client/node/index.ts'
 import { act, actAsList, describedCommand } from '../client-command.ts'
 import { addPolicyOptions, type PolicyOptions, readPolicy } from '../options/policy-options.ts'
-import { decimal, future, type None, nullForNone, oneOf, orNone, wholeNumber } from '../options/values.ts'
+import { decimal, future, type None, nullForNone, oneOf, orNone, seconds, wholeNumber } from '../options/values.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
 import { UsageError } from '../present-error.ts'
-import { instant } from '../output/format.ts'
+import { duration, instant, relative } from '../output/format.ts'
 
 export function defaultsCommand(): Command {
   return new Command('defaults')
@@ -90,6 +90,7 @@ interface SwitchOptions {
   off?: boolean
   on?: boolean
   rate?: { perSecond: number; burst: number } | None
+  breaker?: { failures: number; chains: number; window: number } | None
   until?: string
   reason?: string
 }
@@ -99,6 +100,23 @@ export function switchCommand(): Command {
     .description('hold due retries, or limit their rate')
     .addCommand(showSwitches(), { isDefault: true })
     .addCommand(setSwitch())
+    .addCommand(breakerOf('hold', true))
+    .addCommand(breakerOf('release', false))
+}
+
+/** Opens or closes the breaker of a group of failures. */
+function breakerOf(name: string, open: boolean): Command {
+  const what = open ? 'hold the retries of a group of failures, but for probes' : 'release the retries of a group'
+  const command = describedCommand(name, what, [
+    `reprise switch ${name} "$(reprise failures --messages --json | jq -r '.[0].failureGroupId')"`,
+  ]).argument('<failure-group>', 'id of the group: see `reprise failures --messages --json`')
+  return act(command, async ({ client, out }, _options, [failureGroupId]) => {
+    const group = await client.setRetryBreaker({ failureGroupId: failureGroupId!, open })
+    const next = group.breaker && `, but for a probe ${relative(group.breaker.nextProbeAt)}`
+    out.show(group, () =>
+      open ? `retries after “${group.title}” are held${next ?? ''}` : `released: “${group.title}”`,
+    )
+  })
 }
 
 function showSwitches(): Command {
@@ -112,6 +130,11 @@ function showSwitches(): Command {
       { title: 'UNTIL', value: ({ disabledUntil }) => instant(disabledUntil) },
       { title: 'RATE', value: ({ rateLimit }) => rateLimit && `${rateLimit.perSecond}/s, burst ${rateLimit.burst}` },
       { title: 'UNTIL', value: ({ rateLimitUntil }) => instant(rateLimitUntil) },
+      {
+        title: 'BREAKER',
+        value: ({ breaker: b }) => b && `${b.failures} in ${b.chains} chains, ${duration(b.window)}`,
+        optional: true,
+      },
       { title: 'CHANGED', value: (made) => instant(lastChange(made)?.at ?? null) },
       { title: 'BY', value: (made) => lastChange(made)?.by },
       { title: 'REASON', value: (made) => lastChange(made)?.reason, flexible: true },
@@ -133,23 +156,44 @@ function setSwitch(): Command {
     'reprise switch set cluster --off --until 2h --reason "the file server is down"',
     'reprise switch set project research --rate 5/10',
     'reprise switch set project research --on --rate none',
+    'reprise switch set project research --breaker 20/5/10m',
   ])
   addScope(command)
     .option('--off', 'hold retries')
     .option('--on', 'release held retries, gradually')
     .option('--rate <per-second/burst>', 'rate limit, like 5/10 (per second/burst); `none` removes it', orNone(rate))
+    .option(
+      '--breaker <failures/chains/time>',
+      'hold retries after that many failures alike in that many chains within a time, like 20/5/10m; `none` removes it',
+      orNone(breaker),
+    )
     .option('--until <time>', 'undo this change at this time, or after this duration', future)
     .option('--reason <text>', 'reason, for people')
   return act<SwitchOptions>(command, async ({ client, out }, options, args) => {
-    const { on, off, until, reason, rate: rateLimit } = options
+    const { on, off, until, reason, rate: rateLimit, breaker: setting } = options
     if (on && off) throw new UsageError('Give only one of --on and --off.')
-    if (!on && !off && rateLimit === undefined) throw new UsageError('Give something to set: --off, --on or --rate.')
+    if (!on && !off && rateLimit === undefined && setting === undefined)
+      throw new UsageError('Give something to set: --off, --on, --rate or --breaker.')
     const disabled = off ? true : on ? false : undefined
-    const input = { ...scopeOf(args), disabled, rateLimit: nullForNone(rateLimit), until, reason }
+    const input = {
+      ...scopeOf(args),
+      disabled,
+      rateLimit: nullForNone(rateLimit),
+      breaker: nullForNone(setting),
+      until,
+      reason,
+    }
     const made = await client.setRetrySwitch(input)
     const limit = made.rateLimit ? `, at most ${made.rateLimit.perSecond}/s` : ''
     out.show(made, () => `retries of ${args.join(' ')} are ${made.disabled ? 'held' : 'on'}${limit}`)
   })
+}
+
+function breaker(text: string) {
+  const [failures, chains, window, ...rest] = text.split('/')
+  if (window === undefined || rest.length > 0)
+    throw new InvalidArgumentError('It is not a breaker like 20/5/10m: failures, chains, and a time.')
+  return { failures: wholeNumber(failures!), chains: wholeNumber(chains!), window: seconds(window) }
 }
 
 function rate(text: string) {

@@ -245,17 +245,16 @@ const MESSAGES: readonly Column<FailureGroup>[] = [
   { title: 'LAST', value: ({ lastSeenAt }) => (lastSeenAt === null ? null : relative(lastSeenAt)), align: 'right' },
   {
     title: '',
-    value: ({ state, isNew, regressedAt }) =>
-      regressedAt !== null && state === 'OPEN'
-        ? 'regressed'
-        : state !== 'OPEN'
-          ? state.toLowerCase()
-          : isNew
-            ? 'new'
-            : '',
+    value: messageMark,
   },
   { title: 'SAYS', value: ({ title }) => title, flexible: true, kept: true },
 ]
+
+function messageMark({ state, isNew, regressedAt, breaker }: FailureGroup): string {
+  if (breaker !== null) return 'held'
+  if (state !== 'OPEN') return state.toLowerCase()
+  return regressedAt !== null ? 'regressed' : isNew ? 'new' : ''
+}
 
 type FailureCount = FailureCountsQuery['failureCounts'][number]
 

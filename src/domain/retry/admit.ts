@@ -2,7 +2,7 @@ import type { SessionType } from '../session/lifecycle.ts'
 import type { RetryPolicy } from './policy/policy.ts'
 import { NO_WISH, type ProgramWish } from './classify.ts'
 import type { MatchedRule } from './policy/rules.ts'
-import { HELD_RECHECK_MS } from '../limits.ts'
+import { BREAKER_PROBE_MIN_MS, HELD_RECHECK_MS } from '../limits.ts'
 import type { Owner, PendingPlaces, QuotaScope } from '../quota.ts'
 import type { HoldReason } from '../session/failure.ts'
 import type { RetryScope } from './policy/resolve-policy.ts'
@@ -111,6 +111,17 @@ export function refill({ perSecond, burst }: RateLimit, tokens: number, seconds:
 export interface Admissible extends Owner {
   /** Milliseconds until every kernel of the failed attempt is certain to be gone; 0 if all are. */
   parentAliveMs: number
+  /** The group of its failure, if the breaker of that group is open. */
+  breakerId: string | null
+}
+
+/** The open breaker of a group of failures: its retries are held, but for single probes at growing intervals. */
+export interface OpenBreaker {
+  groupId: string
+  /** Time until the next probe may go; 0 if it may go now. */
+  nextProbeInMs: number
+  /** What is shown of it. */
+  shown: HoldingSwitch
 }
 
 /** A retry that may not be dispatched yet. */
@@ -136,40 +147,48 @@ export interface Admission<Retry, Switch extends RetrySwitch> {
   held: Hold<Retry>[]
   /** Tokens left in the buckets of all rate limits. */
   left: Map<Switch, number>
+  /** The retries that go as probes, by the group of their failure. */
+  probes: Map<string, Retry>
 }
 
 /**
  * Decides which of the due retries may be dispatched, in the given order. A retry is held by a kill switch of any
- * scope, by a parent that may still be alive, and by a quota without a place for another pending session. A dispatched
- * retry takes one place of every quota and one token of every rate limit that applies to it; if one of them has none,
- * it takes nothing from any.
+ * scope, by a parent that may still be alive, by an open breaker whose next probe it is not, and by a quota without a
+ * place for another pending session. A dispatched retry takes one place of every quota and one token of every rate limit
+ * that applies to it; if one of them has none, it takes nothing from any.
  */
 export function admit<Retry extends Admissible, Switch extends RetrySwitch>(
   retries: readonly Retry[],
   switches: readonly Switch[],
   places: PendingPlaces,
+  breakers: ReadonlyMap<string, OpenBreaker> = new Map(),
 ): Admission<Retry, Switch> {
   const byProject = switchesByProject(switches)
   const buckets = new Map(switches.filter(({ rateLimit }) => rateLimit).map((found) => [found, found.tokens]))
   const queued = new Map<Switch, number>()
+  const probes = new Map<string, Retry>()
+  const next = new Set<string>()
   const go: Retry[] = []
   const held: Hold<Retry>[] = []
   for (const retry of retries) {
     const here = byProject.get(retry.projectId) ?? []
     const limits = here.filter(({ rateLimit }) => rateLimit !== null)
+    const breaker = retry.breakerId === null ? undefined : breakers.get(retry.breakerId)
     const hold =
       disabledHere(here, retry) ??
       parentAlive(retry) ??
+      breakerOpen(breaker, retry, { probes, next }) ??
       quotaFull(places, retry) ??
       rateLimited(limits, retry, buckets, queued)
     if (hold) held.push(hold)
     else {
       go.push(retry)
+      if (breaker) probes.set(breaker.groupId, retry)
       places.take(retry)
       for (const limit of limits) buckets.set(limit, buckets.get(limit)! - 1)
     }
   }
-  return { go, held, left: buckets }
+  return { go, held, left: buckets, probes }
 }
 
 function switchesByProject<Switch extends RetrySwitch>(switches: readonly Switch[]): Map<string, Switch[]> {
@@ -197,6 +216,24 @@ function parentAlive<Retry extends Admissible>(retry: Retry): Hold<Retry> | unde
   const waitMs = retry.parentAliveMs
   if (waitMs === 0) return undefined
   return { retry, reason: 'PARENT_ALIVE', scope: null, heldBy: null, waitMs, rateLimit: null, limitForMs: null }
+}
+
+/**
+ * Holds a retry unless it may go as the next probe. The first that is held becomes due when the probe after that may go;
+ * the others are moved forward when the breaker closes.
+ */
+function breakerOpen<Retry>(
+  breaker: OpenBreaker | undefined,
+  retry: Retry,
+  { probes, next }: { probes: ReadonlyMap<string, unknown>; next: Set<string> },
+): Hold<Retry> | undefined {
+  if (breaker === undefined) return undefined
+  const { groupId, nextProbeInMs, shown } = breaker
+  if (nextProbeInMs <= 0 && !probes.has(groupId)) return undefined
+  const probeInMs = nextProbeInMs > 0 ? nextProbeInMs : BREAKER_PROBE_MIN_MS
+  const waitMs = next.has(groupId) ? HELD_RECHECK_MS : probeInMs
+  next.add(groupId)
+  return { retry, reason: 'BREAKER', scope: shown.scope, heldBy: shown, waitMs, rateLimit: null, limitForMs: null }
 }
 
 /**

@@ -32,6 +32,8 @@ export function paceHeldRetries<Retry extends Waiting>(
     const { retry, reason, waitMs } = hold
     // A silent agent may confirm the end of the kernels at any moment.
     if (reason === 'PARENT_ALIVE') return { hold, againInMs: Math.min(waitMs, DISPATCH_INTERVAL_MS) }
+    // Its next probe does not wait for those of other breakers.
+    if (reason === 'BREAKER') return { hold, againInMs: waitMs }
     // True if the retry has waited in line and gets the next token.
     const isNext = retry.holdReason === reason && waitMs <= DISPATCH_INTERVAL_MS
     if (reason === 'RATE_LIMITED' && isNext) return { hold, againInMs: waitMs }

@@ -23,6 +23,15 @@ export interface SwitchChange {
 export interface SwitchState {
   disabled: Timed<boolean>
   rateLimit: Timed<RateLimit | null>
+  breaker: BreakerSetting | null
+}
+
+/** Holds the retries of a group of failures that has had at least so many failures, in so many chains, within a time. */
+export interface BreakerSetting {
+  failures: number
+  chains: number
+  /** In seconds. */
+  window: number
 }
 
 export function currentValue<Value>({ value, until, afterwards }: Timed<Value>, now: Date): Value {
@@ -40,7 +49,7 @@ export function currentChange<Value>({ until, change: last }: Timed<Value>, now:
 /** Describes the setting of a switch whose present value holds retries. */
 export function holdingSwitch(
   { scope, name }: { scope: RetryScope; name: string | null },
-  setting: SwitchState[keyof SwitchState],
+  setting: SwitchState['disabled' | 'rateLimit'],
   now: Date,
 ): HoldingSwitch {
   const { at = null, by = null, reason = null } = currentChange<unknown>(setting, now) ?? {}
@@ -88,6 +97,7 @@ export const HOLD_REASON_TEXT: Readonly<Record<HoldReason, string>> = {
   RATE_LIMITED: 'the rate limit of retries is reached',
   QUOTA: 'the limit of pending sessions is reached',
   PARENT_ALIVE: 'the failed attempt may still run on a silent agent',
+  BREAKER: 'many chains fail in the same way',
 }
 
 /** Returns the stored switch that holds a retry; null if none does. */

@@ -106,7 +106,7 @@ export const RETRY_PHASES = [
 ] as const
 export type RetryPhase = (typeof RETRY_PHASES)[number]
 
-export const HOLD_REASONS = ['DISABLED', 'RATE_LIMITED', 'QUOTA', 'PARENT_ALIVE'] as const
+export const HOLD_REASONS = ['DISABLED', 'RATE_LIMITED', 'QUOTA', 'PARENT_ALIVE', 'BREAKER'] as const
 export type HoldReason = (typeof HOLD_REASONS)[number]
 
 /**

@@ -48,6 +48,16 @@ interface SerialEnd {
   backward: boolean
 }
 
+/** Reads at most one value for each key; null for keys without one. */
+export function valueLoader<Key, Value>(
+  read: (keys: readonly Key[]) => Promise<ReadonlyMap<Key, Value>>,
+): DataLoader<Key, Value | null> {
+  return new DataLoader(async (keys) => {
+    const values = await read(keys)
+    return keys.map((key) => values.get(key) ?? null)
+  })
+}
+
 /** Reads the same page of several entities with one statement. */
 export function pageLoader<Row>(
   read: (ids: string[], after: string, limit: number, end: SerialEnd) => Promise<Row[]>,

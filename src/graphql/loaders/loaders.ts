@@ -70,9 +70,11 @@ import {
   readStarts,
 } from '../../services/session/read-groups.ts'
 import {
+  type BreakerRow,
   type FailureFigures,
   type FailureGroupRow,
   type FailurePlaces,
+  readBreakers,
   readFigures,
   readGroupsOfFailed,
   readMergedGroups,
@@ -90,7 +92,15 @@ import {
 } from '../../services/session/read-sessions.ts'
 import { agentLoaders, type AgentLoaders } from './agent-loaders.ts'
 import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
-import { alikeLoader, countLoader, lazily, manyLoader, pageLoader, type PageLoader } from './loader-kinds.ts'
+import {
+  alikeLoader,
+  countLoader,
+  lazily,
+  manyLoader,
+  pageLoader,
+  type PageLoader,
+  valueLoader,
+} from './loader-kinds.ts'
 import { createSessionLoader, type SessionLoader } from './session-loader.ts'
 
 /** The loaders of one operation, or of one event of a subscription: cached rows belong to one viewer and one moment. */
@@ -125,6 +135,8 @@ export interface Loaders extends DeploymentLoaders, AgentLoaders {
   lastSuccess: DataLoader<string, string | null>
   /** Keyed by the group into which they are merged. */
   mergedFailureGroups: DataLoader<string, FailureGroupRow[]>
+  /** Keyed by group; null if it is closed. */
+  retryBreakers: DataLoader<string, BreakerRow | null>
   failureFigures: DataLoader<ShownFailureGroup, FailureFigures | null, string>
   failurePlaces: DataLoader<ShownFailureGroup, FailurePlaces, string>
   /** Keyed by session; null if it has no outputs. */
@@ -170,31 +182,15 @@ export type LoaderSource = Pick<ServiceContext, 'db' | 'viewer'> & { prisma: Pri
 export const createLoaders = lazily<LoaderSource, Loaders>({
   now: readNow,
   sessions: ({ readSessions, viewer }) => createSessionLoader(readSessions, viewer),
-  pendingReasons: (source) =>
-    new DataLoader(async (ids) => {
-      const reasons = await explainPendingSessions(source, ids)
-      return ids.map((id) => reasons.get(id) ?? null)
-    }),
+  pendingReasons: (source) => valueLoader((ids) => explainPendingSessions(source, ids)),
   impossible: (source) =>
     new DataLoader(async (ids) => {
       const found = await findImpossible(source, ids)
       return ids.map((id) => found.has(id))
     }),
-  startNotes: (source) =>
-    new DataLoader(async (ids) => {
-      const notes = await readStartNotes(source, ids)
-      return ids.map((id) => notes.get(id) ?? null)
-    }),
-  progress: (source) =>
-    new DataLoader(async (ids) => {
-      const progress = await readProgress(source, ids)
-      return ids.map((id) => progress.get(id) ?? null)
-    }),
-  groups: (source) =>
-    new DataLoader(async (ids) => {
-      const groups = await readGroups(source, ids)
-      return ids.map((id) => groups.get(id) ?? null)
-    }),
+  startNotes: (source) => valueLoader((ids) => readStartNotes(source, ids)),
+  progress: (source) => valueLoader((ids) => readProgress(source, ids)),
+  groups: (source) => valueLoader((ids) => readGroups(source, ids)),
   groupDependencies: (source) =>
     new DataLoader(async (ids) => {
       const found = await readGroupDependencies(source, ids)
@@ -249,6 +245,7 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
       const merged = await readMergedGroups(source, ids)
       return ids.map((id) => merged.get(id) ?? [])
     }),
+  retryBreakers: (source) => valueLoader((ids) => readBreakers(source, ids)),
   failureFigures: (source) =>
     alikeLoader(
       async (wanted, { span }) => {
@@ -267,21 +264,13 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
       ({ group }) => group.id,
       spanKey,
     ),
-  outputs: (source) =>
-    new DataLoader(async (ids) => {
-      const outputs = await readOutputs(source, ids)
-      return ids.map((id) => outputs.get(id) ?? null)
-    }),
+  outputs: (source) => valueLoader((ids) => readOutputs(source, ids)),
   sessionActions: (source) =>
     new DataLoader(async (ids) => {
       const actions = await readSessionActions(source, ids)
       return ids.map((id) => actions.get(id) ?? [])
     }),
-  tokenRoles: (source) =>
-    new DataLoader(async (ids) => {
-      const roles = await readTokenRoles(source, ids)
-      return ids.map((id) => roles.get(id) ?? null)
-    }),
+  tokenRoles: (source) => valueLoader((ids) => readTokenRoles(source, ids)),
   history: (source) =>
     pageLoader(
       (entityIds, after, limit, end) => readSchedulingHistory(source, { entityIds, after, limit, ...end }),

@@ -23,6 +23,7 @@ import { childSession } from '../../services/session/plan-attempt.ts'
 import type { Database, Queryable } from '../../store/database.ts'
 import { readAliveAgents } from '../../store/sql/agent/agents.sql.ts'
 import { changePendingRetries } from '../../store/sql/retry/change-retry.sql.ts'
+import { lockOpenBreakers, recordProbes } from '../../store/sql/retry/breakers.sql.ts'
 import { claimDueRetries, type DueRetry, nextRetryInMs } from '../../store/sql/retry/claim-due-retries.sql.ts'
 import { lockSwitches, releaseQuotaHolds, writeTokens } from '../../store/sql/retry/retry-switches.sql.ts'
 import {
@@ -77,10 +78,16 @@ export async function dispatchRetries(context: {
     const { sound, changes, unreadable, exhausted } = siftDueRetries(
       due.filter(({ cancelledBy }) => cancelledBy === null),
     )
-    const { go, held } = await admitRetries(tx, sound)
+    const { go, held, probes } = await admitRetries(tx, sound)
     const children = await retryChildren(tx, go, changes)
     const refusals = new Map([...unreadable, ...(await addChildren(tx, [...children.values()]))])
     const created = go.filter((retry) => !refusals.has(retry.sessionId))
+    await recordProbes(
+      tx,
+      [...probes].flatMap(([groupId, { sessionId }]) =>
+        refusals.has(sessionId) ? [] : [{ groupId, childId: children.get(sessionId)!.id }],
+      ),
+    )
     await settleDispatched(
       tx,
       created.map((retry) => dispatched(retry, children.get(retry.sessionId)!)),
@@ -201,10 +208,11 @@ function childOf(retry: DueRetry, stored: StoredChildChanges): NewSession {
 async function admitRetries(
   tx: Queryable,
   due: readonly DueRetry[],
-): Promise<{ go: DueRetry[]; held: readonly Hold<DueRetry>[] }> {
+): Promise<{ go: DueRetry[]; held: readonly Hold<DueRetry>[]; probes: ReadonlyMap<string, DueRetry> }> {
   const switches = await lockSwitches(tx, [...new Set(due.map(({ projectId }) => projectId))])
+  const breakers = await lockOpenBreakers(tx, [...new Set(due.map(({ breakerId }) => breakerId))])
   const places = await lockPendingPlaces(tx, due)
-  const { go, held, left } = admit(due, switches, places)
+  const { go, held, left, probes } = admit(due, switches, places, breakers)
   await writeTokens(tx, left)
   const ends = await readLineEnds(tx, linesOf(held))
   const lineEnds = new Map(ends.map(({ projectId, reason, endsInMs }) => [lineKey(projectId, reason), endsInMs]))
@@ -212,12 +220,12 @@ async function admitRetries(
     tx,
     paceHeldRetries(held, lineEnds).map(({ hold, againInMs }) => heldRetry(hold, againInMs)),
   )
-  return { go, held }
+  return { go, held, probes }
 }
 
 function linesOf(held: readonly Hold<DueRetry>[]) {
   const lines = held
-    .filter(({ reason }) => reason !== 'PARENT_ALIVE')
+    .filter(({ reason }) => reason !== 'PARENT_ALIVE' && reason !== 'BREAKER')
     .map(({ retry: { projectId }, reason }) => [lineKey(projectId, reason), { projectId, reason }] as const)
   return [...new Map(lines).values()]
 }

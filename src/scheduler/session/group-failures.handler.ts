@@ -23,6 +23,7 @@ import {
   takeFailures,
   type WorkName,
 } from '../../store/sql/insight/failures.sql.ts'
+import { openBreakers, settleBreakers } from '../../store/sql/retry/breakers.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
 interface InsightContext {
@@ -33,12 +34,14 @@ interface InsightContext {
 
 /**
  * Finds the groups of failed attempts by what their logs say. Decisions note the attempts, and never wait for this. Each
- * is taken, described and stored in one transaction: after a crash it is taken again.
+ * is taken, described and stored in one transaction: after a crash it is taken again. Opens the breakers of groups that
+ * have too many failures now, and closes those that have done their work.
  */
 export async function groupFailures({ db, wake, log }: InsightContext): Promise<RunReport> {
   const done = await db.transaction(async (tx) => {
+    const closed = await settleBreakers(tx)
     const due = await takeFailures(tx, FAILURES_BATCH_MAX)
-    if (due.length === 0) return { number: 0, created: 0 }
+    if (due.length === 0) return { number: 0, created: 0, closed, opened: 0 }
     const names = distinctNames(due)
     await readSuccesses(tx, names)
     const [logs, usual] = [
@@ -50,8 +53,18 @@ export async function groupFailures({ db, wake, log }: InsightContext): Promise<
       await usualOf(tx, names),
     ]
     const described = due.map((failure) => describe(failure, logs, usual, log))
-    return { number: due.length, created: await storeFailures(tx, described) }
+    const created = await storeFailures(tx, described)
+    const opened = await openBreakers(
+      tx,
+      due.map(({ sessionId }) => sessionId),
+    )
+    return { number: due.length, created, closed, opened }
   })
+  if (done.opened > 0) log.warn({ breakers: done.opened }, 'retries of failures that hit many chains are held')
+  if (done.closed > 0) {
+    log.info({ breakers: done.closed }, 'retries that a breaker held are released')
+    wake.wake('dispatch-retries')
+  }
   if (done.created > 0) wake.wake('events')
   return { done: done.number, more: done.number === FAILURES_BATCH_MAX }
 }

@@ -30,6 +30,7 @@ import {
   setFailureGroup,
   splitFailureGroup as split,
 } from '../../store/sql/insight/failure-groups.sql.ts'
+import { type BreakerRow, closeBreakers, openBreaker, readOpenBreakers } from '../../store/sql/retry/breakers.sql.ts'
 import { readNow } from '../../store/sql/server.sql.ts'
 import { actorOf, assertMayChange } from '../access/authorize.ts'
 import { argumentError, parseInput } from '../input/parse-input.ts'
@@ -39,7 +40,7 @@ import type { ReadContext } from '../session/read-sessions.ts'
 import { isEmptyWhere, type SessionFilterInput, sessionWhere } from '../session/session-where.ts'
 
 export { FAILURE_GROUP_ORDERS }
-export type { FailureFigures, FailureGroupRow, FailurePlaces, FailureSpan }
+export type { BreakerRow, FailureFigures, FailureGroupRow, FailurePlaces, FailureSpan }
 
 type Reader = Pick<ServiceContext, 'db' | 'viewer'>
 
@@ -235,6 +236,34 @@ export async function nameFailureGroup(
 }
 
 /**
+ * Holds the retries of a group of failures, but for single probes at growing intervals, or releases them gradually. A
+ * probe that succeeds releases them, too. Does nothing where this is already so.
+ *
+ * @throws RepriseError FAILURE_GROUP_NOT_FOUND, FORBIDDEN, VALIDATION_FAILED (it shows no failures of its own)
+ */
+export async function setRetryBreaker(
+  context: ServiceContext,
+  { failureGroupId, open }: { failureGroupId: string; open: boolean },
+): Promise<FailureGroupRow> {
+  const action = open ? 'retry.open_breaker' : 'retry.close_breaker'
+  const group = await change(context, failureGroupId, action, {}, async (tx, { id, mergedInto, isOverflow }) => {
+    if (open && mergedInto !== null) throw argumentError('failureGroupId', 'Is merged into another group.')
+    if (open && isOverflow) throw argumentError('failureGroupId', 'Its failures have nothing in common.')
+    await (open ? openBreaker(tx, id, context.viewer.name) : closeBreakers(tx, [id]))
+  })
+  context.wake.wake('dispatch-retries')
+  return group
+}
+
+/** The open breakers of groups that the viewer sees. */
+export function readBreakers(
+  { db }: Pick<Reader, 'db'>,
+  groupIds: readonly string[],
+): Promise<Map<string, BreakerRow>> {
+  return readOpenBreakers(db, groupIds)
+}
+
+/**
  * Shows the failures of groups with those of another one, also those that come. Undone by `splitFailureGroup`.
  *
  * @throws RepriseError FAILURE_GROUP_NOT_FOUND, FORBIDDEN, VALIDATION_FAILED
@@ -251,6 +280,8 @@ export async function mergeFailureGroups(
     const missing = ids.find((id) => groups.get(id)?.projectId !== target.projectId)
     if (missing !== undefined) throw failureGroupNotFound(missing)
     if (target.mergedInto !== null) throw argumentError('into', 'Is merged into another group itself.')
+    // Afterwards, the retries that they hold would not be found.
+    await closeBreakers(tx, ids)
     await merge(tx, ids, target.id)
   })
 }

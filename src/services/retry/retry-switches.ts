@@ -1,4 +1,8 @@
 import {
+  BREAKER_COUNT_MAX,
+  BREAKER_COUNT_MIN,
+  BREAKER_WINDOW_MAX_SECONDS,
+  BREAKER_WINDOW_MIN_SECONDS,
   DISPATCH_INTERVAL_MS,
   HELD_RELEASE_RETRIES_MAX,
   RATE_LIMIT_PERIOD_MAX_SECONDS,
@@ -22,6 +26,7 @@ import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
 import type { HoldReason } from '../../domain/session/failure.ts'
 import type { RetryScope } from '../../domain/retry/policy/resolve-policy.ts'
 import {
+  type BreakerSetting,
   change,
   currentChange,
   currentValue,
@@ -54,6 +59,8 @@ export interface SetRetrySwitchInput extends RetryScopeInput {
   disabled?: boolean | null
   /** Null removes the limit; missing keeps it. */
   rateLimit?: RateLimit | null
+  /** Null removes it; missing keeps it. It does not revert by itself. */
+  breaker?: BreakerSetting | null
   /** When this change reverts by itself to the permanent setting. */
   until?: Date | null
   /** The reason, for people. */
@@ -74,6 +81,7 @@ export interface RetrySwitchView {
   rateLimit: RateLimit | null
   rateLimitUntil: Date | null
   rateLimitChange: SwitchChange | null
+  breaker: BreakerSetting | null
 }
 
 const RAMP = { perTick: HELD_RELEASE_RETRIES_MAX, tickMs: DISPATCH_INTERVAL_MS }
@@ -123,20 +131,26 @@ function viewOf(scope: RetryScope, name: string | null, state: SwitchState, now:
     rateLimit: currentValue(state.rateLimit, now),
     rateLimitUntil: untilOf(state.rateLimit.until),
     rateLimitChange: currentChange(state.rateLimit, now),
+    breaker: state.breaker,
   }
 }
 
-function changed({ disabled, rateLimit }: SwitchState, input: SetRetrySwitchInput, by: SwitchChange): SwitchState {
+function changed(
+  { disabled, rateLimit, breaker }: SwitchState,
+  input: SetRetrySwitchInput,
+  by: SwitchChange,
+): SwitchState {
   const until = input.until ?? null
   return {
     disabled: input.disabled == null ? disabled : change(disabled, { value: input.disabled, until, by }),
     rateLimit: input.rateLimit === undefined ? rateLimit : change(rateLimit, { value: input.rateLimit, until, by }),
+    breaker: input.breaker === undefined ? breaker : input.breaker,
   }
 }
 
 /** The details for the audit log, which itself records actor and time. */
-function auditOf({ scope, name, disabled, disabledUntil, rateLimit, rateLimitUntil }: RetrySwitchView) {
-  return { scope, name, disabled, disabledUntil, rateLimit, rateLimitUntil }
+function auditOf({ scope, name, disabled, disabledUntil, rateLimit, rateLimitUntil, breaker }: RetrySwitchView) {
+  return { scope, name, disabled, disabledUntil, rateLimit, rateLimitUntil, breaker }
 }
 
 /** Computes the tokens of the bucket: a new limit's bucket is full; an existing one keeps its tokens. */
@@ -161,14 +175,23 @@ const rateLimitSchema = z.strictObject({
   burst: z.int().min(1).max(RATE_LIMIT_RETRIES_MAX),
 })
 
+const breakerSchema = z.strictObject({
+  failures: z.int().min(BREAKER_COUNT_MIN).max(BREAKER_COUNT_MAX),
+  chains: z.int().min(BREAKER_COUNT_MIN).max(BREAKER_COUNT_MAX),
+  window: z.int().min(BREAKER_WINDOW_MIN_SECONDS).max(BREAKER_WINDOW_MAX_SECONDS),
+})
+
 const givenSchema = z.object({
   rateLimit: rateLimitSchema.nullish(),
+  breaker: breakerSchema.nullish(),
   reason: z.string().min(1).max(REASON_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT).nullish(),
 })
 
-function issuesOf({ disabled, rateLimit, reason }: SetRetrySwitchInput): ValidationIssue[] {
-  if (disabled == null && rateLimit === undefined)
-    return [{ path: 'disabled', message: 'Neither disabled nor rateLimit is given' }]
-  const parsed = givenSchema.safeParse({ rateLimit, reason })
+function issuesOf({ disabled, rateLimit, breaker, until, reason }: SetRetrySwitchInput): ValidationIssue[] {
+  const isTimed = disabled != null || rateLimit !== undefined
+  if (!isTimed && breaker === undefined)
+    return [{ path: 'disabled', message: 'Neither disabled nor rateLimit nor breaker is given' }]
+  if (until && !isTimed) return [{ path: 'until', message: 'A breaker has no end' }]
+  const parsed = givenSchema.safeParse({ rateLimit, breaker, reason })
   return parsed.success ? [] : zodIssues(parsed.error)
 }

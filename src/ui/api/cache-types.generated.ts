@@ -133,6 +133,8 @@ export const KEYLESS_TYPES = [
   'ResubmitSessionsPayload',
   'ResumeAgentPayload',
   'ResumeSchedulePayload',
+  'RetryBreaker',
+  'RetryBreakerSetting',
   'RetryDecisionConnection',
   'RetryDecisionEdge',
   'RetryEvent',

@@ -90,4 +90,5 @@ export const HOLDS = {
   RATE_LIMITED: 'rate limit',
   QUOTA: 'quota of the project',
   PARENT_ALIVE: 'the attempt before may still run',
+  BREAKER: 'many chains fail alike',
 } as const

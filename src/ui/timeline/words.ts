@@ -25,6 +25,7 @@ const HOLDS: Readonly<Record<string, string>> = {
   QUOTA: 'quota',
   RATE_LIMITED: 'rate limit',
   PARENT_ALIVE: 'may still run',
+  BREAKER: 'breaker',
 }
 
 const GAPS = { BACKOFF: 'backoff', HELD: 'held', RESUBMISSION_GAP: 'until resubmitted' } as const

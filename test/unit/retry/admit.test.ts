@@ -16,7 +16,12 @@ import { checkProperty } from '../../support/seeds.ts'
 
 describe('admission', () => {
   const PROJECTS = ['a', 'b']
-  const retry = (projectId: string, parentAliveMs = 0) => ({ projectId, parentAliveMs, userId: null as string | null })
+  const retry = (projectId: string, parentAliveMs = 0) => ({
+    projectId,
+    parentAliveMs,
+    userId: null as string | null,
+    breakerId: null as string | null,
+  })
   const admit = <Switch extends RetrySwitch>(retries: Admissible[], switches: Switch[], limits: PendingLimit[] = []) =>
     admitUnder(retries, switches, pendingPlaces(limits))
   const many = (count: number, projectId = 'a') => Array.from({ length: count }, () => retry(projectId))
@@ -41,7 +46,7 @@ describe('admission', () => {
     switchOf({ rateLimit: { perSecond: 2, burst: 10 }, tokens, ...fields })
 
   it('without switches everything goes', () => {
-    expect(admit(many(3), [])).toEqual({ go: many(3), held: [], left: new Map() })
+    expect(admit(many(3), [])).toEqual({ go: many(3), held: [], left: new Map(), probes: new Map() })
   })
 
   describe('kill switches', () => {

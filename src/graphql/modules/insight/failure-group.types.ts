@@ -1,5 +1,10 @@
 import type { FAILURE_GROUP_STATES } from '../../../domain/insight/failure-group.ts'
-import type { FailureGroupRow, FailurePlaces, ShownFailureGroup } from '../../../services/insight/failure-groups.ts'
+import type {
+  BreakerRow,
+  FailureGroupRow,
+  FailurePlaces,
+  ShownFailureGroup,
+} from '../../../services/insight/failure-groups.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSession } from '../../loaders/load-session.ts'
 import type { Loaders } from '../../loaders/loaders.ts'
@@ -22,6 +27,26 @@ const PlaceType = builder.objectRef<FailurePlaces['agents'][number]>('FailurePla
   fields: (t) => ({
     name: t.exposeString('name', { description: 'The name of the agent, or the image.' }),
     attempts: t.exposeInt('attempts', { description: 'Number of failed attempts there.' }),
+  }),
+})
+
+const BreakerType = builder.objectRef<BreakerRow>('RetryBreaker').implement({
+  description:
+    'Holds the retries of a group of failures that hits many chains, but for single probes at growing intervals. A probe that succeeds releases them.',
+  fields: (t) => ({
+    openedAt: t.expose('openedAt', { type: 'DateTime', description: 'Since when it holds them.' }),
+    openedBy: t.exposeString('openedBy', {
+      nullable: true,
+      description: 'The person who wanted it: the name of the token. Null if it opened by itself.',
+    }),
+    failures: t.exposeInt('failures', { description: 'Failures in its window when it opened.' }),
+    chains: t.exposeInt('chains', { description: 'Their chains.' }),
+    held: t.exposeInt('held', { description: 'Number of retries that it holds now.' }),
+    probes: t.int({
+      description: 'Number of probes that it has let through; at most the newest 50 count.',
+      resolve: ({ probes }) => probes.length,
+    }),
+    nextProbeAt: t.expose('nextProbeAt', { type: 'DateTime', description: 'When the next probe may go.' }),
   }),
 })
 
@@ -101,6 +126,12 @@ export const FailureGroupType = FailureGroupRef.implement({
       description: 'Groups whose failures it shows, because a person merged them into it.',
       resolve: async ({ group, span }, _args, { loaders }) =>
         (await loaders.mergedFailureGroups.load(group.id)).map((other) => ({ group: other, span, figures: null })),
+    }),
+    breaker: t.field({
+      type: BreakerType,
+      nullable: true,
+      description: 'Its open breaker, which holds the retries of its failures; null if they are not held.',
+      resolve: ({ group }, _args, { loaders }) => loaders.retryBreakers.load(group.id),
     }),
     ...figures(t),
     agents: t.field({

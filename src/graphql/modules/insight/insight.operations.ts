@@ -7,6 +7,7 @@ import {
   readFailureGroupPage,
   readFailureGroups,
   setFailureGroupState,
+  setRetryBreaker,
   spanOf,
   splitFailureGroup,
 } from '../../../services/insight/failure-groups.ts'
@@ -135,6 +136,26 @@ mutation({
   repeatable: true,
   result: 'The group',
   run: (context: GraphQLContext, input) => nameFailureGroup(context, input),
+})
+
+mutation({
+  name: 'setRetryBreaker',
+  description:
+    'Holds the retries of a group of failures, but for single probes at growing intervals, or releases them gradually. A probe that succeeds releases them, too.',
+  input: builder.inputType('SetRetryBreakerInput', {
+    description: 'Whether the retries of a group of failures are held.',
+    fields: (t) => ({
+      ...idField(t),
+      open: t.boolean({ required: true, description: 'Whether its breaker is open, and holds them.' }),
+      ...repeatableFields(t),
+    }),
+  }),
+  inputDescription: 'The group, and whether its retries are held.',
+  payload: Payload,
+  errors: ERRORS,
+  repeatable: true,
+  result: 'The group',
+  run: (context: GraphQLContext, input) => setRetryBreaker(context, input),
 })
 
 mutation({

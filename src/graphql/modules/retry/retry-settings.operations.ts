@@ -1,5 +1,11 @@
 import type { RateLimit } from '../../../domain/retry/admit.ts'
-import type { SwitchChange } from '../../../domain/retry/retry-state.ts'
+import {
+  BREAKER_COUNT_MAX,
+  BREAKER_COUNT_MIN,
+  BREAKER_WINDOW_MAX_SECONDS,
+  BREAKER_WINDOW_MIN_SECONDS,
+} from '../../../domain/limits.ts'
+import type { BreakerSetting, SwitchChange } from '../../../domain/retry/retry-state.ts'
 import {
   type NamedScope,
   readNamedDefaults,
@@ -56,6 +62,15 @@ const RateLimitType = builder.objectRef<RateLimit>('RateLimit').implement({
   }),
 })
 
+const BreakerSettingType = builder.objectRef<BreakerSetting>('RetryBreakerSetting').implement({
+  description: 'When the retries of a group of failures are held by themselves, but for single probes.',
+  fields: (t) => ({
+    failures: t.exposeInt('failures', { description: 'Least number of its failures within the window.' }),
+    chains: t.exposeInt('chains', { description: 'Least number of chains with such a failure within the window.' }),
+    window: t.exposeInt('window', { description: 'The window, in seconds.' }),
+  }),
+})
+
 const RetrySwitchChangeType = builder.objectRef<SwitchChange>('RetrySwitchChange').implement({
   description: 'Who set a switch to its present value.',
   fields: (t) => ({
@@ -69,7 +84,8 @@ const RetrySwitchChangeType = builder.objectRef<SwitchChange>('RetrySwitchChange
 })
 
 const RetrySwitchType = builder.node(builder.objectRef<RetrySwitchView>('RetrySwitch'), {
-  description: 'Kill switch and rate limit of retries in one scope. The switches of wider scopes apply as well.',
+  description:
+    'Kill switch, rate limit and breaker of retries in one scope. The switches of wider scopes apply as well.',
   id: { resolve: keyOf },
   loadMany: async (ids, context) => inOrderOf(ids, await readNamedSwitches(context, scopesOf(ids)), keyOf),
   fields: (t) => ({
@@ -105,6 +121,12 @@ const RetrySwitchType = builder.node(builder.objectRef<RetrySwitchView>('RetrySw
       nullable: true,
       description:
         'Who set `rateLimit` to its present value; null if the value returned automatically or was never set.',
+    }),
+    breaker: t.expose('breaker', {
+      type: BreakerSettingType,
+      nullable: true,
+      description:
+        'When retries of failures that hit many chains are held by themselves; null means never. The setting of the narrowest scope that has one counts.',
     }),
   }),
 })
@@ -171,6 +193,24 @@ const RateLimitInput = builder.inputType('RateLimitInput', {
   }),
 })
 
+const BreakerSettingInput = builder.inputType('RetryBreakerSettingInput', {
+  description: 'When the retries of a group of failures are held by themselves, but for single probes.',
+  fields: (t) => ({
+    failures: t.int({
+      required: true,
+      description: `Least number of its failures within the window, ${BREAKER_COUNT_MIN} to ${BREAKER_COUNT_MAX}.`,
+    }),
+    chains: t.int({
+      required: true,
+      description: `Least number of chains with such a failure within the window, ${BREAKER_COUNT_MIN} to ${BREAKER_COUNT_MAX}.`,
+    }),
+    window: t.int({
+      required: true,
+      description: `The window, in seconds, ${BREAKER_WINDOW_MIN_SECONDS} to ${BREAKER_WINDOW_MAX_SECONDS}.`,
+    }),
+  }),
+})
+
 const SetRetrySwitchInput = builder.inputType('SetRetrySwitchInput', {
   description: 'The changes of a switch. Missing fields stay as they are.',
   fields: (t) => ({
@@ -180,6 +220,11 @@ const SetRetrySwitchInput = builder.inputType('SetRetrySwitchInput', {
     rateLimit: t.field({
       type: RateLimitInput,
       description: 'The rate limit: retries beyond it are held until it allows them. Null removes the limit.',
+    }),
+    breaker: t.field({
+      type: BreakerSettingInput,
+      description:
+        'When retries of failures that hit many chains are held by themselves. It has no end; null removes it.',
     }),
     until: t.field({
       type: 'DateTime',
@@ -199,7 +244,7 @@ const SetRetrySwitchPayload = builder.objectRef<{ retrySwitch: RetrySwitchView }
 mutation({
   name: 'setRetrySwitch',
   description:
-    'Switches retries off or on, or limits their rate; for administrators. Every server applies the change at once.',
+    'Switches retries off or on, limits their rate, or sets the breaker; for administrators. Every server applies the change at once.',
   input: SetRetrySwitchInput,
   inputDescription: 'The changes, and their scope.',
   payload: SetRetrySwitchPayload,

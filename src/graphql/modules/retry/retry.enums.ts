@@ -48,6 +48,7 @@ export const HoldReasonEnum = builder.enumType('HoldReason', {
     RATE_LIMITED: { description: 'The rate limit of retries is reached.' },
     QUOTA: { description: 'The limit of pending sessions is reached.' },
     PARENT_ALIVE: { description: 'The failed attempt may still run on a silent agent.' },
+    BREAKER: { description: 'Many chains fail in the same way: only single probes of them go.' },
   } as const satisfies Record<HoldReason, Described>,
 })
 

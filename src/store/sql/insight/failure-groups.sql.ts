@@ -1,6 +1,7 @@
 import type { FailureCause } from '../../../domain/session/failure.ts'
 import type { FailureGroupState } from '../../../domain/insight/failure-group.ts'
 import type { Queryable } from '../../database.ts'
+import { OVERFLOW_FINGERPRINT } from './failures.sql.ts'
 
 /** A group of failures as it is stored. */
 export interface FailureGroupRow {
@@ -21,6 +22,8 @@ export interface FailureGroupRow {
   stateAt: Date | null
   regressedAt: Date | null
   mergedInto: string | null
+  /** Whether it has the failures for which there were too many groups in a day. */
+  isOverflow: boolean
   createdAt: Date
   lastAt: Date
 }
@@ -29,7 +32,8 @@ export interface FailureGroupRow {
 const COLUMNS = `g.id, g.project_id AS "projectId", g.title, g.name, g.cause, g.exit_code AS "exitCode", g.lines, g.masked,
   CASE WHEN g.state = 'MUTED' AND g.muted_until <= reprise_now() THEN 'OPEN' ELSE g.state::text END AS state,
   g.note, g.link, g.muted_until AS "mutedUntil", g.state_by AS "stateBy", g.state_at AS "stateAt",
-  g.regressed_at AS "regressedAt", g.merged_into AS "mergedInto", g.created_at AS "createdAt", g.last_at AS "lastAt"`
+  g.regressed_at AS "regressedAt", g.merged_into AS "mergedInto",
+  g.fingerprint = '${OVERFLOW_FINGERPRINT}' AS "isOverflow", g.created_at AS "createdAt", g.last_at AS "lastAt"`
 
 const READ_SQL = `
 SELECT ${COLUMNS} FROM failure_groups g WHERE g.id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR g.project_id = $2)`

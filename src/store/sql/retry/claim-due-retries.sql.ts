@@ -1,5 +1,6 @@
 import type { FailureCause, HoldReason, RetryPhase } from '../../../domain/session/failure.ts'
 import type { Queryable } from '../../database.ts'
+import { OPEN_BREAKER_OF_DECISION } from './breakers.sql.ts'
 import { CHILD_SOURCE_COLUMNS, type ChildSource, parentAliveMs } from '../session/session-columns.sql.ts'
 
 /** A due retry, with all fields that the child inherits from the parent. */
@@ -20,6 +21,8 @@ export interface DueRetry extends ChildSource {
   cancelledBy: string | null
   /** Milliseconds until every kernel of the parent is certain to be gone; 0 if all are. */
   parentAliveMs: number
+  /** The group of its failure, if the breaker of that group is open. */
+  breakerId: string | null
 }
 
 /** Projects with a queued retry: one index probe each. */
@@ -51,7 +54,7 @@ WITH RECURSIVE ${QUEUED_PROJECTS}, due AS MATERIALIZED (
 )
 SELECT d.session_id AS "sessionId", d.phase, d.hold_reason AS "holdReason", d.held_by AS "heldBy", d.cause, d.counted,
   d.delay_ms AS "delayMs", d.due_at AS "dueAt", (extract(epoch FROM reprise_now() - d.due_at) * 1000)::float8 AS "lateMs", d.details,
-  c.cancelled_by AS "cancelledBy", ${parentAliveMs('$2')} AS "parentAliveMs",${CHILD_SOURCE_COLUMNS}
+  c.cancelled_by AS "cancelledBy", ${parentAliveMs('$2')} AS "parentAliveMs", ${OPEN_BREAKER_OF_DECISION} AS "breakerId",${CHILD_SOURCE_COLUMNS}
 FROM taken d
 JOIN sessions s ON s.id = d.session_id
 JOIN sessions root ON root.id = s.chain_id

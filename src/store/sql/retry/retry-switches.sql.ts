@@ -11,7 +11,8 @@ const STATE_COLUMNS = `w.disabled, w.disabled_until AS "disabledUntil", w.disabl
   w.per_second AS "perSecond", w.burst, w.limit_until AS "limitUntil", w.per_second_then AS "perSecondThen",
   w.burst_then AS "burstThen", w.disabled_at AS "disabledAt", w.disabled_by AS "disabledBy",
   w.disabled_reason AS "disabledReason", w.limit_at AS "limitAt", w.limit_by AS "limitBy",
-  w.limit_reason AS "limitReason"`
+  w.limit_reason AS "limitReason", w.breaker_failures AS "breakerFailures", w.breaker_chains AS "breakerChains",
+  w.breaker_window_seconds AS "breakerWindow"`
 
 interface SwitchColumns {
   disabled: boolean | null
@@ -28,6 +29,9 @@ interface SwitchColumns {
   limitAt: Date | null
   limitBy: string | null
   limitReason: string | null
+  breakerFailures: number | null
+  breakerChains: number | null
+  breakerWindow: number | null
 }
 
 function stateOf(columns: SwitchColumns): SwitchState {
@@ -44,7 +48,12 @@ function stateOf(columns: SwitchColumns): SwitchState {
       afterwards: limitOf(columns.perSecondThen, columns.burstThen),
       change: changeOf(columns.limitAt, columns.limitBy, columns.limitReason),
     },
+    breaker: breakerOf(columns),
   }
+}
+
+function breakerOf({ breakerFailures: failures, breakerChains: chains, breakerWindow: window }: SwitchColumns) {
+  return failures === null || chains === null || window === null ? null : { failures, chains, window }
 }
 
 function changeOf(at: Date | null, by: string | null, reason: string | null): SwitchChange | null {
@@ -149,7 +158,8 @@ interface ListedSwitch {
 const LIST_RETRY_SWITCHES_SQL = `
 SELECT w.scope, coalesce(d.name, p.name) AS name, reprise_now() AS now, ${STATE_COLUMNS}
 ${NAMED_SWITCHES}
-WHERE (${DISABLED_NOW} OR ${PER_SECOND_NOW} IS NOT NULL OR w.disabled_until > reprise_now() OR w.limit_until > reprise_now())
+WHERE (${DISABLED_NOW} OR ${PER_SECOND_NOW} IS NOT NULL OR w.disabled_until > reprise_now() OR w.limit_until > reprise_now()
+    OR w.breaker_failures IS NOT NULL)
   AND ($1::uuid IS NULL OR w.scope = 'CLUSTER' OR w.scope_id = $1
     OR w.scope_id = (SELECT own.domain_id FROM projects own WHERE own.id = $1))
 ORDER BY w.scope, name
@@ -224,11 +234,12 @@ export async function lockSwitch(tx: Queryable, { scope, scopeId }: SwitchKey): 
 const WRITE_SWITCH_SQL = `
 UPDATE retry_switches SET disabled = $3, disabled_until = $4, disabled_then = $5, per_second = $6, burst = $7,
   limit_until = $8, per_second_then = $9, burst_then = $10, tokens = $11, refilled_at = reprise_clock(),
-  disabled_at = $12, disabled_by = $13, disabled_reason = $14, limit_at = $15, limit_by = $16, limit_reason = $17
+  disabled_at = $12, disabled_by = $13, disabled_reason = $14, limit_at = $15, limit_by = $16, limit_reason = $17,
+  breaker_failures = $18, breaker_chains = $19, breaker_window_seconds = $20
 WHERE scope = $1 AND scope_id = $2`
 
 export async function writeSwitch(tx: Queryable, key: SwitchKey, state: SwitchState, tokens: number): Promise<void> {
-  const { disabled, rateLimit } = state
+  const { disabled, rateLimit, breaker } = state
   await tx.query(WRITE_SWITCH_SQL, [
     key.scope,
     key.scopeId,
@@ -246,6 +257,9 @@ export async function writeSwitch(tx: Queryable, key: SwitchKey, state: SwitchSt
       each?.by ?? null,
       each?.reason ?? null,
     ]),
+    breaker?.failures ?? null,
+    breaker?.chains ?? null,
+    breaker?.window ?? null,
   ])
 }
 

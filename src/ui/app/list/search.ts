@@ -115,6 +115,7 @@ export const HOLD_REASONS = {
   rate: 'RATE_LIMITED',
   quota: 'QUOTA',
   alive: 'PARENT_ALIVE',
+  breaker: 'BREAKER',
 } as const
 
 /** The words, each with whether the group has ended. */

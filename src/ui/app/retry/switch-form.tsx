@@ -13,7 +13,7 @@ import { UiSetSwitchDocument, type UiSwitchFragment, UiWaitingRetriesDocument } 
 const CHOICES = {
   off: 'off: those that are due are held',
   on: 'on: those that are held go, gradually',
-  same: 'as they are: change the limit only',
+  same: 'as they are: change limit and breaker only',
 } as const
 type Retries = keyof typeof CHOICES
 
@@ -26,7 +26,19 @@ interface Props {
   onClose: () => void
 }
 
-const FIELDS = ['name', 'disabled', 'rateLimit.perSecond', 'rateLimit.burst', 'rateLimit', 'until', 'reason']
+const FIELDS = [
+  'name',
+  'disabled',
+  'rateLimit.perSecond',
+  'rateLimit.burst',
+  'rateLimit',
+  'breaker.failures',
+  'breaker.chains',
+  'breaker.window',
+  'breaker',
+  'until',
+  'reason',
+]
 const CODES = { PROJECT_NOT_FOUND: 'name', DOMAIN_NOT_FOUND: 'name' }
 
 /** The form that switches retries off or on, or limits their rate, with a reason, permanently or for a time. */
@@ -41,10 +53,12 @@ export function SwitchForm({ changed, retries: first, onDone, onClose }: Props) 
   const submit = async (form: HTMLFormElement) => {
     const where = { scope, name: scope === 'CLUSTER' ? null : typed(form, 'name') }
     const limit = limitOf(form)
+    const breaker = breakerIn(form)
     const input = {
       ...where,
       ...(retries !== 'same' && { disabled: retries === 'off' }),
       ...(JSON.stringify(limit) !== JSON.stringify(rateOf(changed)) && { rateLimit: limit }),
+      ...(JSON.stringify(breaker) !== JSON.stringify(breakerOf(changed)) && { breaker }),
       until: typedMoment(form, 'until'),
       reason: typedOrNull(form, 'reason'),
     }
@@ -104,6 +118,31 @@ export function SwitchForm({ changed, retries: first, onDone, onClose }: Props) 
             defaultValue={changed?.rateLimit?.burst ?? ''}
           />
           <TextField
+            label="Hold after failures alike"
+            hint="empty: never by itself"
+            fault={faults['breaker.failures'] ?? faults['breaker']}
+            name="breakerFailures"
+            inputMode="numeric"
+            defaultValue={changed?.breaker?.failures ?? ''}
+          />
+          <TextField
+            label="In so many chains"
+            hint="but for single probes"
+            fault={faults['breaker.chains']}
+            name="breakerChains"
+            inputMode="numeric"
+            defaultValue={changed?.breaker?.chains ?? ''}
+          />
+          <TextField
+            label="Within, in minutes"
+            hint="of failures and chains"
+            fault={faults['breaker.window']}
+            wide
+            name="breakerMinutes"
+            inputMode="decimal"
+            defaultValue={changed?.breaker ? changed.breaker.window / 60 : ''}
+          />
+          <TextField
             label="Until"
             hint="empty: until it is changed"
             fault={faults['until']}
@@ -156,6 +195,23 @@ function limitOf(form: HTMLFormElement): { perSecond: number; burst: number } | 
 
 function rateOf(changed: UiSwitchFragment | undefined): { perSecond: number; burst: number } | null {
   return changed?.rateLimit ? { perSecond: changed.rateLimit.perSecond, burst: changed.rateLimit.burst } : null
+}
+
+type Breaker = UiSwitchFragment['breaker']
+
+/** Null if none of its fields is filled in. The server refuses a breaker with a part missing. */
+function breakerIn(form: HTMLFormElement): Breaker {
+  const [failures, chains, minutes] = ['breakerFailures', 'breakerChains', 'breakerMinutes'].map((name) =>
+    typedNumber(form, name),
+  )
+  if (failures === null && chains === null && minutes === null) return null
+  return { failures: failures ?? 0, chains: chains ?? 0, window: Math.round((minutes ?? 0) * 60) }
+}
+
+function breakerOf(changed: UiSwitchFragment | undefined): Breaker {
+  if (!changed?.breaker) return null
+  const { failures, chains, window } = changed.breaker
+  return { failures, chains, window }
 }
 
 function doneWords({ scope, name, disabled, rateLimit }: UiSwitchFragment): string {

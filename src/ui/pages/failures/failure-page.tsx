@@ -14,12 +14,13 @@ import { noChange, useViewer } from '../../app/viewer.ts'
 import type { Selection } from '../../bulk/use-bulk.ts'
 import { causeInWords, kindOf, lookOfCause } from '../../design/causes.ts'
 import { Choice } from '../../design/controls.tsx'
+import { HeldIcon } from '../../design/icons.tsx'
 import { CauseMark, Skeleton } from '../../design/panel.tsx'
 import { type Column, TableCard } from '../../design/table.tsx'
-import { count, percentage } from '../../words/numbers.ts'
+import { count, counted, percentage } from '../../words/numbers.ts'
 import { duration, limitInWords } from '../../words/time.ts'
 import { type FailureGroup, Lines, Places, Sparkline, StateMark, stateWord } from './message-parts.tsx'
-import { UiFailureGroupDocument, UiSplitFailureDocument } from './messages.generated.ts'
+import { UiFailureGroupDocument, UiSetBreakerDocument, UiSplitFailureDocument } from './messages.generated.ts'
 import '../../design/table.css'
 import './messages.css'
 
@@ -102,6 +103,7 @@ function Head({ group, again }: { group: FailureGroup; again: () => void }) {
           <GuardedButton refusal={refusal} onClick={() => setAsked('MERGE')}>
             Merge…
           </GuardedButton>
+          <BreakerButton group={group} refusal={refusal} again={again} />
           <GuardedButton refusal={whyNoResubmit} onClick={() => setAsked(resubmissionOf(failureGroupId))}>
             Resubmit all…
           </GuardedButton>
@@ -111,6 +113,7 @@ function Head({ group, again }: { group: FailureGroup; again: () => void }) {
         </>
       }
     >
+      {group.breaker !== null && <BreakerNote breaker={group.breaker} />}
       {(note !== null || link !== null) && (
         <p className="page-note">
           {note}
@@ -131,6 +134,44 @@ function Head({ group, again }: { group: FailureGroup; again: () => void }) {
         )}
       </>
     </DetailHead>
+  )
+}
+
+interface BreakerButtonProps {
+  group: FailureGroup
+  refusal: string | null
+  again: () => void
+}
+
+/** Holds the retries of the group, or releases them. */
+function BreakerButton({ group: { failureGroupId, title, breaker }, refusal, again }: BreakerButtonProps) {
+  const act = useAct()
+  const [isBusy, setBusy] = useState(false)
+  const open = breaker === null
+  const send = async () => {
+    setBusy(true)
+    const done = open ? 'Its retries are held, but for single probes.' : 'Its retries are released, gradually.'
+    await act(UiSetBreakerDocument, { failureGroupId, open }, { about: title, done })
+    setBusy(false)
+    again()
+  }
+  return (
+    <GuardedButton refusal={refusal} disabled={isBusy} onClick={() => void send()}>
+      {open ? 'Hold retries' : 'Release retries'}
+    </GuardedButton>
+  )
+}
+
+function BreakerNote({ breaker }: { breaker: NonNullable<FailureGroup['breaker']> }) {
+  const { openedAt, openedBy, failures, chains, held, probes, nextProbeAt } = breaker
+  const moments = useMoments()
+  return (
+    <p className="page-note">
+      <HeldIcon className="tone-held" /> Retries are held since <Ago at={openedAt} />
+      {openedBy === null ? `, after ${failures} failures in ${counted(chains, 'chain')}` : `, by ${openedBy}`}:{' '}
+      {counted(held, 'retry', 'retries')} now. Probes so far: {probes}; the next at{' '}
+      <time dateTime={nextProbeAt}>{moments.minute(Date.parse(nextProbeAt))}</time>. One that succeeds releases them.
+    </p>
   )
 }
 

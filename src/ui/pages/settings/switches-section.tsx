@@ -7,6 +7,7 @@ import type { UiSwitchFragment } from '../../app/retry/switches.generated.ts'
 import { SwitchButton } from '../../app/retry/switches.tsx'
 import { HeldIcon, RunningIcon } from '../../design/icons.tsx'
 import type { Column } from '../../design/table.tsx'
+import { duration } from '../../words/time.ts'
 import { At, Part, Rows, Section, When } from './section.tsx'
 import { UiSwitchSettingsDocument } from './settings.generated.ts'
 
@@ -19,7 +20,7 @@ export function SwitchesSection() {
   const read = usePolled(UiSwitchSettingsDocument, {}, EVERY_MS)
   return (
     <Section
-      says="Holds all retries that are due, or those beyond a rate: everywhere, in a domain or in a project. Running sessions continue."
+      says="Holds all retries that are due, those beyond a rate, or those of one kind of failure that hits many chains: everywhere, in a domain or in a project. Running sessions continue."
       dropped={dropped}
       acts={
         <SwitchButton retries="off" onDone={read.again}>
@@ -49,10 +50,10 @@ export function SwitchesSection() {
                   kind="quiet"
                   changed={each}
                   retries="same"
-                  aria-label={`Limit ${scopeWords(each.scope, each.name)}`}
+                  aria-label={`Change ${scopeWords(each.scope, each.name)}`}
                   onDone={read.again}
                 >
-                  Limit…
+                  Change…
                 </SwitchButton>
               </>
             )}
@@ -112,6 +113,17 @@ const COLUMNS: readonly Column<UiSwitchFragment>[] = [
               until <At at={rateLimitUntil} />
             </span>
           )}
+        </>
+      ),
+  },
+  {
+    title: 'Breaker',
+    isNamed: true,
+    cell: ({ breaker }) =>
+      breaker && (
+        <>
+          {breaker.failures} failures alike in {breaker.chains} chains
+          <span className="settings-aside">within {duration(breaker.window)}</span>
         </>
       ),
   },
