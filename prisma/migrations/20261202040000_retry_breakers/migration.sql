@@ -17,7 +17,7 @@ CREATE TABLE "retry_breakers" (
   "failure_count" INTEGER NOT NULL,
   "chain_count" INTEGER NOT NULL,
   -- Children that were dispatched as probes, oldest first.
-  "probes" UUID[] NOT NULL DEFAULT '{}',
+  "probes" UUID[] NOT NULL DEFAULT ARRAY[]::UUID[],
   "next_probe_at" TIMESTAMPTZ(3) NOT NULL,
   "closed_at" TIMESTAMPTZ(3),
   CONSTRAINT "retry_breakers_pkey" PRIMARY KEY ("group_id"),

@@ -178,6 +178,7 @@ describe('switches', () => {
         rateLimit: { perSecond: 7, burst: 8 },
         rateLimitUntil: null,
         rateLimitChange: { at: expect.any(Date), by: 'ada', reason: null },
+        breaker: null,
       })
       await due(1)
       expect(await dispatch()).toEqual({ DISPATCHED: 1 })
@@ -244,6 +245,7 @@ describe('switches', () => {
             disabledUntil: null,
             rateLimit: null,
             rateLimitUntil: null,
+            breaker: null,
           },
           reason: 'it burns',
         },

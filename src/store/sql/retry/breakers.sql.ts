@@ -55,7 +55,7 @@ WITH touched AS (
   WHERE f.session_id = ANY($1::uuid[])
 ), opened AS (
   INSERT INTO retry_breakers (group_id, project_id, opened_at, failure_count, chain_count, next_probe_at)
-  SELECT g.id, p.id, reprise_now(), c.failures, c.chains, reprise_now() + interval '${BREAKER_PROBE_MIN_MS} ms'
+  SELECT g.id, p.id, reprise_now() AS opened_at, c.failures, c.chains, reprise_now() + interval '${BREAKER_PROBE_MIN_MS} ms'
   FROM touched t JOIN failure_groups g ON g.id = t.id AND g.fingerprint <> '${OVERFLOW_FINGERPRINT}'
   JOIN projects p ON p.id = g.project_id
   LEFT JOIN retry_breakers b ON b.group_id = g.id
@@ -75,7 +75,7 @@ export async function openBreakers(tx: Queryable, failedSessionIds: readonly str
 const OPEN_BY_HAND_SQL = `
 WITH opened AS (
   INSERT INTO retry_breakers (group_id, project_id, opened_at, opened_by, failure_count, chain_count, next_probe_at)
-  SELECT g.id, g.project_id, reprise_now(), $2, c.failures, c.chains, reprise_now() + interval '${BREAKER_PROBE_MIN_MS} ms'
+  SELECT g.id, g.project_id, reprise_now() AS opened_at, $2, c.failures, c.chains, reprise_now() + interval '${BREAKER_PROBE_MIN_MS} ms'
   FROM failure_groups g CROSS JOIN LATERAL (${failuresSince('g.id', "reprise_now() - interval '1 day'")}) AS c
   WHERE g.id = $1${OPENED}
 )
