@@ -815,5 +815,8 @@ export const FAILURE_GROUPS_MERGED_MAX = 100
 /** The beginning of a log that is compared with another one: masking the worst two takes a quarter of a second. */
 export const COMPARED_LOG_BYTES = 256 * 1024
 export const COMPARED_LOG_PIECES_MAX = 5_000
+/** Attempts whose figures are summed up in one transaction, and how often that is done. */
+export const FIGURES_BATCH_MAX = 2_000
+export const FIGURES_INTERVAL_MS = 5_000
 /** New groups of failures that a project gets in a day. Further ones share one group. */
 export const FAILURE_GROUPS_PER_DAY_MAX = 1_000
