@@ -1,4 +1,4 @@
--- What attempts cost and what retries bring, summed up by hour and by day. Decisions only note which attempts have changed; a
+-- What attempts cost and what retries bring, summed up by day. Decisions only note which attempts have changed; a
 -- background service sums them up.
 CREATE TYPE "attempt_outcome" AS ENUM ('SUCCEEDED', 'FAILED', 'STOPPED');
 CREATE TYPE "figure_grouping" AS ENUM ('PROJECT', 'NAME', 'USER', 'RESOURCE_GROUP', 'IMAGE', 'AGENT', 'SESSION_GROUP', 'LABEL',
@@ -57,28 +57,26 @@ CREATE TABLE "attempt_figures" (
 );
 CREATE INDEX "attempt_figures_project_id_ended_at_idx" ON "attempt_figures"("project_id", "ended_at");
 
--- Sums over the attempts of one project with one value of a property, by hour or day (UTC) of their end. They stay when the
--- sessions are deleted.
+-- Sums over the attempts of one project with one value of a property, by day (UTC). They stay when the sessions are deleted.
 CREATE TABLE "rolled_figures" (
   "project_id" UUID NOT NULL,
   "grouping" "figure_grouping" NOT NULL,
   -- The key of a label; empty for other properties.
   "label" TEXT NOT NULL,
-  "daily" BOOLEAN NOT NULL,
   "at" TIMESTAMPTZ(3) NOT NULL,
   -- The value of the property; empty for none.
   "key" TEXT NOT NULL,
   "retry" SMALLINT NOT NULL,
   -- The logarithm of the time to success, as `timeBucket` computes it; -1 for attempts that no retry saved.
   "bucket" SMALLINT NOT NULL,
-  -- Of sessions of all types. Times are in milliseconds, and by the hours and days in which they were spent.
+  -- Of sessions of all types. Times are in milliseconds, and of the day in which they were spent.
   "sessions" BIGINT NOT NULL,
   "running_ms" BIGINT NOT NULL,
   "cpu_ms" BIGINT NOT NULL,
   "memory_mib_ms" BIGINT NOT NULL,
   "gpu_ms" BIGINT NOT NULL,
   "used_cpu_ms" BIGINT NOT NULL,
-  -- Of BATCH sessions, by the hours and days of their end.
+  -- Of BATCH sessions that ended on that day.
   "attempts" BIGINT NOT NULL,
   "failed" BIGINT NOT NULL,
   "retries" BIGINT NOT NULL,
@@ -92,7 +90,7 @@ CREATE TABLE "rolled_figures" (
   "lost_cpu_ms" BIGINT NOT NULL,
   "lost_memory_mib_ms" BIGINT NOT NULL,
   "lost_gpu_ms" BIGINT NOT NULL,
-  CONSTRAINT "rolled_figures_pkey" PRIMARY KEY ("project_id", "grouping", "label", "daily", "at", "key", "retry", "bucket"),
+  CONSTRAINT "rolled_figures_pkey" PRIMARY KEY ("project_id", "grouping", "label", "at", "key", "retry", "bucket"),
   CONSTRAINT "rolled_figures_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE CASCADE
 );
 

@@ -22,44 +22,42 @@ export function isOfFailures(grouping: FigureGrouping): boolean {
   return FAILURE_GROUPINGS.includes(grouping)
 }
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
+const DAY_MS = 86_400_000
 
-/** Sums of hours or of days, from `from` up to `to`. */
-export interface FigureSpan {
-  daily: boolean
+export interface TimeSpan {
   from: Date
   to: Date
 }
 
-/**
- * The sums that make up a window: days, and the hours at its ends. Its ends are rounded outwards to whole hours, and to
- * whole days (UTC) before `hoursFrom`, from which on there are sums of hours.
- */
-export function figureSpans(window: { from: Date; to: Date }, hoursFrom: Date): FigureSpan[] {
-  const [from, to] = [down(window.from, unitAt(window.from, hoursFrom)), up(window.to, unitAt(window.to, hoursFrom))]
-  const [firstDay, lastDay] = [up(from, DAY_MS), down(to, DAY_MS)]
-  const spans =
-    firstDay < lastDay
-      ? [
-          { daily: false, from, to: firstDay },
-          { daily: true, from: firstDay, to: lastDay },
-          { daily: false, from: lastDay, to },
-        ]
-      : [{ daily: false, from, to }]
-  return spans.filter((span) => span.from < span.to)
+/** The days (UTC) within a window, for which there are sums, and its parts before and after them. */
+export interface FigureSpans {
+  /** Null if there is no whole day. */
+  days: TimeSpan | null
+  /** At most two; empty if the window begins and ends with a day. */
+  edges: TimeSpan[]
 }
 
-function unitAt(time: Date, hoursFrom: Date): number {
-  return time < hoursFrom ? DAY_MS : HOUR_MS
+export function figureSpans({ from, to }: TimeSpan): FigureSpans {
+  const [first, last] = [up(from), down(to)]
+  if (first >= last) return { days: null, edges: [{ from, to }] }
+  const edges = [
+    { from, to: first },
+    { from: last, to },
+  ]
+  return { days: { from: first, to: last }, edges: edges.filter((edge) => edge.from < edge.to) }
 }
 
-function down(time: Date, unit: number): Date {
-  return new Date(Math.floor(time.getTime() / unit) * unit)
+/** The whole days (UTC) in which a window is. */
+export function wholeDays({ from, to }: TimeSpan): TimeSpan {
+  return { from: down(from), to: up(to) }
 }
 
-function up(time: Date, unit: number): Date {
-  return new Date(Math.ceil(time.getTime() / unit) * unit)
+function down(time: Date): Date {
+  return new Date(Math.floor(time.getTime() / DAY_MS) * DAY_MS)
+}
+
+function up(time: Date): Date {
+  return new Date(Math.ceil(time.getTime() / DAY_MS) * DAY_MS)
 }
 
 /** How the n-th automatic retries of a group ended, of those that have ended. */

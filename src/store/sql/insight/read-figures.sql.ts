@@ -1,4 +1,4 @@
-import type { FigureGrouping, FigureSpan, RetryCount, TimeCount } from '../../../domain/insight/figures.ts'
+import type { FigureGrouping, FigureSpans, RetryCount, TimeCount } from '../../../domain/insight/figures.ts'
 import type { Database, Queryable } from '../../database.ts'
 import { RUNNING_FIGURES, SUMMED_FIGURES, type SummedFigure, sumsOf } from './roll-up.sql.ts'
 
@@ -10,8 +10,9 @@ export interface WantedFigures {
   grouping: FigureGrouping
   /** The key of the label; empty for other properties. */
   label: string
-  spans: readonly FigureSpan[]
-  /** Only these sessions, whose figures are then summed up anew; null for all. */
+  /** The edges are summed up from the attempts that ended in them. */
+  spans: FigureSpans
+  /** Only these sessions, whose figures are then summed up anew, for the edges alone; null for all. */
   sessionIds: readonly string[] | null
 }
 
@@ -35,33 +36,53 @@ const KEYS = {
 }
 
 const PROJECTS = `ARRAY(SELECT id FROM projects WHERE ($1::uuid IS NULL OR id = $1) AND ($2::text IS NULL OR name = $2))`
-const SPANS = `unnest($5::bool[], $6::timestamptz[], $7::timestamptz[]) AS span(daily, from_at, to_at)`
-const CHOSEN = 'SELECT a.*, 1 AS sign, true AS over FROM attempt_figures a WHERE a.session_id = ANY($8::uuid[])'
-const RUNNING = `SELECT a.*, 1 AS sign, false AS over FROM (${RUNNING_FIGURES}) AS a
-  WHERE $9::uuid[] IS NULL OR a.session_id = ANY($9)`
+const EDGES = 'SELECT * FROM unnest($7::timestamptz[], $8::timestamptz[]) AS edge(from_at, to_at)'
+const ENDED = 'SELECT a.*, 1 AS sign, true AS over FROM attempt_figures a WHERE'
+const SOURCES = {
+  /** Index: attempt_figures(project_id, ended_at). */
+  edges: `${ENDED} a.project_id = ANY(${PROJECTS}) AND EXISTS (SELECT FROM (${EDGES}) AS e WHERE a.ended_at >= e.from_at AND a.ended_at < e.to_at)
+    AND a.ended_at >= (SELECT min(from_at) FROM (${EDGES}) AS e) AND a.ended_at < (SELECT max(to_at) FROM (${EDGES}) AS e)`,
+  chosen: `${ENDED} a.session_id = ANY($9::uuid[]) AND a.project_id = ANY(${PROJECTS})`,
+  running: `SELECT a.*, 1 AS sign, false AS over FROM (${RUNNING_FIGURES}) AS a
+    WHERE a.project_id = ANY(${PROJECTS}) AND ($9::uuid[] IS NULL OR a.session_id = ANY($9))`,
+}
+/** The hour in which an attempt ended. */
+const HOUR = `SELECT date_trunc('hour', a.ended_at, 'UTC') AS from_at, date_trunc('hour', a.ended_at, 'UTC') + interval '1 hour' AS to_at`
 
-/** Index: the primary key of `rolled_figures`, once for each span. */
-function wantedSums({ grouping, sessionIds }: WantedFigures, withRunning: boolean): string {
-  const { key, joined } = grouping === 'FAILURE_GROUP' ? KEYS.merged : KEYS.plain
-  const from = (
-    source: string,
-  ) => `SELECT ${key} AS key, r.at, r.retry, r.bucket, ${SUMMED_FIGURES.map((name) => `r.${name}`).join(', ')}
-  FROM ${SPANS} JOIN ${source} AS r ON r.project_id = ANY(${PROJECTS}) AND r.grouping = $3::figure_grouping AND r.label = $4
-    AND r.daily = span.daily AND r.at >= span.from_at AND r.at < span.to_at${joined} WHERE ($8::uuid[] IS NULL OR true)`
-  const ended = from(sessionIds === null ? 'rolled_figures' : `(${sumsOf(CHOSEN)})`)
-  return withRunning ? `${ended} UNION ALL ${from(`(${sumsOf(RUNNING)})`)}` : ended
+interface Sources {
+  running?: boolean
+  hourly?: boolean
 }
 
-function valuesOf({ visibleProjectId, project, grouping, label, spans, sessionIds }: WantedFigures): unknown[] {
+/** With sessions that run, the edges are for these alone. Index: the primary key of `rolled_figures`. */
+function wantedSums({ grouping, sessionIds, spans }: WantedFigures, { running, hourly }: Sources): string {
+  const { key, joined } = grouping === 'FAILURE_GROUP' ? KEYS.merged : KEYS.plain
+  const from = (source: string, where: string) =>
+    `SELECT ${key} AS key, r.at, r.retry, r.bucket, ${SUMMED_FIGURES.map((name) => `r.${name}`).join(', ')} FROM ${source} AS r${joined}
+  WHERE r.grouping = $3::figure_grouping AND r.label = $4${where}`
+  const summed = (source: keyof typeof SOURCES) =>
+    from(`(${sumsOf(SOURCES[source], { parts: hourly ? HOUR : EDGES, groupings: [grouping] })})`, '')
+  const days = from(
+    'rolled_figures',
+    ` AND r.project_id = ANY(${PROJECTS}) AND r.at >= $5::timestamptz AND r.at < $6::timestamptz`,
+  )
+  const ended =
+    sessionIds !== null ? [summed('chosen')] : [days, ...(spans.edges.length > 0 && !running ? [summed('edges')] : [])]
+  return [...ended, ...(running ? [summed('running')] : [])].join(' UNION ALL ')
+}
+
+function valuesOf(wanted: WantedFigures, running: readonly string[] | null): unknown[] {
+  const { visibleProjectId, project, grouping, label, spans, sessionIds } = wanted
   return [
     visibleProjectId,
     project,
     grouping,
     label,
-    spans.map(({ daily }) => daily),
-    spans.map(({ from }) => from),
-    spans.map(({ to }) => to),
-    sessionIds,
+    spans.days?.from ?? null,
+    spans.days?.to ?? null,
+    spans.edges.map(({ from }) => from),
+    spans.edges.map(({ to }) => to),
+    sessionIds === null && running === null ? null : [...(sessionIds ?? []), ...(running ?? [])],
   ]
 }
 
@@ -72,16 +93,19 @@ export const FIGURE_ORDERS = {
 } as const
 export type FigureOrder = keyof typeof FIGURE_ORDERS
 
+/** Not every form of the statement reads all values, but PostgreSQL must know their types. */
+const ALL_TYPED = `(true OR $5::timestamptz IS NULL OR $6::timestamptz IS NULL OR $7::timestamptz[] IS NULL OR $8::timestamptz[] IS NULL
+    OR $9::uuid[] IS NULL)`
+
 const sum = (name: string) => `sum(${name})::float8 AS ${name}`
 
 function figuresStatement(wanted: WantedFigures, page: FigurePage): { text: string; values: unknown[] } {
-  const values = valuesOf(wanted)
   const { running } = page
-  if (running !== undefined) values.push(running)
+  const values = valuesOf(wanted, running ?? null)
   const text = `
 WITH cells AS MATERIALIZED (
-  SELECT key, retry, bucket, ${SUMMED_FIGURES.map(sum).join(', ')} FROM (${wantedSums(wanted, running !== undefined)}) AS wanted
-  GROUP BY key, retry, bucket
+  SELECT key, retry, bucket, ${SUMMED_FIGURES.map(sum).join(', ')} FROM (${wantedSums(wanted, { running: running !== undefined })}) AS wanted
+  WHERE ${ALL_TYPED} GROUP BY key, retry, bucket
 ), groups AS MATERIALIZED (
   SELECT key, ${SUMMED_FIGURES.map(sum).join(', ')} FROM cells GROUP BY key
   HAVING ${page.order === 'LOST' ? 'sum(attempts) <> 0' : 'sum(sessions) <> 0 OR sum(running_ms) <> 0'}
@@ -124,17 +148,17 @@ export interface FigurePoint extends FigureSums {
   at: Date
 }
 
-/** Reads the sums of these groups by hour or day. @throws if it takes longer than `timeoutMs` */
+/** Reads the sums of these groups by the day, or hour by hour from the attempts. @throws if it takes longer than `timeoutMs` */
 export async function readFigureSeries(
   db: Database,
   wanted: WantedFigures,
-  { keys, daily }: { keys: readonly string[]; daily: boolean },
+  { keys, hourly }: { keys: readonly string[]; hourly: boolean },
   timeoutMs: number,
 ): Promise<FigurePoint[]> {
-  const values = valuesOf(wanted)
+  const values = valuesOf(wanted, null)
   const text = `
-SELECT key, ${daily ? `date_trunc('day', at, 'UTC')` : 'at'} AS at, ${SUMMED_FIGURES.map(sum).join(', ')}
-FROM (${wantedSums(wanted, false)}) AS wanted WHERE key = ANY($${values.push(keys)}::text[])
+SELECT key, ${hourly ? 'at' : `date_trunc('day', at, 'UTC')`} AS at, ${SUMMED_FIGURES.map(sum).join(', ')}
+FROM (${wantedSums(wanted, { hourly })}) AS wanted WHERE ${ALL_TYPED} AND key = ANY($${values.push(keys)}::text[])
 GROUP BY 1, 2 ORDER BY 2, 1`
   return (await db.queryWithin<FigurePoint>(timeoutMs, text, values)).rows
 }

@@ -1,9 +1,10 @@
+import { FIGURE_GROUPINGS, type FigureGrouping } from '../../../domain/insight/figures.ts'
 import type { FailureCause } from '../../../domain/session/failure.ts'
 import type { Queryable } from '../../database.ts'
 
 /**
  * The figures of attempts. `attempt_figures` has a row for each attempt that has ended, with what it has added to
- * `rolled_figures`, the sums by hour and by day. Whatever changes an attempt's figures (its decision, the end of its
+ * `rolled_figures`, the sums by day. Whatever changes an attempt's figures (its decision, the end of its
  * retry, usage that is reported late, its group of failures) adds a row to `figures_due` in the same transaction. Only
  * roll-up-figures takes these rows: in one transaction it computes the attempts' figures anew, subtracts from the sums
  * what they have added before, and adds what they come to now. So the sums are those of the attempts' rows after any
@@ -83,31 +84,40 @@ export const RUNNING_FIGURES = `SELECT ${FIGURES_COLUMNS} FROM ${FIGURES_FROM} W
 const BUCKET = `CASE WHEN a.saved_after_ms IS NULL OR NOT t.ends THEN -1
   ELSE floor(4 * ln(greatest(a.saved_after_ms, 1000) / 1000.0::float8) / ln(2::float8)) END::int2`
 
-/** The hours and days in which an attempt ran, and the one in which it ended. */
-const SLICES = `
-  SELECT daily, at, a.over AND a.ended_at < at + length AS ends,
-    CASE WHEN a.started_at IS NULL THEN 0
-      ELSE greatest(0, round(extract(epoch FROM least(a.ended_at, at + length) - greatest(a.started_at, at)) * 1000)) END::float8 AS ms
-  FROM (
-    SELECT false AS daily, interval '1 hour' AS length,
-      generate_series(date_trunc('hour', least(a.started_at, a.ended_at), 'UTC'), a.ended_at, interval '1 hour') AS at
-    UNION ALL
-    SELECT true, interval '24 hours',
-      generate_series(date_trunc('day', least(a.started_at, a.ended_at), 'UTC'), a.ended_at, interval '24 hours')
-  ) AS slices`
+/** The days (UTC) in which an attempt ran, of which it ended in the last one. */
+const DAYS = `
+  SELECT at AS from_at, at + interval '24 hours' AS to_at FROM generate_series(
+    date_trunc('day', least(a.started_at, a.ended_at), 'UTC'), a.ended_at, interval '24 hours') AS at`
+
+/** How much of an attempt is in a part of time. */
+const PART = `
+  SELECT whole.from_at, a.over AND a.ended_at >= whole.from_at AND a.ended_at < whole.to_at AS ends, CASE WHEN a.started_at IS NULL THEN 0
+    ELSE greatest(0, round(extract(epoch FROM least(a.ended_at, whole.to_at) - greatest(a.started_at, whole.from_at)) * 1000)) END::float8 AS ms`
 
 /** The values of an attempt's properties. A failed attempt has one of each kind; there is none for a missing group or image. */
-const PROPERTIES = `
-  SELECT v.grouping::figure_grouping AS grouping, '' AS label, v.key FROM (VALUES
-    ('PROJECT', a.project_id::text), ('NAME', a.name), ('USER', coalesce(a.user_id::text, '')),
-    ('RESOURCE_GROUP', a.resource_group), ('IMAGE', a.image), ('AGENT', coalesce(a.agent_id::text, '')),
-    ('SESSION_GROUP', a.group_id::text),
-    ('CAUSE', CASE WHEN a.failed THEN coalesce(a.cause::text, '') END),
-    ('EXIT_CODE', CASE WHEN a.failed THEN coalesce(a.exit_code::text, '') END),
-    ('RULE', CASE WHEN a.failed THEN coalesce(a.rule, '') END),
-    ('FAILURE_GROUP', CASE WHEN a.failed THEN coalesce(a.failure_group_id::text, '') END)
-  ) AS v(grouping, key) WHERE v.key IS NOT NULL
-  UNION ALL SELECT 'LABEL', l.key, l.value FROM jsonb_each_text(a.labels) AS l`
+const VALUES: Record<Exclude<FigureGrouping, 'LABEL'>, string> = {
+  PROJECT: 'a.project_id::text',
+  NAME: 'a.name',
+  USER: `coalesce(a.user_id::text, '')`,
+  RESOURCE_GROUP: 'a.resource_group',
+  IMAGE: 'a.image',
+  AGENT: `coalesce(a.agent_id::text, '')`,
+  SESSION_GROUP: 'a.group_id::text',
+  CAUSE: `CASE WHEN a.failed THEN coalesce(a.cause::text, '') END`,
+  EXIT_CODE: `CASE WHEN a.failed THEN coalesce(a.exit_code::text, '') END`,
+  RULE: `CASE WHEN a.failed THEN coalesce(a.rule, '') END`,
+  FAILURE_GROUP: `CASE WHEN a.failed THEN coalesce(a.failure_group_id::text, '') END`,
+}
+
+const LABELS = `SELECT 'LABEL'::figure_grouping, l.key, l.value FROM jsonb_each_text(a.labels) AS l`
+
+function propertiesOf(groupings: readonly FigureGrouping[]): string {
+  const values = groupings.flatMap((name) =>
+    name === 'LABEL' ? [] : [`('${name}'::figure_grouping, ${VALUES[name]})`],
+  )
+  const named = `SELECT v.grouping, '' AS label, v.key FROM (VALUES ${values.join(', ')}) AS v(grouping, key) WHERE v.key IS NOT NULL`
+  return [...(values.length > 0 ? [named] : []), ...(groupings.includes('LABEL') ? [LABELS] : [])].join(' UNION ALL ')
+}
 
 /** The columns that are summed up, from an attempt `a` and one of its slices `t`. */
 const SUMS = {
@@ -137,19 +147,23 @@ const SUMS = {
 export type SummedFigure = keyof typeof SUMS
 export const SUMMED_FIGURES = Object.keys(SUMS) as SummedFigure[]
 
-const KEY = 'project_id, grouping, label, daily, at, key, retry, bucket'
+const KEY = 'project_id, grouping, label, at, key, retry, bucket'
 
 /**
- * Sums attempts up as `rolled_figures` has them. `attempts` is a query for the
- * columns of `attempt_figures`, a `sign`, and whether the attempt is `over`.
+ * Sums attempts up as `rolled_figures` has them. `attempts` is a query for the columns of `attempt_figures`, a `sign`, and
+ * whether the attempt is `over`. `parts` is a query for the parts of time to sum up for an attempt `a`: days if missing.
  */
-export function sumsOf(attempts: string): string {
-  return `SELECT a.project_id, p.grouping, p.label, t.daily, t.at, p.key, CASE WHEN t.ends THEN a.retry ELSE 0 END::int2 AS retry,
+export function sumsOf(
+  attempts: string,
+  { parts = DAYS, groupings = FIGURE_GROUPINGS }: { parts?: string; groupings?: readonly FigureGrouping[] } = {},
+): string {
+  return `SELECT a.project_id, p.grouping, p.label, t.from_at AS at, p.key, CASE WHEN t.ends THEN a.retry ELSE 0 END::int2 AS retry,
   ${BUCKET} AS bucket, ${SUMMED_FIGURES.map((name) => `sum(coalesce(${SUMS[name]}, 0))::bigint AS ${name}`).join(', ')}
 FROM (SELECT a.*, a.sign * a.batch::int AS judged, a.batch AND a.outcome = 'FAILED' AS failed,
     coalesce(greatest(0, round(extract(epoch FROM a.ended_at - a.started_at) * 1000)), 0)::float8 AS ran FROM (${attempts}) AS a) AS a
-CROSS JOIN LATERAL (${SLICES}) AS t CROSS JOIN LATERAL (${PROPERTIES}) AS p
-GROUP BY a.project_id, p.grouping, p.label, t.daily, t.at, p.key, 7, 8`
+CROSS JOIN LATERAL (${parts}) AS whole CROSS JOIN LATERAL (${PART}) AS t
+CROSS JOIN LATERAL (${propertiesOf(groupings)}) AS p(grouping, label, key)
+GROUP BY a.project_id, p.grouping, p.label, t.from_at, p.key, 6, 7`
 }
 
 const LOCK = `hashtext('reprise:roll-up-figures')`
