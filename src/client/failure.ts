@@ -12,13 +12,21 @@ import {
   FailureGroupsDocument,
   type FailureGroupsQueryVariables,
   type FailureGroupSummaryFragment,
+  RetryInsightsDocument,
+  type RetryInsightsQuery,
+  type RetryInsightsQueryVariables,
   SetFailureGroupStateDocument,
   SetRetryBreakerDocument,
+  UsageDocument,
+  type UsageQuery,
+  type UsageQueryVariables,
 } from './operations.generated.ts'
 import type { SetFailureGroupStateInput, SetRetryBreakerInput, TimeWindow } from './schema-types.generated.ts'
 
 export type FailureGroup = FailureGroupSummaryFragment
 export type SessionComparison = CompareSessionsQuery['compareSessions']
+export type RetryInsight = RetryInsightsQuery['retryInsights'][number]
+export type UsageRow = UsageQuery['usage'][number]
 
 export function failureOperations({ request }: Connection) {
   return {
@@ -38,6 +46,22 @@ export function failureOperations({ request }: Connection) {
       const { failureGroup: found } = await request(FailureGroupDocument, { id, window }, options)
       if (found) return found
       throw new NotFoundError('FAILURE_GROUP_NOT_FOUND', `There is no group of failures ${id}.`)
+    },
+
+    /**
+     * Returns what failures cost and what retries bring, by one property; with `withSeries` also by the day or hour.
+     * @throws ValidationError
+     */
+    async retryInsights(
+      query: Omit<RetryInsightsQueryVariables, 'withSeries'> & { withSeries?: boolean },
+      options?: CallOptions,
+    ): Promise<RetryInsight[]> {
+      return (await request(RetryInsightsDocument, { withSeries: false, ...query }, options)).retryInsights
+    },
+
+    /** Returns who used the cluster, by one property. @throws ValidationError */
+    async usage(query: UsageQueryVariables, options?: CallOptions): Promise<UsageRow[]> {
+      return (await request(UsageDocument, query, options)).usage
     },
 
     /** Compares two sessions: their specifications, how they ran, and where their logs differ first. @throws NotFoundError */

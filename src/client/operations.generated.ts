@@ -842,6 +842,31 @@ export type ComparableSessionsQueryVariables = Exact<{
 
 export type ComparableSessionsQuery = { session: { sessionId: string, lastSuccess: { sessionId: string } | null, parentSession: { sessionId: string } | null } | null };
 
+export type SlotTimesFragment = { cpu: number, mem: number, gpu: number };
+
+export type RetryInsightsQueryVariables = Exact<{
+  filter?: Types.SessionFilter | null | undefined;
+  window?: Types.TimeWindow | null | undefined;
+  groupBy: Types.InsightGrouping;
+  labelKey?: string | null | undefined;
+  first?: number | null | undefined;
+  withSeries: boolean;
+}>;
+
+
+export type RetryInsightsQuery = { retryInsights: Array<{ key: string | null, title: string | null, attempts: number, failed: number, retries: number, chainsSaved: number, chainsLost: number, runningSecondsLost: number, waitingSeconds: number, medianSecondsToSuccess: number | null, effectiveShare: number | null, successByRetry: Array<{ retry: number, succeeded: number, failed: number, stopped: number, share: number | null, cumulative: number }>, slotSecondsLost: SlotTimesFragment, series?: Array<{ from: string, attempts: number, failed: number, runningSecondsLost: number, slotSecondsLost: SlotTimesFragment }> }> };
+
+export type UsageQueryVariables = Exact<{
+  filter?: Types.SessionFilter | null | undefined;
+  window?: Types.TimeWindow | null | undefined;
+  groupBy: Types.UsageGrouping;
+  labelKey?: string | null | undefined;
+  first?: number | null | undefined;
+}>;
+
+
+export type UsageQuery = { usage: Array<{ key: string | null, title: string | null, sessions: number, runningSeconds: number, cpuSecondsUsed: number, slotSeconds: SlotTimesFragment }> };
+
 type Failure_ConflictError_Fragment = { __typename: 'ConflictError', code: Types.ErrorCode, message: string, existing:
     | { __typename: 'Agent', id: string }
     | { __typename: 'AuditEntry', id: string }
@@ -2399,6 +2424,13 @@ export const ComparedSessionFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"ComparedSession"}) as unknown as TypedDocumentString<ComparedSessionFragment, unknown>;
+export const SlotTimesFragmentDoc = new TypedDocumentString(`
+    fragment SlotTimes on SlotSeconds {
+  cpu
+  mem
+  gpu
+}
+    `, {"fragmentName":"SlotTimes"}) as unknown as TypedDocumentString<SlotTimesFragment, unknown>;
 export const FailureFragmentDoc = new TypedDocumentString(`
     fragment Failure on Error {
   __typename
@@ -5667,6 +5699,77 @@ export const ComparableSessionsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<ComparableSessionsQuery, ComparableSessionsQueryVariables>;
+export const RetryInsightsDocument = new TypedDocumentString(`
+    query RetryInsights($filter: SessionFilter, $window: TimeWindow, $groupBy: InsightGrouping!, $labelKey: String, $first: Int, $withSeries: Boolean!) {
+  retryInsights(
+    filter: $filter
+    window: $window
+    groupBy: $groupBy
+    labelKey: $labelKey
+    first: $first
+  ) {
+    key
+    title
+    attempts
+    failed
+    retries
+    chainsSaved
+    chainsLost
+    successByRetry {
+      retry
+      succeeded
+      failed
+      stopped
+      share
+      cumulative
+    }
+    runningSecondsLost
+    slotSecondsLost {
+      ...SlotTimes
+    }
+    waitingSeconds
+    medianSecondsToSuccess
+    effectiveShare
+    series @include(if: $withSeries) {
+      from
+      attempts
+      failed
+      runningSecondsLost
+      slotSecondsLost {
+        ...SlotTimes
+      }
+    }
+  }
+}
+    fragment SlotTimes on SlotSeconds {
+  cpu
+  mem
+  gpu
+}`) as unknown as TypedDocumentString<RetryInsightsQuery, RetryInsightsQueryVariables>;
+export const UsageDocument = new TypedDocumentString(`
+    query Usage($filter: SessionFilter, $window: TimeWindow, $groupBy: UsageGrouping!, $labelKey: String, $first: Int) {
+  usage(
+    filter: $filter
+    window: $window
+    groupBy: $groupBy
+    labelKey: $labelKey
+    first: $first
+  ) {
+    key
+    title
+    sessions
+    runningSeconds
+    slotSeconds {
+      ...SlotTimes
+    }
+    cpuSecondsUsed
+  }
+}
+    fragment SlotTimes on SlotSeconds {
+  cpu
+  mem
+  gpu
+}`) as unknown as TypedDocumentString<UsageQuery, UsageQueryVariables>;
 export const SessionGroupDocument = new TypedDocumentString(`
     query SessionGroup($id: UUID, $key: String, $project: String) {
   sessionGroup(id: $id, key: $key, project: $project) {

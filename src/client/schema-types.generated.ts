@@ -1112,6 +1112,33 @@ export type InputFilesInput = {
   to?: string | null | undefined;
 };
 
+/** Property that attempts are grouped by. */
+export type InsightGrouping =
+  /** Agent of the kernel that decided how the session ended. */
+  | 'AGENT'
+  /** Cause of the failure: failed attempts only, like the ones below. */
+  | 'CAUSE'
+  /** Exit code of the failure. */
+  | 'EXIT_CODE'
+  /** Group of failures, by what they say. */
+  | 'FAILURE_GROUP'
+  /** Image. Sessions without one are left out. */
+  | 'IMAGE'
+  /** Value of the label `labelKey`. Sessions without it are left out. */
+  | 'LABEL'
+  /** Name of the session. */
+  | 'NAME'
+  /** Project. */
+  | 'PROJECT'
+  /** Resource group. */
+  | 'RESOURCE_GROUP'
+  /** Rule of the policy that decided about the failure. */
+  | 'RULE'
+  /** Group of sessions. Sessions without one are left out. */
+  | 'SESSION_GROUP'
+  /** User whose session it is. */
+  | 'USER';
+
 /** All given conditions must match. */
 export type IntRange = {
   /** Greater than this number. */
@@ -2603,6 +2630,25 @@ export type UpdateWebhookInput = {
   /** Id of the webhook. */
   webhookId: string;
 };
+
+/** Property that usage is grouped by. */
+export type UsageGrouping =
+  /** Agent of the kernel that decided how the session ended. */
+  | 'AGENT'
+  /** Image. Sessions without one are left out. */
+  | 'IMAGE'
+  /** Value of the label `labelKey`. Sessions without it are left out. */
+  | 'LABEL'
+  /** Name of the session. */
+  | 'NAME'
+  /** Project. */
+  | 'PROJECT'
+  /** Resource group. */
+  | 'RESOURCE_GROUP'
+  /** Group of sessions. Sessions without one are left out. */
+  | 'SESSION_GROUP'
+  /** User whose session it is. */
+  | 'USER';
 
 /** How the figures of a usage were measured. */
 export type UsageSource =

@@ -825,5 +825,16 @@ export const FAILURE_GROUPS_MERGED_MAX = 100
 /** The beginning of a log that is compared with another one: masking the worst two takes a quarter of a second. */
 export const COMPARED_LOG_BYTES = 256 * 1024
 export const COMPARED_LOG_PIECES_MAX = 5_000
+/** Attempts whose figures are summed up in one transaction, and how often that is done. */
+export const FIGURES_BATCH_MAX = 2_000
+export const FIGURES_INTERVAL_MS = 5_000
+/** The span of figures unless another is given: 30 days. */
+export const FIGURE_SPAN_DEFAULT_MS = 30 * 86_400_000
+/** Groups of figures in one answer, those that cost most. */
+export const FIGURE_GROUPS_MAX = 1_000
+/** For how long sums of figures are kept: five years. */
+export const FIGURES_KEPT_MS = 1_826 * 86_400_000
+/** Windows up to this length are exact, with figures for each hour; longer ones are rounded to days. */
+export const FIGURE_SPAN_EXACT_MS = 3 * 86_400_000
 /** New groups of failures that a project gets in a day. Further ones share one group. */
 export const FAILURE_GROUPS_PER_DAY_MAX = 1_000

@@ -32,6 +32,7 @@ export function createMetrics(options: { process?: boolean } = {}) {
   return {
     registry,
     retries: retryMetrics(registers),
+    slotSeconds: slotSecondsMetrics(registers),
     runs: new Histogram({
       name: 'bai_scheduler_run_seconds',
       help: 'Passes of background services, by outcome.',
@@ -98,6 +99,23 @@ function retryMetrics(registers: Registry[]) {
       name: 'bai_session_retry_dispatch_lag_seconds',
       help: 'From the due time of a retry to the creation of its child, without retries that were held.',
       buckets: LAG_SECONDS,
+      registers,
+    }),
+  }
+}
+
+function slotSecondsMetrics(registers: Registry[]) {
+  return {
+    lost: new Counter({
+      name: 'bai_session_slot_seconds_lost_total',
+      help: 'Running time of failed attempts times what they requested, by slot and cause; memory in byte seconds.',
+      labelNames: ['slot', 'cause'],
+      registers,
+    }),
+    saved: new Counter({
+      name: 'bai_session_slot_seconds_saved_total',
+      help: 'Running time of retries that succeeded times what they requested, by slot; memory in byte seconds.',
+      labelNames: ['slot'],
       registers,
     }),
   }

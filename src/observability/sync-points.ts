@@ -18,6 +18,7 @@ export type SyncPointName =
   | 'resubmit:before-commit'
   | 'schedule:after-quotas'
   | 'schedule:after-keys'
+  | 'roll-up-figures:before-commit'
   | 'run-schedules:before-commit'
   | 'settle-groups:before-commit'
   | 'webhook:before-settle'

@@ -87,6 +87,12 @@ export const BENCHES: readonly Bench[] = [
     load: async () => (await import('./point-query.bench.ts')).pointQuery,
   },
   {
+    name: 'insights',
+    size: 1_000_000,
+    limitSeconds: 900,
+    load: async () => (await import('./insights.bench.ts')).insights,
+  },
+  {
     name: 'statistics',
     size: 100_000,
     limitSeconds: 720,

@@ -21,6 +21,7 @@ export const API_ENUMS = {
   FailureGroupState: ['OPEN', 'KNOWN', 'MUTED', 'RESOLVED'],
   FailureGrouping: ['CAUSE', 'EXIT_CODE', 'NAME', 'LABEL', 'AGENT'],
   HoldReason: ['DISABLED', 'RATE_LIMITED', 'QUOTA', 'PARENT_ALIVE', 'BREAKER'],
+  InsightGrouping: ['PROJECT', 'NAME', 'USER', 'RESOURCE_GROUP', 'IMAGE', 'AGENT', 'SESSION_GROUP', 'LABEL', 'CAUSE', 'EXIT_CODE', 'RULE', 'FAILURE_GROUP'],
   KernelRole: ['main', 'sub'],
   KernelStatus: ['PENDING', 'SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING', 'RUNNING', 'TERMINATING', 'TERMINATED', 'ERROR', 'CANCELLED'],
   LogStream: ['STDOUT', 'STDERR'],
@@ -62,6 +63,7 @@ export const API_ENUMS = {
   SessionStatus: ['PENDING', 'SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING', 'RUNNING', 'TERMINATING', 'TERMINATED', 'ERROR', 'CANCELLED'],
   SessionType: ['BATCH', 'INTERACTIVE', 'INFERENCE'],
   TokenRole: ['ADMIN', 'MEMBER', 'VIEWER', 'METRICS', 'AGENT'],
+  UsageGrouping: ['PROJECT', 'NAME', 'USER', 'RESOURCE_GROUP', 'IMAGE', 'AGENT', 'SESSION_GROUP', 'LABEL'],
   UsageSource: ['CGROUP', 'PROCESSES'],
   WebhookDeliveryStatus: ['PENDING', 'DELIVERED', 'FAILED'],
 } as const

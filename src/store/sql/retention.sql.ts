@@ -1,5 +1,6 @@
 import type { Database, Queryable } from '../database.ts'
 import type { ChainBound } from './chain/read-chains.sql.ts'
+import { rollUpChains } from './insight/roll-up.sql.ts'
 import type { Retention } from '../../domain/retention.ts'
 
 /**
@@ -37,11 +38,12 @@ const RESUBMISSIONS_SQL = `
 DELETE FROM resubmissions r WHERE r.id = ANY($1::uuid[]) AND r.state <> 'RUNNING'
   AND NOT EXISTS (SELECT FROM resubmission_items i WHERE i.resubmission_id = r.id)`
 
-/** Deletes chains in one bounded transaction; returns how many were deleted. */
+/** Deletes chains in one bounded transaction, after their figures are summed up; returns how many were deleted. */
 export async function removeOldChains(db: Database, { projectId, before }: ChainBound, limit: number): Promise<number> {
   return db.transaction(async (tx) => {
     const chainIds = ids(await tx.query<{ id: string }>(CLAIM_SQL, [projectId, before, limit]))
     if (chainIds.length === 0) return 0
+    await rollUpChains(tx, chainIds)
     const sessionIds = ids(await tx.query<{ id: string }>(REMOVE_SQL, [chainIds]))
     const items = ids(await tx.query<{ id: string }>(ITEMS_SQL, [sessionIds]))
     if (items.length > 0) await tx.query(RESUBMISSIONS_SQL, [items])

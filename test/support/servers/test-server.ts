@@ -42,6 +42,7 @@ export const ALL_SERVICES: readonly ServiceName[] = [
   'resubmit-sessions',
   'settle-groups',
   'group-failures',
+  'roll-up-figures',
 ]
 
 /** The parts of a server that sessions need, built as `serve` builds them. Nothing runs unless a test calls it. */

@@ -1,0 +1,185 @@
+import type { FigureGrouping, FigureSpans, RetryCount, TimeCount } from '../../../domain/insight/figures.ts'
+import type { Database, Queryable } from '../../database.ts'
+import { RUNNING_FIGURES, SUMMED_FIGURES, type SummedFigure, sumsOf } from './roll-up.sql.ts'
+
+/** Which figures to read. */
+export interface WantedFigures {
+  visibleProjectId: string | null
+  /** The name of the only project; null for all that are visible. */
+  project: string | null
+  grouping: FigureGrouping
+  /** The key of the label; empty for other properties. */
+  label: string
+  /** The edges are summed up from the attempts that ended in them. */
+  spans: FigureSpans
+  /** Only these sessions, whose figures are then summed up anew, for the edges alone; null for all. */
+  sessionIds: readonly string[] | null
+}
+
+/** The sums of the attempts that have one value of the property. */
+export type FigureSums = Record<SummedFigure, number>
+
+export interface FigureRow extends FigureSums {
+  /** The value; empty for none. */
+  key: string
+  retries_by_number: RetryCount[]
+  times: TimeCount[]
+}
+
+/** The sums with their group: failures of a merged group count for the one that shows them. */
+const KEYS = {
+  plain: { key: 'r.key', joined: '' },
+  merged: {
+    key: 'coalesce(coalesce(g.merged_into, g.id)::text, r.key)',
+    joined: ` LEFT JOIN failure_groups g ON g.id = nullif(r.key, '')::uuid`,
+  },
+}
+
+const PROJECTS = `ARRAY(SELECT id FROM projects WHERE ($1::uuid IS NULL OR id = $1) AND ($2::text IS NULL OR name = $2))`
+const EDGES = 'SELECT * FROM unnest($7::timestamptz[], $8::timestamptz[]) AS edge(from_at, to_at)'
+const ENDED = 'SELECT a.*, 1 AS sign, true AS over FROM attempt_figures a WHERE'
+const SOURCES = {
+  /** Index: attempt_figures(project_id, ended_at). */
+  edges: `${ENDED} a.project_id = ANY(${PROJECTS}) AND EXISTS (SELECT FROM (${EDGES}) AS e WHERE a.ended_at >= e.from_at AND a.ended_at < e.to_at)
+    AND a.ended_at >= (SELECT min(from_at) FROM (${EDGES}) AS e) AND a.ended_at < (SELECT max(to_at) FROM (${EDGES}) AS e)`,
+  chosen: `${ENDED} a.session_id = ANY($9::uuid[]) AND a.project_id = ANY(${PROJECTS})`,
+  running: `SELECT a.*, 1 AS sign, false AS over FROM (${RUNNING_FIGURES}) AS a
+    WHERE a.project_id = ANY(${PROJECTS}) AND ($9::uuid[] IS NULL OR a.session_id = ANY($9))`,
+}
+/** The hour in which an attempt ended. */
+const HOUR = `SELECT date_trunc('hour', a.ended_at, 'UTC') AS from_at, date_trunc('hour', a.ended_at, 'UTC') + interval '1 hour' AS to_at`
+
+interface Sources {
+  running?: boolean
+  hourly?: boolean
+}
+
+/** With sessions that run, the edges are for these alone. Index: the primary key of `rolled_figures`. */
+function wantedSums({ grouping, sessionIds, spans }: WantedFigures, { running, hourly }: Sources): string {
+  const { key, joined } = grouping === 'FAILURE_GROUP' ? KEYS.merged : KEYS.plain
+  const from = (source: string, where: string) =>
+    `SELECT ${key} AS key, r.at, r.retry, r.bucket, ${SUMMED_FIGURES.map((name) => `r.${name}`).join(', ')} FROM ${source} AS r${joined}
+  WHERE r.grouping = $3::figure_grouping AND r.label = $4${where}`
+  const summed = (source: keyof typeof SOURCES) =>
+    from(`(${sumsOf(SOURCES[source], { parts: hourly ? HOUR : EDGES, groupings: [grouping] })})`, '')
+  const days = from(
+    'rolled_figures',
+    ` AND r.project_id = ANY(${PROJECTS}) AND r.at >= $5::timestamptz AND r.at < $6::timestamptz`,
+  )
+  const ended =
+    sessionIds !== null ? [summed('chosen')] : [days, ...(spans.edges.length > 0 && !running ? [summed('edges')] : [])]
+  return [...ended, ...(running ? [summed('running')] : [])].join(' UNION ALL ')
+}
+
+function valuesOf(wanted: WantedFigures, running: readonly string[] | null): unknown[] {
+  const { visibleProjectId, project, grouping, label, spans, sessionIds } = wanted
+  return [
+    visibleProjectId,
+    project,
+    grouping,
+    label,
+    spans.days?.from ?? null,
+    spans.days?.to ?? null,
+    spans.edges.map(({ from }) => from),
+    spans.edges.map(({ to }) => to),
+    sessionIds === null && running === null ? null : [...(sessionIds ?? []), ...(running ?? [])],
+  ]
+}
+
+/** Most time lost, or most time spent, first. */
+export const FIGURE_ORDERS = {
+  LOST: 'lost_cpu_ms DESC, lost_ms DESC, failed DESC, attempts DESC',
+  SPENT: 'cpu_ms DESC, running_ms DESC, sessions DESC',
+} as const
+export type FigureOrder = keyof typeof FIGURE_ORDERS
+
+/** Not every form of the statement reads all values, but PostgreSQL must know their types. */
+const ALL_TYPED = `(true OR $5::timestamptz IS NULL OR $6::timestamptz IS NULL OR $7::timestamptz[] IS NULL OR $8::timestamptz[] IS NULL
+    OR $9::uuid[] IS NULL)`
+
+const sum = (name: string) => `sum(${name})::float8 AS ${name}`
+
+function figuresStatement(wanted: WantedFigures, page: FigurePage): { text: string; values: unknown[] } {
+  const { running } = page
+  const values = valuesOf(wanted, running ?? null)
+  const text = `
+WITH cells AS MATERIALIZED (
+  SELECT key, retry, bucket, ${SUMMED_FIGURES.map(sum).join(', ')} FROM (${wantedSums(wanted, { running: running !== undefined })}) AS wanted
+  WHERE ${ALL_TYPED} GROUP BY key, retry, bucket
+), groups AS MATERIALIZED (
+  SELECT key, ${SUMMED_FIGURES.map(sum).join(', ')} FROM cells GROUP BY key
+  HAVING ${page.order === 'LOST' ? 'sum(attempts) <> 0' : 'sum(sessions) <> 0 OR sum(running_ms) <> 0'}
+), shown AS MATERIALIZED (
+  SELECT * FROM groups ORDER BY ${FIGURE_ORDERS[page.order]}, key LIMIT $${values.push(page.limit)}::int
+), curves AS (
+  SELECT key, json_agg(json_build_object('retry', retry + 1, 'succeeded', saved, 'failed', retries_failed,
+    'stopped', retries - saved - retries_failed) ORDER BY retry) AS points
+  FROM (SELECT key, retry, ${['retries', 'saved', 'retries_failed'].map(sum).join(', ')} FROM cells
+    GROUP BY key, retry HAVING sum(retries) <> 0) AS c GROUP BY key
+), times AS (
+  SELECT key, json_agg(json_build_object('bucket', bucket, 'chains', saved)) AS counts
+  FROM (SELECT key, bucket, ${sum('saved')} FROM cells WHERE bucket >= 0 GROUP BY key, bucket) AS t GROUP BY key
+)
+SELECT shown.*, coalesce(curves.points, '[]') AS retries_by_number, coalesce(times.counts, '[]') AS times
+FROM shown LEFT JOIN curves USING (key) LEFT JOIN times USING (key) ORDER BY ${FIGURE_ORDERS[page.order]}, key`
+  return { text, values }
+}
+
+export interface FigurePage {
+  order: FigureOrder
+  limit: number
+  /** Counts sessions that run, too: these, or all for null. Missing for none. */
+  running?: readonly string[] | null
+}
+
+/** Reads the groups that have figures in the spans. @throws if it takes longer than `timeoutMs` */
+export async function readFigures(
+  db: Database,
+  wanted: WantedFigures,
+  page: FigurePage,
+  timeoutMs: number,
+): Promise<FigureRow[]> {
+  const { text, values } = figuresStatement(wanted, page)
+  return (await db.queryWithin<FigureRow>(timeoutMs, text, values)).rows
+}
+
+export interface FigurePoint extends FigureSums {
+  key: string
+  at: Date
+}
+
+/** Reads the sums of these groups by the day, or hour by hour from the attempts. @throws if it takes longer than `timeoutMs` */
+export async function readFigureSeries(
+  db: Database,
+  wanted: WantedFigures,
+  { keys, hourly }: { keys: readonly string[]; hourly: boolean },
+  timeoutMs: number,
+): Promise<FigurePoint[]> {
+  const values = valuesOf(wanted, null)
+  const text = `
+SELECT key, ${hourly ? 'at' : `date_trunc('day', at, 'UTC')`} AS at, ${SUMMED_FIGURES.map(sum).join(', ')}
+FROM (${wantedSums(wanted, { hourly })}) AS wanted WHERE ${ALL_TYPED} AND key = ANY($${values.push(keys)}::text[])
+GROUP BY 1, 2 ORDER BY 2, 1`
+  return (await db.queryWithin<FigurePoint>(timeoutMs, text, values)).rows
+}
+
+/** The names that people know groups by, by key. Groups of properties that are named by their values are missing. */
+const TITLES: Partial<Record<FigureGrouping, string>> = {
+  PROJECT: 'SELECT id, name AS title FROM projects',
+  USER: 'SELECT id, name AS title FROM users',
+  AGENT: 'SELECT id, name AS title FROM agents',
+  SESSION_GROUP: 'SELECT id, name AS title FROM session_groups',
+  FAILURE_GROUP: 'SELECT id, coalesce(name, title) AS title FROM failure_groups',
+}
+
+export async function readFigureTitles(
+  db: Queryable,
+  grouping: FigureGrouping,
+  keys: readonly string[],
+): Promise<Map<string, string>> {
+  const titles = TITLES[grouping]
+  const ids = keys.filter((key) => key !== '')
+  if (titles === undefined || ids.length === 0) return new Map()
+  const { rows } = await db.query<{ id: string; title: string }>(`${titles} WHERE id = ANY($1::uuid[])`, [ids])
+  return new Map(rows.map(({ id, title }) => [id, title]))
+}
