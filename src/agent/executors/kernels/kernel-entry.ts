@@ -121,6 +121,8 @@ export interface Progress {
   lookedAt: number | null
   /** Set once it counts as hung. */
   hung: FailureError | null
+  /** Its `onHang` command, until it has ended and was read. */
+  onHang: Promise<unknown> | null
   /** Output of its `onHang` command, which its log gets at its end. */
   readonly hangOutput: Uint8Array[]
 }
@@ -137,6 +139,7 @@ function newProgress(): Progress {
     silentMs: 0,
     lookedAt: null,
     hung: null,
+    onHang: null,
     hangOutput: [],
   }
 }

@@ -192,20 +192,22 @@ export function createKernelRegistry<K extends KernelEntry>(
   function exited(kernel: K, { endedAt, stopOrdered, stopError, lingers = false, ...end }: KernelEnd): void {
     if (hasEnded(kernel)) return
     Object.assign(kernel, end, { lingers, stopped: stopOrdered && stopError === null })
-    progress.conclude(kernel, stopOrdered)
-    kernel.logSizes.STDOUT = directory.logSize(kernel.outputPath, 'STDOUT')
-    kernel.logSizes.STDERR = directory.logSize(kernel.outputPath, 'STDERR')
-    if (kernel.startedAt !== null && hooks.diskIsFull?.() === true) {
-      kernel.outputLost = true
-      kernel.logSizes.STDOUT += OUTPUT_LOST.length
-    }
+    const concluded = progress.conclude(kernel, stopOrdered)
+    if (kernel.startedAt !== null && hooks.diskIsFull?.() === true) kernel.outputLost = true
+    measureLogs(kernel)
     const left = steps.leftCheckpoint(kernel)
     const awaited = [
+      ...(concluded === null ? [] : [concluded.then(() => measureLogs(kernel))]),
       ...(!stopOrdered && isOwnFailure(kernel) ? [takeVerdict(kernel)] : []),
       ...(left === null ? [] : [takeLeft(kernel, left)]),
     ]
     if (awaited.length > 0) holdBack(kernel, awaited)
     settle(kernel, 'EXITED', endedAt)
+  }
+
+  function measureLogs({ outputPath, outputLost, logSizes }: K): void {
+    logSizes.STDOUT = directory.logSize(outputPath, 'STDOUT') + (outputLost ? OUTPUT_LOST.length : 0)
+    logSizes.STDERR = directory.logSize(outputPath, 'STDERR')
   }
 
   /** Records the checkpoint. No later attempt follows one that has succeeded, so its checkpoint is not sent. */
@@ -373,7 +375,7 @@ export function createKernelRegistry<K extends KernelEntry>(
     logSizes(kernelId) {
       const kernel = kernels.get(kernelId)
       if (kernel === undefined || kernel.phase === 'REMOVED') return { STDOUT: 0, STDERR: 0, final: true }
-      return { ...kernel.logSizes, final: hasEnded(kernel) }
+      return { ...kernel.logSizes, final: hasEnded(kernel) && !kernel.endPending }
     },
     async readLog(kernelId, stream, offset, maxBytes) {
       const kernel = kernels.get(kernelId)

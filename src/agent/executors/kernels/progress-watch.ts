@@ -23,8 +23,8 @@ const REPORT_MS = 3_000
 const TAIL_BYTES = 4_096
 const ON_HANG_MS = 60_000
 const HANG_OUTPUT_BYTES_MAX = 1024 * 1024
-/** Time for what a command left in its pipes when it ended. */
-const LAST_OUTPUT_MS = 1_000
+/** Most time for what a command left in its pipes when it ended: processes that it has started may keep them open. */
+const LAST_OUTPUT_MS = 10_000
 /** Time in which the end of a program that onHang has ended is reported: its exit code is then the program's own. */
 const OWN_END_MS = 500
 const HANG_GRACE_MS = 5_000
@@ -40,8 +40,11 @@ interface ProgressHost<K extends KernelEntry> {
 export interface ProgressWatch<K extends KernelEntry> {
   /** Called when a kernel has begun to run. */
   wake(): void
-  /** Called when a kernel has ended, before the length of its log is taken. */
-  conclude(kernel: K, stopOrdered: boolean): void
+  /**
+   * Called when a kernel has ended, before the length of its log is taken. @returns null, or a promise of the end of its
+   * log: its `onHang` command has not been read to its end
+   */
+  conclude(kernel: K, stopOrdered: boolean): Promise<void> | null
   close(): void
 }
 
@@ -94,7 +97,9 @@ export function createProgressWatch<K extends KernelEntry>(host: ProgressHost<K>
     const error = hangError(kernel.spec.progressTimeoutMs ?? 0)
     kernel.progress.hung = error
     log.info({ kernelId: kernel.id, sessionId: kernel.spec.sessionId }, `stopping a program: ${error.message}`)
-    runOnHang(kernel)
+    const command = runOnHang(kernel)
+    kernel.progress.onHang = command.catch(() => undefined).finally(() => (kernel.progress.onHang = null))
+    command
       .catch((reason: unknown) => note(kernel, `onHang was not run: ${messageOf(reason)}`))
       .then(() => host.stop(kernel, kernel.spec.stopGraceMs ?? HANG_GRACE_MS, error))
       .catch((reason: unknown) => log.error({ kernelId: kernel.id, error: messageOf(reason) }, 'kernel not stopped'))
@@ -120,6 +125,15 @@ export function createProgressWatch<K extends KernelEntry>(host: ProgressHost<K>
     else note(kernel, `onHang ended with ${end.exitCode ?? 'an unknown exit code'}`)
   }
 
+  function append({ id, outputPath, progress }: K): void {
+    if (progress.hangOutput.length === 0) return
+    try {
+      appendToLog(outputPath, 'STDERR', Buffer.concat(progress.hangOutput))
+    } catch (error) {
+      log.warn({ kernelId: id, error: messageOf(error) }, 'the output of onHang could not be written')
+    }
+  }
+
   return {
     wake: looks.wake,
     conclude(kernel, stopOrdered) {
@@ -129,12 +143,11 @@ export function createProgressWatch<K extends KernelEntry>(host: ProgressHost<K>
       // A program may end by what onHang does, for example by a signal that makes it dump its state.
       const isOwnEnd = !stopOrdered && kernel.error === null && kernel.exitCode !== 0 && !kernel.oomKilled
       if (progress.hung !== null && isOwnEnd) kernel.error = progress.hung
-      if (progress.hangOutput.length === 0) return
-      try {
-        appendToLog(kernel.outputPath, 'STDERR', Buffer.concat(progress.hangOutput))
-      } catch (error) {
-        log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'the output of onHang could not be written')
+      if (progress.onHang === null) {
+        append(kernel)
+        return null
       }
+      return within(LAST_OUTPUT_MS, progress.onHang).then(() => append(kernel))
     },
     close: looks.close,
   }
