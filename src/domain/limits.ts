@@ -470,8 +470,8 @@ export const TRIAL_SPAN_DEFAULT_MS = 7 * 86_400_000
 export const BACKTEST_CHAINS_MAX = 200_000
 /** The span of a backtest unless another is given: 30 days. */
 export const BACKTEST_SPAN_DEFAULT_MS = 30 * 86_400_000
-/** Chains that are read at once; the event loop is free after each batch, which takes about 20 ms. */
-export const BACKTEST_BATCH_CHAINS = 500
+/** Sessions whose chains are read at once. */
+export const BACKTEST_BATCH_SESSIONS = 1_000
 /** A chain with more attempts is not replayed, but counted as unknown. */
 export const BACKTEST_ATTEMPTS_MAX = 300
 /** Fewer comparable failures say nothing. */

@@ -80,7 +80,8 @@ function chainUnder(policy: RetryPolicy, told: readonly Told[], given: Partial<R
       uncountedRetries: counters.uncountedRetries + (decided.counted ? 0 : 1),
       delayBeforeMs: decided.delayMs,
     }
-    if (decided.growth) size = { resourceSlots: decided.growth.resourceSlots, batchTimeout: decided.growth.batchTimeout }
+    if (decided.growth)
+      size = { resourceSlots: decided.growth.resourceSlots, batchTimeout: decided.growth.batchTimeout }
     createdMs = ended.getTime() + decided.delayMs!
   }
   return { chainId: 'c1', name: 'train', projectName: 'default', cancelled: false, attempts, ...given }
@@ -98,7 +99,8 @@ function backtest(chains: readonly RecordedChain[], policy: RetryPolicy) {
   return run.result(comparables)
 }
 
-const fails = (times: number, how: Told['fails'] = EXIT): Told[] => Array.from({ length: times }, () => ({ fails: how! }))
+const fails = (times: number, how: Told['fails'] = EXIT): Told[] =>
+  Array.from({ length: times }, () => ({ fails: how! }))
 
 describe('a finished chain under another policy', () => {
   const three = policyOf({ maxRetries: 3, retryDelay: 60 })
@@ -140,13 +142,20 @@ describe('a finished chain under another policy', () => {
     const chain = chainUnder(one, [...fails(2), { fails: EXIT, epoch: 1 }, { epoch: 1 }])
     expect(chain.attempts.map(({ epoch }) => epoch)).toEqual([0, 0, 1, 1])
     expect(replayChain(chain, () => one)).toEqual({ kind: 'SAME', laterMs: 0 })
-    expect(replayChain(chain, () => policyOf({ maxRetries: 0 }))).toMatchObject({ kind: 'EARLIER', attempts: 1, lost: false })
+    expect(replayChain(chain, () => policyOf({ maxRetries: 0 }))).toMatchObject({
+      kind: 'EARLIER',
+      attempts: 1,
+      lost: false,
+    })
   })
 
   test('with other resources is unknown where these decide', () => {
     const grow = (factor: number) => {
       const scaleResources = [{ slot: 'mem', factor }]
-      return policyOf({ maxRetries: 2, rules: [{ match: { causes: ['OOM_KILLED'] }, action: 'RETRY', scaleResources }] })
+      return policyOf({
+        maxRetries: 2,
+        rules: [{ match: { causes: ['OOM_KILLED'] }, action: 'RETRY', scaleResources }],
+      })
     }
     // 1024, 2048, then 4096, which was enough.
     const chain = chainUnder(grow(2), [...fails(2, OOM), {}])
@@ -263,7 +272,9 @@ describe('any chains', () => {
   const anyTold = fc
     .record({
       fails: fc.option(
-        fc.tuple(anyFailure, fc.boolean()).map(([failure, ran]) => ({ ...failure, ...(ran ? {} : { startedAt: null }) })),
+        fc
+          .tuple(anyFailure, fc.boolean())
+          .map(([failure, ran]) => ({ ...failure, ...(ran ? {} : { startedAt: null }) })),
         { freq: 6 },
       ),
       ranMs: fc.integer({ min: 0, max: 3_600_000 }),

@@ -1,8 +1,9 @@
 import { type Backtest, Comparables, PolicyBacktest } from '../../domain/insight/backtest/backtest.ts'
 import type { RecordedAttempt, RecordedChain } from '../../domain/insight/backtest/replay-chain.ts'
 import {
-  BACKTEST_BATCH_CHAINS,
+  BACKTEST_BATCH_SESSIONS,
   BACKTEST_CHAINS_MAX,
+  BACKTEST_PROGRESS_EVERY_MS,
   BACKTEST_SPAN_DEFAULT_MS,
   BACKTEST_WAIT_MAX_MS,
   BACKTESTS_AT_ONCE_MAX,
@@ -10,7 +11,7 @@ import {
   BACKTESTS_WAITING_MAX,
 } from '../../domain/limits.ts'
 import { type AirflowExplanation, convertAirflowSettings, parseAirflowSettings } from '../../domain/retry/airflow.ts'
-import { type RetryPolicy, SHIPPED_POLICY } from '../../domain/retry/policy/policy.ts'
+import { type RetryPolicy, type RetryRule, SHIPPED_POLICY } from '../../domain/retry/policy/policy.ts'
 import { exactTable, resolvePolicy } from '../../domain/retry/policy/resolve-policy.ts'
 import { parseRetryPolicy, readStoredPolicy } from '../../domain/retry/policy/stored-policy.ts'
 import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-text.ts'
@@ -20,6 +21,7 @@ import { readNow } from '../../store/sql/server.sql.ts'
 import { readProjectScopes } from '../../store/sql/session/creation-scope.sql.ts'
 import { createTurns, type Turns } from '../../store/turns.ts'
 import { readApart, readFor } from '../consistent-reads.ts'
+import { mapInTurns } from '../next-turn.ts'
 import { argumentError, issuesUnder, refuseInput } from '../input/parse-input.ts'
 import { resolveInProject } from '../session/plan-attempt.ts'
 import type { ReadContext } from '../session/read-sessions.ts'
@@ -81,7 +83,7 @@ interface Plan {
  *
  * @throws RepriseError VALIDATION_FAILED; TOO_MANY_REQUESTS: the person has other backtests in progress
  */
-export async function backtestProgress(
+export async function followBacktest(
   context: ReadContext,
   input: BacktestInput,
   signal?: AbortSignal,
@@ -90,13 +92,13 @@ export async function backtestProgress(
   return run(context, plan, signal)
 }
 
-/** Runs a backtest to its end. @throws RepriseError as `backtestProgress` */
+/** Runs a backtest to its end. @throws RepriseError as `followBacktest` */
 export async function backtestRetryPolicy(
   context: ReadContext,
   input: BacktestInput,
   signal?: AbortSignal,
 ): Promise<BacktestReport> {
-  for await (const { report } of await backtestProgress(context, input, signal)) if (report !== null) return report
+  for await (const { report } of await followBacktest(context, input, signal)) if (report !== null) return report
   throw signal?.reason ?? new Error('a backtest ended without a report')
 }
 
@@ -122,14 +124,19 @@ async function* run(
     const { airflow } = plan
     const theirs = airflow && new PolicyBacktest(() => airflow.policy)
     const replays = theirs === null ? [comparables, own] : [comparables, own, theirs]
+    const replay = (chain: RecordedChain) => {
+      for (const each of replays) each.add(chain)
+    }
     let chains = 0
     let isComplete = true
-    for await (const { batch, share } of readBatches(context, plan, { batches, signal })) {
-      for (const chain of batch) for (const each of replays) each.add(chain)
-      chains += batch.length
+    let toldMs = performance.now()
+    for await (const batch of replayBatches(context, plan, { replay, batches, signal })) {
+      chains += batch.chains
       isComplete = chains < BACKTEST_CHAINS_MAX
       if (!isComplete) break
-      yield { share, chains, report: null }
+      if (performance.now() - toldMs < BACKTEST_PROGRESS_EVERY_MS) continue
+      toldMs = performance.now()
+      yield { share: batch.share, chains, report: null }
     }
     const { from, to } = plan
     const compared = theirs && { backtest: theirs.result(comparables), explanation: airflow!.explanation }
@@ -161,18 +168,19 @@ function turnsOf(db: ReadContext['db']): BacktestTurns {
 }
 
 interface Batch {
-  batch: RecordedChain[]
+  chains: number
   share: number
 }
 
-const EVERYTHING = 'all'
+const EVERYBODY = 'everybody'
 
-/** Reads the chains of a plan, each once: project by project, newest end first. */
-async function* readBatches(
+/** Reads and replays the chains of a plan, each once: project by project, newest end first. */
+async function* replayBatches(
   context: ReadContext,
   plan: Plan,
-  { batches, signal }: { batches: Turns; signal: AbortSignal | undefined },
+  options: { replay: (chain: RecordedChain) => void; batches: Turns; signal: AbortSignal | undefined },
 ): AsyncGenerator<Batch, void, void> {
+  const { replay, batches, signal } = options
   const { from, to, projects } = plan
   const seen = new Set<string>()
   const span = to.getTime() - from.getTime()
@@ -180,18 +188,21 @@ async function* readBatches(
     let before: Keyset | null = null
     do {
       signal?.throwIfAborted()
-      const leave = await batches.take(EVERYTHING)
+      // A consumer that does not go on holds no turn.
+      const leave = await batches.take(EVERYBODY)
+      let chains = 0
       try {
         const read = () => readBatch(context, plan, { projectId: project.id, before, seen })
         // Its bytes are not part of the answer, whose size is bounded.
         const found = await readApart(() => readFor({ party: context.viewer.tokenId, signal }, read))
+        await mapInTurns(found.chains, replay)
+        chains = found.chains.length
         before = found.next
-        const done: number = before === null ? 1 : (to.getTime() - before.terminatedAt.getTime()) / span
-        yield { batch: found.chains, share: (index + done) / projects.length }
-        await new Promise((resolve) => setImmediate(resolve))
       } finally {
         leave()
       }
+      const done: number = before === null ? 1 : (to.getTime() - before.terminatedAt.getTime()) / span
+      yield { chains, share: (index + done) / projects.length }
     } while (before !== null)
   }
 }
@@ -218,13 +229,13 @@ async function readBatch(
     },
     orderBy: [{ terminatedAt: 'desc' }, { id: 'desc' }],
     select: { id: true, chainId: true, terminatedAt: true },
-    take: BACKTEST_BATCH_CHAINS,
+    take: BACKTEST_BATCH_SESSIONS,
   })
   const fresh = [...new Set(rows.map(({ chainId }) => chainId))].filter((id) => !seen.has(id))
   for (const id of fresh) seen.add(id)
-  const last = rows.length < BACKTEST_BATCH_CHAINS ? undefined : rows.at(-1)
+  const last = rows.length < BACKTEST_BATCH_SESSIONS ? undefined : rows.at(-1)
   return {
-    chains: fresh.length === 0 ? [] : await readFinishedChains(db, fresh, wanted),
+    chains: fresh.length === 0 ? [] : await readFinishedChains(db, { projectId, chainIds: fresh }, wanted),
     next: last ? { terminatedAt: last.terminatedAt!, id: last.id } : null,
   }
 }
@@ -240,20 +251,25 @@ async function planBacktest(context: ReadContext, input: BacktestInput): Promise
   if (from >= to) throw argumentError('window', '`from` must be before `to`')
   const where = sessionWhere(input.filter)
   const visible = viewer.projectId === null ? {} : { id: viewer.projectId }
+  const named = input.filter?.project == null ? {} : { name: input.filter.project }
   const projects = await prisma.project.findMany({
-    where: visible,
+    where: { AND: [visible, named] },
     select: { id: true, name: true },
     orderBy: { name: 'asc' },
   })
   const isOwn = input.base === 'OWN_POLICY'
-  const policyOf = isOwn ? overOwn(parsed.policy) : await overDefaults(context, parsed.policy, projects)
-  const text = JSON.stringify(parsed.policy)
+  const laid = isOwn ? null : await overDefaults(context, parsed.policy, projects)
+  const policies = [...(laid?.policies ?? []), ...(airflow ? [airflow.policy] : [])]
   const wanted = {
-    peakMemory: isOwn || text.includes('"PEAK"') || projects.length > 0,
-    gpuMemory: isOwn || text.includes('scaleGpuMemory'),
-    ownPolicies: true,
+    peakMemory: isOwn || policies.some(({ rules }) => rules.some(startsFromPeak)),
+    gpuMemory: isOwn || policies.some(({ rules }) => rules.some((rule) => rule.scaleGpuMemory !== undefined)),
+    ownPolicies: isOwn || policies.some(({ jitter }) => jitter !== 'NONE' && jitter !== 'DETERMINISTIC'),
   }
-  return { from, to, where, wanted, projects, policyOf, airflow }
+  return { from, to, where, wanted, projects, policyOf: laid?.policyOf ?? overOwn(parsed.policy), airflow }
+}
+
+function startsFromPeak({ scaleResources }: RetryRule): boolean {
+  return scaleResources?.some(({ from }) => from === 'PEAK') ?? false
 }
 
 function airflowPolicy(input: object): Plan['airflow'] {
@@ -267,12 +283,12 @@ async function overDefaults(
   { db, viewer }: ReadContext,
   policy: Partial<RetryPolicy>,
   projects: readonly { name: string }[],
-): Promise<PolicyOf> {
+): Promise<{ policyOf: PolicyOf; policies: RetryPolicy[] }> {
   const names = projects.map(({ name }) => name)
   const scopes = await readProjectScopes(db, names, viewer.projectId)
   const policies = new Map([...scopes].map(([name, scope]) => [name, resolveInProject(policy, scope).policy]))
   const alone = resolvePolicy([{ source: 'SESSION', policy }]).policy
-  return ({ projectName }) => policies.get(projectName) ?? alone
+  return { policyOf: ({ projectName }) => policies.get(projectName) ?? alone, policies: [...policies.values(), alone] }
 }
 
 /** A policy that cannot be read allowed no retry. */

@@ -23,7 +23,11 @@ export interface RetryKind extends FailedTry {
 }
 
 /** Causes that lie in the machines: they pass, or they do not. */
-const TRANSIENT_CAUSES: readonly (FailureCause | null)[] = ['AGENT_TRANSIENT', 'SCHEDULER_TIMEOUT', 'IMAGE_PULL_FAILURE']
+const TRANSIENT_CAUSES: readonly (FailureCause | null)[] = [
+  'AGENT_TRANSIENT',
+  'SCHEDULER_TIMEOUT',
+  'IMAGE_PULL_FAILURE',
+]
 
 export function isTransient(cause: FailureCause | null): boolean {
   return TRANSIENT_CAUSES.includes(cause)

@@ -7,7 +7,9 @@ export type SizeOrder = -1 | 0 | 1 | null
 export function compareSizes(one: ChildSize | null, other: ChildSize | null): SizeOrder {
   if (one === null || other === null) return one === other ? 0 : null
   const slots = new Set([...Object.keys(one.resourceSlots), ...Object.keys(other.resourceSlots)])
-  const orders: SizeOrder[] = [...slots].map((slot) => compareAmounts(one.resourceSlots[slot], other.resourceSlots[slot]))
+  const orders: SizeOrder[] = [...slots].map((slot) =>
+    compareAmounts(one.resourceSlots[slot], other.resourceSlots[slot]),
+  )
   orders.push(compareLimits(one.batchTimeout, other.batchTimeout), compareGpus(one.gpuNeed, other.gpuNeed))
   return orders.reduce(both, 0)
 }

@@ -284,12 +284,7 @@ function isAbout(ms: number, recordedMs: number): boolean {
 }
 
 /** The retries after the end of the record, if each failed as its last attempt did. */
-function beyond(
-  attempts: readonly RecordedAttempt[],
-  course: Course,
-  policy: RetryPolicy,
-  first: RetryVerdict,
-): Fate {
+function beyond(attempts: readonly RecordedAttempt[], course: Course, policy: RetryPolicy, first: RetryVerdict): Fate {
   const last = attempts[course.at]!
   const failed = failedTry(last)
   const lastedMs = decidedMs(last) - last.createdAt.getTime()

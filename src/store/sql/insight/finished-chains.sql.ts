@@ -32,10 +32,11 @@ SELECT c.chain_id AS "chainId", c.name AS "chainName", p.name AS "projectName", 
   d.phase, d.decided_at AS "decidedAt", d.base_delay_ms AS "baseMs", d.delay_ms AS "delayMs",
   nullif(d.details -> 'growth', 'null') AS growth
 FROM unnest($1::uuid[]) AS wanted(chain_id)
-JOIN chains c ON c.chain_id = wanted.chain_id AND c.state IN ('SUCCEEDED', 'FAILED', 'CANCELLED') AND NOT c.replica
+JOIN chains c ON c.chain_id = wanted.chain_id AND c.project_id = $5
+  AND c.state IN ('SUCCEEDED', 'FAILED', 'CANCELLED') AND NOT c.replica
 JOIN projects p ON p.id = c.project_id
 CROSS JOIN LATERAL (
-  SELECT * FROM sessions WHERE chain_id = c.chain_id ORDER BY attempt LIMIT ${BACKTEST_ATTEMPTS_MAX}) AS s
+  SELECT * FROM sessions WHERE chain_id = c.chain_id AND project_id = c.project_id ORDER BY attempt LIMIT ${BACKTEST_ATTEMPTS_MAX}) AS s
 LEFT JOIN retry_decisions d ON d.session_id = s.id
 ORDER BY c.chain_id, s.attempt`
 
@@ -52,13 +53,13 @@ interface AttemptRow extends Omit<RecordedAttempt, 'retryPolicy' | 'decision'> {
   growth: ChildSize | null
 }
 
-/** Reads those of these chains that have ended. Equal policies of one call are the same object. */
+/** Reads those of these chains of a project that have ended. Equal policies of one call are the same object. */
 export async function readFinishedChains(
   db: Queryable,
-  chainIds: readonly string[],
+  { projectId, chainIds }: { projectId: string; chainIds: readonly string[] },
   { peakMemory, gpuMemory, ownPolicies }: WantedFacts,
 ): Promise<RecordedChain[]> {
-  const { rows } = await db.query<AttemptRow>(SQL, [chainIds, peakMemory, gpuMemory, ownPolicies])
+  const { rows } = await db.query<AttemptRow>(SQL, [chainIds, peakMemory, gpuMemory, ownPolicies, projectId])
   const policies = new Map<string | null, unknown>([[null, null]])
   const policyOf = (text: string | null) => {
     if (!policies.has(text)) policies.set(text, JSON.parse(text!))
