@@ -13,7 +13,7 @@ import { Outdated, ProblemPanel, useTitle } from '../../app/page.tsx'
 import { noChange, useViewer } from '../../app/viewer.ts'
 import type { Selection } from '../../bulk/use-bulk.ts'
 import { causeInWords, kindOf, lookOfCause } from '../../design/causes.ts'
-import { Choice } from '../../design/controls.tsx'
+import { Button, Choice } from '../../design/controls.tsx'
 import { CauseMark, Skeleton } from '../../design/panel.tsx'
 import { type Column, TableCard } from '../../design/table.tsx'
 import { count, percentage } from '../../words/numbers.ts'
@@ -73,12 +73,13 @@ export function FailurePage() {
 const StateForm = lazyDialog(() => import('./failure-forms.tsx'), 'StateForm')
 const NameForm = lazyDialog(() => import('./failure-forms.tsx'), 'NameForm')
 const MergeForm = lazyDialog(() => import('./failure-forms.tsx'), 'MergeForm')
+const RuleForm = lazyDialog(() => import('./rule-form.tsx'), 'RuleForm')
 const BulkDialog = lazyDialog(() => import('../../bulk/bulk-dialog.tsx'), 'BulkDialog')
 
 function Head({ group, again }: { group: FailureGroup; again: () => void }) {
   const { failureGroupId, title, note, link } = group
   const viewer = useViewer()
-  const [asked, setAsked] = useState<'STATE' | 'NAME' | 'MERGE' | Selection | null>(null)
+  const [asked, setAsked] = useState<'STATE' | 'NAME' | 'MERGE' | 'RULE' | Selection | null>(null)
   const close = () => setAsked(null)
   const done = () => {
     close()
@@ -102,6 +103,7 @@ function Head({ group, again }: { group: FailureGroup; again: () => void }) {
           <GuardedButton refusal={refusal} onClick={() => setAsked('MERGE')}>
             Merge…
           </GuardedButton>
+          {(group.cause !== null || group.exitCode !== null) && <Button onClick={() => setAsked('RULE')}>Rule…</Button>}
           <GuardedButton refusal={whyNoResubmit} onClick={() => setAsked(resubmissionOf(failureGroupId))}>
             Resubmit all…
           </GuardedButton>
@@ -126,6 +128,7 @@ function Head({ group, again }: { group: FailureGroup; again: () => void }) {
         {asked === 'STATE' && <StateForm group={group} onDone={done} onClose={close} />}
         {asked === 'NAME' && <NameForm group={group} onDone={done} onClose={close} />}
         {asked === 'MERGE' && <MergeForm group={group} onClose={close} />}
+        {asked === 'RULE' && <RuleForm group={group} onClose={close} />}
         {asked !== null && typeof asked === 'object' && (
           <BulkDialog action="RESUBMIT" selection={asked} onClose={close} onDone={again} />
         )}
