@@ -21,6 +21,7 @@ export type {
   SessionSummaryFragment as SessionSummary,
 } from './operations.generated.ts'
 export type { FailureGroup, SessionComparison } from './failure.ts'
+export type { RetryBacktest, RetryBacktestProgress } from './retry.ts'
 export type { SessionGroup } from './group.ts'
 export { hasGroupEnded } from './group.ts'
 export type { AttemptOutputs, OutputFile, Outputs } from './output.ts'

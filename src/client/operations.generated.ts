@@ -1073,6 +1073,21 @@ export type ResubmitSessionGroupMutation = { resubmitSessionGroup:
     )
    };
 
+export type BacktestOutcomesFragment = { same: { chains: number, laterSeconds: number }, earlier: { chains: number, attempts: number, slotSeconds: number, seconds: number, successesLost: number, exampleChainIds: Array<string>, lost: Array<{ name: string, project: string, successes: number, exampleChainIds: Array<string> }> }, longer: { chains: number, attempts: number, slotSeconds: number, exampleChainIds: Array<string>, expected: { successes: number, low: number, high: number, chains: number, comparable: number } }, unknown: Array<{ reason: Types.BacktestUnknownReason, chains: number, attempts: number, slotSeconds: number, exampleChainIds: Array<string> }> };
+
+export type RetryBacktestFragment = { from: string, to: string, isComplete: boolean, recorded: { chains: number, attempts: number, slotSeconds: number, succeeded: number }, outcomes: BacktestOutcomesFragment, airflow: { outcomes: BacktestOutcomesFragment, explanation: { alike: Array<string>, differs: Array<string> } } | null };
+
+export type RetryBacktestProgressSubscriptionVariables = Exact<{
+  policy: Types.RetryPolicyInput;
+  base?: Types.BacktestBase | null | undefined;
+  airflow?: Types.AirflowSettingsInput | null | undefined;
+  filter?: Types.SessionFilter | null | undefined;
+  window?: Types.TimeWindow | null | undefined;
+}>;
+
+
+export type RetryBacktestProgressSubscription = { retryBacktestProgress: { share: number, chains: number, backtest: RetryBacktestFragment | null } };
+
 export type ChainOutputsQueryVariables = Exact<{
   id: string;
 }>;
@@ -3108,6 +3123,112 @@ export const GroupSummaryFragmentDoc = new TypedDocumentString(`
   endedAt
 }
     `, {"fragmentName":"GroupSummary"}) as unknown as TypedDocumentString<GroupSummaryFragment, unknown>;
+export const BacktestOutcomesFragmentDoc = new TypedDocumentString(`
+    fragment BacktestOutcomes on BacktestOutcomes {
+  same {
+    chains
+    laterSeconds
+  }
+  earlier {
+    chains
+    attempts
+    slotSeconds
+    seconds
+    successesLost
+    lost {
+      name
+      project
+      successes
+      exampleChainIds
+    }
+    exampleChainIds
+  }
+  longer {
+    chains
+    attempts
+    slotSeconds
+    expected {
+      successes
+      low
+      high
+      chains
+      comparable
+    }
+    exampleChainIds
+  }
+  unknown {
+    reason
+    chains
+    attempts
+    slotSeconds
+    exampleChainIds
+  }
+}
+    `, {"fragmentName":"BacktestOutcomes"}) as unknown as TypedDocumentString<BacktestOutcomesFragment, unknown>;
+export const RetryBacktestFragmentDoc = new TypedDocumentString(`
+    fragment RetryBacktest on RetryBacktest {
+  from
+  to
+  isComplete
+  recorded {
+    chains
+    attempts
+    slotSeconds
+    succeeded
+  }
+  outcomes {
+    ...BacktestOutcomes
+  }
+  airflow {
+    outcomes {
+      ...BacktestOutcomes
+    }
+    explanation {
+      alike
+      differs
+    }
+  }
+}
+    fragment BacktestOutcomes on BacktestOutcomes {
+  same {
+    chains
+    laterSeconds
+  }
+  earlier {
+    chains
+    attempts
+    slotSeconds
+    seconds
+    successesLost
+    lost {
+      name
+      project
+      successes
+      exampleChainIds
+    }
+    exampleChainIds
+  }
+  longer {
+    chains
+    attempts
+    slotSeconds
+    expected {
+      successes
+      low
+      high
+      chains
+      comparable
+    }
+    exampleChainIds
+  }
+  unknown {
+    reason
+    chains
+    attempts
+    slotSeconds
+    exampleChainIds
+  }
+}`, {"fragmentName":"RetryBacktest"}) as unknown as TypedDocumentString<RetryBacktestFragment, unknown>;
 export const BulkActionSummaryFragmentDoc = new TypedDocumentString(`
     fragment BulkActionSummary on BulkAction {
   bulkActionId
@@ -6236,6 +6357,85 @@ fragment BulkActionSummary on BulkAction {
   finishedAt
   abortedBy
 }`) as unknown as TypedDocumentString<ResubmitSessionGroupMutation, ResubmitSessionGroupMutationVariables>;
+export const RetryBacktestProgressDocument = new TypedDocumentString(`
+    subscription RetryBacktestProgress($policy: RetryPolicyInput!, $base: BacktestBase, $airflow: AirflowSettingsInput, $filter: SessionFilter, $window: TimeWindow) {
+  retryBacktestProgress(
+    policy: $policy
+    base: $base
+    airflow: $airflow
+    filter: $filter
+    window: $window
+  ) {
+    share
+    chains
+    backtest {
+      ...RetryBacktest
+    }
+  }
+}
+    fragment BacktestOutcomes on BacktestOutcomes {
+  same {
+    chains
+    laterSeconds
+  }
+  earlier {
+    chains
+    attempts
+    slotSeconds
+    seconds
+    successesLost
+    lost {
+      name
+      project
+      successes
+      exampleChainIds
+    }
+    exampleChainIds
+  }
+  longer {
+    chains
+    attempts
+    slotSeconds
+    expected {
+      successes
+      low
+      high
+      chains
+      comparable
+    }
+    exampleChainIds
+  }
+  unknown {
+    reason
+    chains
+    attempts
+    slotSeconds
+    exampleChainIds
+  }
+}
+fragment RetryBacktest on RetryBacktest {
+  from
+  to
+  isComplete
+  recorded {
+    chains
+    attempts
+    slotSeconds
+    succeeded
+  }
+  outcomes {
+    ...BacktestOutcomes
+  }
+  airflow {
+    outcomes {
+      ...BacktestOutcomes
+    }
+    explanation {
+      alike
+      differs
+    }
+  }
+}`) as unknown as TypedDocumentString<RetryBacktestProgressSubscription, RetryBacktestProgressSubscriptionVariables>;
 export const ChainOutputsDocument = new TypedDocumentString(`
     query ChainOutputs($id: UUID!) {
   session(id: $id) {

@@ -1,6 +1,10 @@
 import type { CallOptions, Connection } from './connection/connection.ts'
 import {
   AirflowPolicyPreviewDocument,
+  type RetryBacktestFragment,
+  RetryBacktestProgressDocument,
+  type RetryBacktestProgressSubscription,
+  type RetryBacktestProgressSubscriptionVariables,
   RetryDecisionsDocument,
   RetryDefaultsDocument,
   RetryPolicyPreviewDocument,
@@ -18,10 +22,39 @@ import type {
   SetRetrySwitchInput,
 } from './schema-types.generated.ts'
 import { allPages, payloadOf } from './answers.ts'
+import { ConnectionLostError } from './errors.ts'
+import { picked } from './streams/closeable.ts'
+
+export type RetryBacktest = RetryBacktestFragment
+export type RetryBacktestProgress = RetryBacktestProgressSubscription['retryBacktestProgress']
 
 export function retryOperations(connection: Connection) {
-  const { request } = connection
+  const { request, stream } = connection
+
+  function followRetryBacktest(
+    query: RetryBacktestProgressSubscriptionVariables,
+    options: CallOptions = {},
+  ): AsyncIterableIterator<RetryBacktestProgress> {
+    return picked(stream(RetryBacktestProgressDocument, query, options), (data) => data.retryBacktestProgress)
+  }
+
   return {
+    /**
+     * Replays finished chains under another policy. Yields the progress; the last item has the result. Ending the
+     * iteration cancels the work.
+     * @throws ValidationError, ApiError (TOO_MANY_REQUESTS: you have other backtests in progress)
+     */
+    followRetryBacktest,
+
+    /** Replays finished chains under another policy, and returns the result. @throws as `followRetryBacktest` */
+    async backtestRetryPolicy(
+      query: RetryBacktestProgressSubscriptionVariables,
+      options: CallOptions = {},
+    ): Promise<RetryBacktest> {
+      for await (const { backtest } of followRetryBacktest(query, options)) if (backtest) return backtest
+      throw new ConnectionLostError('CONNECTION_LOST', 'The backtest ended without a result')
+    },
+
     /** Returns the schedule that a policy gives, without creating anything. @throws ValidationError */
     async previewRetryPolicy(query: RetryPolicyPreviewQueryVariables, options?: CallOptions) {
       return (await request(RetryPolicyPreviewDocument, query, options)).retryPolicyPreview

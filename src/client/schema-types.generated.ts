@@ -113,6 +113,24 @@ export type AuditFilter = {
   userId?: string | null | undefined;
 };
 
+/** What the fields of a policy are laid over. */
+export type BacktestBase =
+  /** The project's defaults, as for a new session. */
+  | 'DEFAULTS'
+  /** The policy that each chain really had. Given rules come before its own, all other fields replace its own. */
+  | 'OWN_POLICY';
+
+/** Why it is unknown what would have become of a chain. */
+export type BacktestUnknownReason =
+  /** It would have had more retries, and too few recorded ones are comparable. */
+  | 'NO_COMPARABLE'
+  /** A retry would have had other resources or another timeout, and these decide. */
+  | 'OTHER_SIZE'
+  /** A retry would have come when it is not known whether the outage was over. */
+  | 'OTHER_TIME'
+  /** It has too many attempts. */
+  | 'TOO_LONG';
+
 /** All given conditions must match. */
 export type BulkActionFilter = {
   /** One of these actions. */

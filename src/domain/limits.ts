@@ -476,6 +476,33 @@ export const TRIED_SESSIONS_MAX = 2_000
 export const TRIED_SESSIONS_LISTED_MAX = 100
 /** Sessions that ended longer ago are tried only if their span is given. */
 export const TRIAL_SPAN_DEFAULT_MS = 7 * 86_400_000
+/** Chains that one backtest reads: a month of a large cluster, decided in about 10 s. */
+export const BACKTEST_CHAINS_MAX = 200_000
+/** The span of a backtest unless another is given: 30 days. */
+export const BACKTEST_SPAN_DEFAULT_MS = 30 * 86_400_000
+/** Sessions whose chains are read at once. */
+export const BACKTEST_BATCH_SESSIONS = 1_000
+/** A chain with more attempts is not replayed, but counted as unknown. */
+export const BACKTEST_ATTEMPTS_MAX = 300
+/** Fewer comparable failures say nothing. */
+export const BACKTEST_COMPARABLE_MIN = 5
+/** A retry at about the recorded time ends as recorded: within one second, or a tenth of the time since the first failure. */
+export const BACKTEST_TIME_TOLERANCE_MS = 1_000
+export const BACKTEST_TIME_TOLERANCE = 0.1
+/** Names of lost successes that a backtest lists. */
+export const BACKTEST_NAMES_MAX = 50
+/** Chains that a backtest gives as examples of one outcome. */
+export const BACKTEST_EXAMPLES_MAX = 5
+/** Backtests that one person runs at the same time; further ones wait. */
+export const BACKTESTS_PER_PERSON_MAX = 1
+/** Backtests that one server runs at the same time: they take turns on one event loop. */
+export const BACKTESTS_AT_ONCE_MAX = 2
+/** Backtests that wait for those of the same person. */
+export const BACKTESTS_WAITING_MAX = 3
+/** How long a backtest waits for its turn. */
+export const BACKTEST_WAIT_MAX_MS = 30_000
+/** How often a backtest reports its progress. */
+export const BACKTEST_PROGRESS_EVERY_MS = 250
 export const RULES_MAX = 20
 /** Exit codes and ranges in one list of a rule: as many codes as a Unix process can have. */
 export const RULE_EXIT_CODES_MAX = 256

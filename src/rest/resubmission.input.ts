@@ -112,7 +112,7 @@ export function givenAction(body: object): GivenAction {
 const Sessions = z.strictObject(SESSION_FILTER)
 const Chains = z.strictObject(CHAIN_FILTER)
 
-function givenSessions(given: unknown): SessionFilterInput {
+export function givenSessions(given: unknown): SessionFilterInput {
   return compact(sessionFilter(parsed(Sessions, 'filter', given)))
 }
 

@@ -141,6 +141,12 @@ export const BENCHES: readonly Bench[] = [
     load: async () => (await import('./fingerprints.bench.ts')).fingerprints,
   },
   {
+    name: 'backtest',
+    size: 100_000,
+    limitSeconds: 720,
+    load: async () => (await import('./backtest.bench.ts')).backtests,
+  },
+  {
     name: 'growth',
     size: 1_000_000,
     limitSeconds: 7200,

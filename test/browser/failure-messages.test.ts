@@ -247,6 +247,31 @@ describeUi('failures by message', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
+  test('a rule for such failures shows what it would have done, and joins the defaults', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto(`/failures/${shard}`)
+    await page.getByRole('button', { name: 'Rule…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Rule for such failures' })
+    await dialog.getByRole('button', { name: 'Replay the last 30 days' }).click()
+    // The only success with this exit code came after a retry.
+    await dialog.getByText('1 success of saved lost').waitFor()
+    expect(await opened.violations()).toEqual([])
+    await dialog.getByLabel('Then').selectOption('RETRY')
+    await dialog.getByLabel('Delay').fill('soon')
+    await dialog.getByText('It is not a duration').waitFor()
+    expect(await dialog.getByRole('button', { name: 'Add to the defaults' }).isDisabled()).toBe(true)
+    await dialog.getByLabel('Delay').fill('20m')
+    await dialog.getByRole('button', { name: 'Add to the defaults' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    const { retryDefaults } = await ui.query(
+      '{ retryDefaults { scope policy { rules { action delay match { exitCodes } } } } }',
+    )
+    const own = retryDefaults.find(({ scope }: { scope: string }) => scope === 'PROJECT')
+    expect(own.policy.rules).toEqual([{ action: 'RETRY', delay: 1200, match: { exitCodes: [3] } }])
+    expect(opened.faults).toEqual([])
+  })
+
   test('a viewer is told that it may not change a group; one of another project does not exist', async () => {
     {
       await using opened = await ui.open({ token: await ui.tokenOf('VIEWER') })

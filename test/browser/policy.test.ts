@@ -95,6 +95,30 @@ describePages('a policy that is tried', (server) => {
     expect(opened.faults).toEqual([])
   })
 
+  test('is replayed on the chains of the last thirty days', async () => {
+    const chain = await server.factory.chain(2, { name: 'nightly-export', status: 'TERMINATED', phase: 'SUCCEEDED' })
+    await server.db.query('UPDATE sessions SET terminated_at = created_at WHERE chain_id = $1', [chain[0]!.chainId])
+    await using opened = await server.open()
+    const { page } = opened
+    await page.goto('/policy?retries=2')
+    const backtest = page.getByRole('region', { name: 'Backtest' })
+    await backtest.getByRole('button', { name: 'Replay the last 30 days' }).click()
+    const outcomes = async () =>
+      (await backtest.getByRole('row').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' ').trim())
+    await backtest.getByRole('table', { name: 'Under the policy' }).waitFor()
+    expect((await outcomes()).slice(1, 3)).toEqual(['End alike 1', 'Stop earlier 0'])
+    await page.getByText('Which failures').click()
+    await page.getByLabel('Rules, as JSON').fill('[{"match": {}, "action": "FAIL"}]')
+    await backtest.getByText('The policy has changed since.').waitFor()
+    await backtest.getByRole('button', { name: 'Replay again' }).click()
+    await backtest.getByText('1 success of nightly-export lost').waitFor()
+    expect((await outcomes())[2]).toBe('Stop earlier 1 −1 −1')
+    expect(await opened.violations()).toEqual([])
+    await backtest.getByRole('link', { name: 'nightly-export' }).click()
+    await page.getByRole('heading', { name: 'nightly-export' }).waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
   test('is copied as JSON and as a command', async () => {
     await using opened = await server.open({ permissions: ['clipboard-read', 'clipboard-write'] })
     const { page } = opened

@@ -3,6 +3,8 @@ export const API_ENUMS = {
   AgentSelector: ['CONCENTRATED', 'DISPERSED', 'ROUND_ROBIN'],
   AgentStatus: ['ALIVE', 'SUSPECT', 'LOST', 'DRAINING', 'TERMINATED'],
   AirflowRelease: ['AIRFLOW_2_5', 'AIRFLOW_2_6', 'AIRFLOW_2_10', 'AIRFLOW_3_2'],
+  BacktestBase: ['DEFAULTS', 'OWN_POLICY'],
+  BacktestUnknownReason: ['NO_COMPARABLE', 'OTHER_SIZE', 'OTHER_TIME', 'TOO_LONG'],
   BulkActionItemStatus: ['PENDING', 'DONE', 'REFUSED'],
   BulkActionState: ['RUNNING', 'COMPLETED', 'ABORTED'],
   ChainOrderField: ['ACTIVITY', 'ATTEMPTS', 'TOTAL_TIME', 'NAME', 'CREATED_AT', 'DUE_AT'],

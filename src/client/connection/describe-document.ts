@@ -97,6 +97,7 @@ export const FINITE: Readonly<Record<string, { cursor: boolean }>> = {
   kernelLogs: { cursor: true },
   bulkActionProgress: { cursor: false },
   resubmissionProgress: { cursor: false },
+  retryBacktestProgress: { cursor: false },
 }
 
 /** Describes a subscription. @throws ClientConfigurationError if it cannot be resumed without missing events */

@@ -59,8 +59,13 @@ export interface DecisionInput {
 }
 
 /** Makes the decision about a finished session. Pure and total: the same input gives the same verdict. */
-export function decideRetry({ session, policy: stored, now, random }: DecisionInput): RetryVerdict {
-  const policy = readStoredPolicy(stored)
+export function decideRetry({ policy, ...input }: DecisionInput): RetryVerdict {
+  return decideUnder({ ...input, policy: readStoredPolicy(policy) })
+}
+
+/** The decision, under a policy that has been read already: a policy, or why it cannot be followed. */
+export function decideUnder(input: Omit<DecisionInput, 'policy'> & { policy: RetryPolicy | string }): RetryVerdict {
+  const { session, policy, now, random } = input
   const mayEmit = typeof policy === 'string' || policy.emitRetryEvents
   if (session.result === 'SUCCESS') return succeeded(session, mayEmit)
 

@@ -229,7 +229,7 @@ const AirflowReleaseEnum = builder.enumType('AirflowRelease', {
   } as const satisfies Record<AirflowRelease, { description: string }>,
 })
 
-const AirflowSettingsInput = builder.inputType('AirflowSettingsInput', {
+export const AirflowSettingsInput = builder.inputType('AirflowSettingsInput', {
   description: "An Airflow operator's settings. Durations are seconds. Missing settings have Airflow's own defaults.",
   fields: (t) => ({
     release: t.field({ type: AirflowReleaseEnum, description: 'The release whose formula is used; 3.2 if not given.' }),
@@ -261,7 +261,7 @@ const AirflowRetryType = builder.objectRef<AirflowRetry>('AirflowRetry').impleme
   }),
 })
 
-const AirflowExplanationType = builder.objectRef<AirflowExplanation>('AirflowExplanation').implement({
+export const AirflowExplanationType = builder.objectRef<AirflowExplanation>('AirflowExplanation').implement({
   description: 'Comparison of a policy with the Airflow settings that it was derived from. Each text is one sentence.',
   fields: (t) => ({
     alike: t.exposeStringList('alike', { description: 'Behaviour that is the same as in Airflow.' }),

@@ -13,8 +13,8 @@ import { Outdated, ProblemPanel, useTitle } from '../../app/page.tsx'
 import { noChange, useViewer } from '../../app/viewer.ts'
 import type { Selection } from '../../bulk/use-bulk.ts'
 import { causeInWords, kindOf, lookOfCause } from '../../design/causes.ts'
-import { Choice } from '../../design/controls.tsx'
 import { HeldIcon } from '../../design/icons.tsx'
+import { Button, Choice } from '../../design/controls.tsx'
 import { CauseMark, Skeleton } from '../../design/panel.tsx'
 import { type Column, TableCard } from '../../design/table.tsx'
 import { count, counted, percentage } from '../../words/numbers.ts'
@@ -74,12 +74,13 @@ export function FailurePage() {
 const StateForm = lazyDialog(() => import('./failure-forms.tsx'), 'StateForm')
 const NameForm = lazyDialog(() => import('./failure-forms.tsx'), 'NameForm')
 const MergeForm = lazyDialog(() => import('./failure-forms.tsx'), 'MergeForm')
+const RuleForm = lazyDialog(() => import('./rule-form.tsx'), 'RuleForm')
 const BulkDialog = lazyDialog(() => import('../../bulk/bulk-dialog.tsx'), 'BulkDialog')
 
 function Head({ group, again }: { group: FailureGroup; again: () => void }) {
   const { failureGroupId, title, note, link } = group
   const viewer = useViewer()
-  const [asked, setAsked] = useState<'STATE' | 'NAME' | 'MERGE' | Selection | null>(null)
+  const [asked, setAsked] = useState<'STATE' | 'NAME' | 'MERGE' | 'RULE' | Selection | null>(null)
   const close = () => setAsked(null)
   const done = () => {
     close()
@@ -104,6 +105,7 @@ function Head({ group, again }: { group: FailureGroup; again: () => void }) {
             Merge…
           </GuardedButton>
           <BreakerButton group={group} refusal={refusal} again={again} />
+          {(group.cause !== null || group.exitCode !== null) && <Button onClick={() => setAsked('RULE')}>Rule…</Button>}
           <GuardedButton refusal={whyNoResubmit} onClick={() => setAsked(resubmissionOf(failureGroupId))}>
             Resubmit all…
           </GuardedButton>
@@ -129,6 +131,7 @@ function Head({ group, again }: { group: FailureGroup; again: () => void }) {
         {asked === 'STATE' && <StateForm group={group} onDone={done} onClose={close} />}
         {asked === 'NAME' && <NameForm group={group} onDone={done} onClose={close} />}
         {asked === 'MERGE' && <MergeForm group={group} onClose={close} />}
+        {asked === 'RULE' && <RuleForm group={group} onClose={close} />}
         {asked !== null && typeof asked === 'object' && (
           <BulkDialog action="RESUBMIT" selection={asked} onClose={close} onDone={again} />
         )}

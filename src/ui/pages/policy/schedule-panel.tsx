@@ -3,6 +3,7 @@ import { type Client, useClient } from 'urql'
 import type { AirflowSettingsInput } from '../../../client/schema-types.generated.ts'
 import { Button } from '../../design/controls.tsx'
 import { policyAsCommand, policyAsInput, policyAsJson, readDraft } from '../../policy/policy-draft.ts'
+import { Backtest } from '../../policy/backtest.tsx'
 import type { Draft } from '../../policy/policy-fields.ts'
 import { FRESH, type Planned, readPreview, refusedAt } from '../../policy/read-preview.ts'
 import { ScheduleDrawing, ScheduleFigures, type Series, startsOf } from '../../policy/schedule.tsx'
@@ -48,6 +49,11 @@ export function SchedulePanel({ preview, isStale, project, onTake }: Props) {
         <>
           <Copies preview={preview} isStale={isStale} onTake={onTake} />
           <TrialPanel policy={preview.policy} project={project} />
+          <Backtest
+            policy={preview.policy}
+            airflow={preview.settings}
+            filter={project === undefined ? null : { project }}
+          />
         </>
       )}
     </section>
@@ -154,6 +160,8 @@ export interface Preview {
   verdict: { eligible: boolean; explanation: string } | null
   schedule: readonly Planned[]
   airflow: UiAirflowPreviewQuery['airflowPolicyPreview'] | null
+  /** The settings of an Airflow operator in the API's form; null if a policy was typed. */
+  settings: AirflowSettingsInput | null
 }
 
 interface Answer {
@@ -180,7 +188,7 @@ export function usePreview(
     const found = await readPreview(client, draft, project)
     if ('faults' in found) return found
     const { schedule, ...verdict } = found.preview
-    return { preview: { policy: found.policy, draft, verdict, schedule, airflow: null } }
+    return { preview: { policy: found.policy, draft, verdict, schedule, airflow: null, settings: null } }
   }
 
   const start = useEffectEvent(async (isLeft: () => boolean) => {
@@ -204,7 +212,8 @@ async function readAirflow(client: Client, draft: Draft): Promise<Partial<Answer
   const { data, error } = await client.query(UiAirflowPreviewDocument, { settings }, FRESH).toPromise()
   if (!data) return refusedAt(error!, AIRFLOW_FIELDS)
   const { policy, schedule } = data.airflowPolicyPreview
-  return { preview: { policy: policyOf(policy), draft, verdict: null, schedule, airflow: data.airflowPolicyPreview } }
+  const airflow = data.airflowPolicyPreview
+  return { preview: { policy: policyOf(policy), draft, verdict: null, schedule, airflow, settings } }
 }
 
 /** The fields of the policy that Airflow's settings determine. */
