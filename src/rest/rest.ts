@@ -20,6 +20,7 @@ import { serveWaits } from './wait.routes.ts'
 import { serveGroups } from './group.routes.ts'
 import { serveTokens } from './token.routes.ts'
 import { serveWebhooks } from './webhook.routes.ts'
+import { serveFigures } from './figures.routes.ts'
 import { serveQuotas } from './quota.routes.ts'
 import { serveRetries } from './retry.routes.ts'
 import { answerErrors, refuseRequest } from './answer-errors.ts'
@@ -111,6 +112,7 @@ function restApp({ authenticate, admission, ...base }: RestDependencies): RestAp
   serveWebhooks(app)
   serveTokens(app)
   serveQuotas(app)
+  serveFigures(app)
   serveDiscovery(app)
   serveEvents(app, base)
   serveCode(app, base)

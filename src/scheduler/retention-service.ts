@@ -1,6 +1,7 @@
 import {
   BLOB_KEPT_MS,
   BLOB_LEFTOVERS_EVERY_MS,
+  FIGURES_KEPT_MS,
   RETENTION_BATCH_AGENTS_MAX,
   RETENTION_BATCH_BLOBS_MAX,
   RETENTION_BATCH_CHAINS_MAX,
@@ -27,6 +28,7 @@ import {
   removeOldDeployments,
   removeOldEvents,
   removeOldFailureGroups,
+  removeOldFigures,
   removeOldResubmissions,
   removeOldRevisions,
   removeOldRows,
@@ -140,7 +142,8 @@ export async function removeOld(
     if (removed > 0) log.info({ removed, what: name }, `retention: ${removed} of ${name} removed`)
     done += removed
   }
-  return { done }
+  const rowsOfFigures = await drain(signal, rows, () => removeOldFigures(db, FIGURES_KEPT_MS, rows))
+  return { done: done + rowsOfFigures }
 }
 
 /**

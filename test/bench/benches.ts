@@ -89,7 +89,7 @@ export const BENCHES: readonly Bench[] = [
   {
     name: 'insights',
     size: 1_000_000,
-    limitSeconds: 900,
+    limitSeconds: 1800,
     load: async () => (await import('./insights.bench.ts')).insights,
   },
   {

@@ -111,6 +111,6 @@ const KEY = 'project_id, grouping, label, at, key, retry, bucket'
 
 const SUMS_SQL = `
 INSERT INTO rolled_figures AS r (${KEY}, ${SUMMED_FIGURES.join(', ')})
-${sumsOf(`SELECT a.*, 1 AS sign, true AS over FROM attempt_figures a WHERE a.session_id IN (
-  SELECT ${idOf('n::text')} FROM generate_series($1::int, $1 + ${CHUNK} - 1) AS n)`)}
+${sumsOf(`SELECT a.*, 1 AS sign, true AS over FROM attempt_figures a WHERE a.session_id = ANY(ARRAY(
+  SELECT ${idOf('n::text')} FROM generate_series($1::int, $1 + ${CHUNK} - 1) AS n))`)}
 ON CONFLICT (${KEY}) DO UPDATE SET ${SUMMED_FIGURES.map((name) => `${name} = r.${name} + EXCLUDED.${name}`).join(', ')}`

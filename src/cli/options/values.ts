@@ -184,6 +184,6 @@ export function oneOf<Word extends string>(text: string, words: readonly Word[])
   return found
 }
 
-function written(word: string): string {
+export function written(word: string): string {
   return word.toLowerCase().replaceAll('_', '-')
 }

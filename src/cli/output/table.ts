@@ -163,3 +163,18 @@ export function formatFields(fields: readonly (readonly [string, string | null |
     .map(([name, value]) => `${terminal.style('dim', name.padEnd(width))}  ${value!.replaceAll('\n', ' ')}`)
     .join('\n')
 }
+
+/** Text for spreadsheets. Text that these would take for a formula has an apostrophe before it. */
+export function csvText<Row>(
+  rows: readonly Row[],
+  columns: Readonly<Record<string, (row: Row) => string | number | null | undefined>>,
+): string {
+  const lines = rows.map((row) => Object.values(columns).map((value) => csvField(value(row))))
+  return [Object.keys(columns), ...lines].map((fields) => fields.join(',')).join('\r\n')
+}
+
+function csvField(value: string | number | null | undefined): string {
+  if (typeof value !== 'string') return String(value ?? '')
+  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}

@@ -17,7 +17,7 @@ import { binaryBytes, duration, instant, relative } from '../output/format.ts'
 import { UsageError } from '../present-error.ts'
 import { formatUsage } from './session-text.ts'
 
-interface CountedOptions {
+export interface CountedOptions {
   since?: string
   before?: string
   inProject?: string
@@ -56,9 +56,9 @@ export function statsCommand(): Command {
 }
 
 /** Adds the options that select the sessions to count. */
-function addCountedOptions(command: Command): Command {
+export function addCountedOptions(command: Command, span = 'a day'): Command {
   return command
-    .option('--since <time>', 'that ended since this time, or a duration ago like 2h (default: a day)', past)
+    .option('--since <time>', `that ended since this time, or a duration ago like 2h (default: ${span})`, past)
     .option('--before <time>', 'that ended before', past)
     .option('--in-project <project>', 'in this project')
     .option('--in-group <group>', 'in this resource group')
@@ -81,7 +81,7 @@ function onlyOne(text: string, earlier?: [string, string]): [string, string] {
   return pair(text)
 }
 
-function countedBy(options: CountedOptions) {
+export function countedBy(options: CountedOptions) {
   const { since, before, inProject, inGroup, ofUser, withName, withLabel, label } = options
   if (withLabel && label) throw new UsageError('Only one label can be given.')
   const given = withLabel ?? label
@@ -95,6 +95,20 @@ function countedBy(options: CountedOptions) {
     name: withName,
     label: given && { key: given[0], value: given[1] },
   }
+}
+
+/** The same as a filter of sessions, without their types unless these are given. */
+export function filterBy(options: CountedOptions): { filter: SessionFilter; window: { from?: string; to?: string } } {
+  const { from, to, project, resourceGroup, user, name, label } = countedBy(options)
+  const filter = {
+    project,
+    resourceGroup,
+    sessionType: options.ofType,
+    user,
+    name: name === undefined ? undefined : { equals: name },
+    label,
+  }
+  return { filter, window: { from, to } }
 }
 
 const BUCKETS: readonly Column<Bucket>[] = [
@@ -219,18 +233,9 @@ async function showFailures(context: ClientContext, options: FailuresOptions): P
 async function showMessages({ client, out, signal }: ClientContext, options: FailuresOptions): Promise<void> {
   const { cause, timedOut, limit = GROUPS_SHOWN } = options
   if (options.by) throw new UsageError('--messages and --by cannot be used together.')
-  const { from, to, project, resourceGroup, sessionType, user, name, label } = countedBy(options)
-  const filter: SessionFilter = {
-    project,
-    resourceGroup,
-    sessionType,
-    user,
-    failureCause: cause,
-    timedOut,
-    name: name === undefined ? undefined : { equals: name },
-    label,
-  }
-  const groups = client.failureGroups({ filter, window: { from, to } }, { signal })
+  const { filter, window } = filterBy(options)
+  const wanted = { ...filter, failureCause: cause, timedOut, sessionType: countedBy(options).sessionType }
+  const groups = client.failureGroups({ filter: wanted, window }, { signal })
   await showFirst(out, { limit, of: groups }, MESSAGES, 'no failures')
 }
 
