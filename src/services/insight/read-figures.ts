@@ -26,6 +26,8 @@ import {
   readFigures,
   readFigureSeries,
   readFigureTitles,
+  readRetryFigures,
+  type RetryRow,
   type WantedFigures,
 } from '../../store/sql/insight/read-figures.sql.ts'
 import { readNow } from '../../store/sql/server.sql.ts'
@@ -96,9 +98,11 @@ export interface InsightPoint {
 export async function readRetryInsights(context: ReadContext, input: FiguresInput): Promise<RetryInsight[]> {
   const { wanted, rows, window } = await readGroups(context, input, { order: 'LOST' })
   const hourly = isShort(window)
+  const keys = rows.map((row) => row.key)
+  const retried = await readRetryFigures(context.db, wanted, keys, STATISTICS_TIMEOUT_MS)
+  const retriesOf = new Map(retried.map((row) => [row.key, row]))
   let read: Promise<Map<string, InsightPoint[]>> | undefined
   const series = async (key: string) => {
-    const keys = rows.map((row) => row.key)
     const spans: FigureSpans = hourly ? { days: null, edges: [window] } : wanted.spans
     read ??= readFigureSeries(context.db, { ...wanted, spans }, { keys, hourly }, STATISTICS_TIMEOUT_MS).then(
       (points) =>
@@ -109,10 +113,17 @@ export async function readRetryInsights(context: ReadContext, input: FiguresInpu
     )
     return (await read).get(key) ?? []
   }
-  return rows.map((row) => ({ ...insightOf(row, input.groupBy), series: () => series(row.key) }))
+  return rows.map((row) => ({
+    ...insightOf(row, retriesOf.get(row.key), input.groupBy),
+    series: () => series(row.key),
+  }))
 }
 
-function insightOf(row: TitledRow, groupBy: FigureGrouping): Omit<RetryInsight, 'series'> {
+function insightOf(
+  row: TitledRow,
+  retried: RetryRow | undefined,
+  groupBy: FigureGrouping,
+): Omit<RetryInsight, 'series'> {
   const time = {
     usefulSeconds: row.useful_ms / 1_000,
     runningSeconds: row.spent_ms / 1_000,
@@ -126,10 +137,10 @@ function insightOf(row: TitledRow, groupBy: FigureGrouping): Omit<RetryInsight, 
     retries: row.retries,
     chainsSaved: row.saved,
     chainsLost: row.lost,
-    successByRetry: successByRetry(row.retries_by_number),
+    successByRetry: successByRetry(retried?.counts ?? []),
     ...lossOf(row),
     waitingSeconds: time.waitingSeconds,
-    medianSecondsToSuccess: medianSeconds(row.times),
+    medianSecondsToSuccess: medianSeconds(retried?.times ?? []),
     // Groups of failures have no useful time.
     effectiveShare: isOfFailures(groupBy) ? null : effectiveShare(time),
   }
