@@ -63,7 +63,13 @@ const exit = (code: number): Happening[] => [
 const CREATE: Happening = { does: 'create', maxRetries: 1, kernels: 1, mode: 'SINGLE_NODE', cpu: '2.5' }
 /** A chain that a retry saves and one that is lost, usage that comes late, and what has not been summed up is deleted. */
 const LIFE: (Happening | More)[] = [
-  ...[CREATE, ...exit(1), ...exit(0), CREATE, ...exit(1), { does: 'roll-up' } as const, ...exit(64)],
+  CREATE,
+  ...exit(1),
+  ...exit(0),
+  CREATE,
+  ...exit(1),
+  { does: 'roll-up' },
+  ...exit(64),
   { does: 'usage', pick: 1, seconds: 77 },
   { does: 'crash' },
   { does: 'wait', seconds: 5_000 },

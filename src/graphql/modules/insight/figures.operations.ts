@@ -1,8 +1,7 @@
-import { type FigureGrouping, FIGURE_GROUPINGS, type RetrySuccess } from '../../../domain/insight/figures.ts'
+import type { FIGURE_GROUPINGS, FigureGrouping, RetrySuccess } from '../../../domain/insight/figures.ts'
 import { FIGURE_GROUPS_MAX } from '../../../domain/limits.ts'
 import {
   type FigureGroup,
-  type FiguresInput,
   type InsightPoint,
   readRetryInsights,
   readUsageRows,
@@ -192,8 +191,7 @@ builder.queryField('retryInsights', (t) =>
       groupBy: t.arg({ type: InsightGroupingEnum, required: true, description: 'The property.' }),
     },
     complexity: { field: COST },
-    resolve: (_root, args, context) =>
-      readRetryInsights({ ...context, prisma: context.services.prisma }, args as FiguresInput),
+    resolve: (_root, args, context) => readRetryInsights({ ...context, prisma: context.services.prisma }, args),
   }),
 )
 
@@ -210,7 +208,6 @@ builder.queryField('usage', (t) =>
       groupBy: t.arg({ type: UsageGroupingEnum, required: true, description: 'The property.' }),
     },
     complexity: { field: COST },
-    resolve: (_root, args, context) =>
-      readUsageRows({ ...context, prisma: context.services.prisma }, args as FiguresInput),
+    resolve: (_root, args, context) => readUsageRows({ ...context, prisma: context.services.prisma }, args),
   }),
 )
