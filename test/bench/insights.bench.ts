@@ -34,7 +34,7 @@ export async function* insights(ground: BenchGround, size: number): AsyncGenerat
       ground.progress(`by ${groupBy}, ${who}`)
       const of = (what: string, figure: number) =>
         ({ what: `${what} by ${groupBy}, ${who}`, figure, unit: 'ms', target: { atMost: AT_MOST_MS }, notes }) as const
-      yield of('insights', await median(ground, () => readRetryInsights(context, input)))
+      yield of('insights', await median(ground, async () => (await readRetryInsights(context, input))[0]?.retried()))
       if (!isOfFailures(groupBy)) yield of('usage', await median(ground, () => readUsageRows(context, input)))
     }
   }

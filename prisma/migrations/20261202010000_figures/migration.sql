@@ -99,14 +99,14 @@ CREATE TABLE "rolled_retries" (
   "label" TEXT NOT NULL,
   "at" TIMESTAMPTZ(3) NOT NULL,
   "key" TEXT NOT NULL,
-  -- Retries in their epoch before these attempts: 0 for first attempts.
+  -- Retries in their epoch before these attempts: 0 for first attempts. -1 in rows for a class of times to success.
   "retry" SMALLINT NOT NULL,
-  -- The class of the time to success; -1 for retries that did not succeed.
+  -- The class of times from the first attempt of the epoch to the success. -1 in rows for a number of retries.
   "bucket" SMALLINT NOT NULL,
   "retries" DOUBLE PRECISION NOT NULL,
   "saved" DOUBLE PRECISION NOT NULL,
   "retries_failed" DOUBLE PRECISION NOT NULL,
-  CONSTRAINT "rolled_retries_pkey" PRIMARY KEY ("project_id", "grouping", "label", "at", "key", "retry", "bucket"),
+  CONSTRAINT "rolled_retries_pkey" PRIMARY KEY ("project_id", "grouping", "label", "key", "at", "retry", "bucket"),
   CONSTRAINT "rolled_retries_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE CASCADE
 );
 

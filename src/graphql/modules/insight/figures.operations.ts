@@ -107,9 +107,10 @@ const RetryInsightType = builder.objectRef<RetryInsight>('RetryInsight').impleme
       description:
         'Number of chains that failed in spite of automatic retries, each with its last failure; once for each time that people started it.',
     }),
-    successByRetry: t.expose('successByRetry', {
+    successByRetry: t.field({
       type: [RetrySuccessType],
       description: 'Success of the first retry, the second, and so on.',
+      resolve: async ({ retried }) => (await retried()).successByRetry,
     }),
     runningSecondsLost: t.exposeFloat('runningSecondsLost', { description: 'Seconds for which failed attempts ran.' }),
     slotSecondsLost: t.expose('slotSecondsLost', {
@@ -119,8 +120,9 @@ const RetryInsightType = builder.objectRef<RetryInsight>('RetryInsight').impleme
     waitingSeconds: t.exposeFloat('waitingSeconds', {
       description: 'Seconds for which the attempts waited to start: retries from the failure before them on.',
     }),
-    medianSecondsToSuccess: t.exposeFloat('medianSecondsToSuccess', {
+    medianSecondsToSuccess: t.float({
       nullable: true,
+      resolve: async ({ retried }) => (await retried()).medianSecondsToSuccess,
       description:
         'Median time from the creation of a saved chain to its success, accurate to 9 %; null if none was saved.',
     }),

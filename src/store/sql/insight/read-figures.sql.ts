@@ -68,11 +68,11 @@ function wantedSums(
   const summed = (source: keyof typeof SOURCES) =>
     from(
       `(${sumsOf(SOURCES[source], { parts: hourly ? HOUR : EDGES, groupings: [grouping] })})`,
-      retries ? ' AND r.retry >= 0' : '',
+      retries ? ` AND (r.retry >= 0 OR r.bucket >= 0) AND ${key} = ANY($10::text[])` : '',
     )
   const days = from(
     retries ? 'rolled_retries' : 'rolled_figures',
-    ` AND r.project_id = ANY(${PROJECTS}) AND r.at >= $5::timestamptz AND r.at < $6::timestamptz`,
+    ` AND r.project_id = ANY(${PROJECTS}) AND r.at >= $5::timestamptz AND r.at < $6::timestamptz${retries ? ` AND ${key} = ANY($10::text[])` : ''}`,
   )
   const ended =
     sessionIds !== null ? [summed('chosen')] : [days, ...(spans.edges.length > 0 && !running ? [summed('edges')] : [])]
@@ -151,15 +151,15 @@ export async function readRetryFigures(
   keys: readonly string[],
   timeoutMs: number,
 ): Promise<RetryRow[]> {
-  const values = valuesOf(wanted, null)
+  const values = [...valuesOf(wanted, null), keys]
   const text = `
 WITH cells AS MATERIALIZED (
   SELECT key, retry, bucket, ${RETRY_SUMS.map(sum).join(', ')} FROM (${wantedSums(wanted, RETRY_SUMS, { retries: true })}) AS wanted
-  WHERE ${ALL_TYPED} AND key = ANY($${values.push(keys)}::text[]) GROUP BY key, retry, bucket
+  WHERE ${ALL_TYPED} GROUP BY key, retry, bucket
 ), curves AS (
   SELECT key, json_agg(json_build_object('retry', retry + 1, 'succeeded', saved, 'failed', retries_failed,
     'stopped', retries - saved - retries_failed) ORDER BY retry) AS counts
-  FROM (SELECT key, retry, ${RETRY_SUMS.map(sum).join(', ')} FROM cells GROUP BY key, retry HAVING sum(retries) <> 0) AS c GROUP BY key
+  FROM (SELECT key, retry, ${RETRY_SUMS.map(sum).join(', ')} FROM cells WHERE retry >= 0 GROUP BY key, retry HAVING sum(retries) <> 0) AS c GROUP BY key
 ), times AS (
   SELECT key, json_agg(json_build_object('bucket', bucket, 'chains', saved)) AS times
   FROM (SELECT key, bucket, ${sum('saved')} FROM cells WHERE bucket >= 0 GROUP BY key, bucket HAVING sum(saved) <> 0) AS t GROUP BY key

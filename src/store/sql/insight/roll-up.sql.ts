@@ -151,8 +151,8 @@ export const SUMS_KEY = 'project_id, grouping, label, at, key'
 const RETRIES = ['retries', 'saved', 'retries_failed']
 
 /**
- * Sums attempts up, by the keys of `rolled_retries`; the sum of its rows is one of `rolled_figures`. `retry` is -1 without a
- * retry that has ended. `attempts` is a query for the columns of `attempt_figures`, a `sign`, and
+ * Sums attempts up, by the keys of `rolled_figures`, the number of their retry (-1 without one that has ended) and the class
+ * of their time to success (-1 without success). `attempts` is a query for the columns of `attempt_figures`, a `sign`, and
  * whether the attempt is `over`. `parts` is a query for the parts of time to sum up for an attempt `a`: days if missing.
  */
 export function sumsOf(
@@ -178,8 +178,10 @@ export function storeSums(attempts: string): string {
   ON CONFLICT (${SUMS_KEY}) DO UPDATE SET ${added(SUMMED_FIGURES)}
 ), summed_retries AS (
   INSERT INTO rolled_retries AS r (${SUMS_KEY}, retry, bucket, ${RETRIES.join(', ')})
-  SELECT ${SUMS_KEY}, retry, bucket, ${RETRIES.join(', ')} FROM sums
-  WHERE retry >= 0 AND (${RETRIES.map((name) => `${name} <> 0`).join(' OR ')})
+  SELECT ${SUMS_KEY}, retry, -1, ${RETRIES.map((name) => `sum(${name})`).join(', ')} FROM sums
+  WHERE retry >= 0 GROUP BY ${SUMS_KEY}, retry HAVING ${RETRIES.map((name) => `sum(${name}) <> 0`).join(' OR ')}
+  UNION ALL SELECT ${SUMS_KEY}, -1, bucket, 0, sum(saved), 0 FROM sums
+  WHERE bucket >= 0 GROUP BY ${SUMS_KEY}, bucket HAVING sum(saved) <> 0
   ON CONFLICT (${SUMS_KEY}, retry, bucket) DO UPDATE SET ${added(RETRIES)}`
 }
 
