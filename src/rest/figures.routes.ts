@@ -118,7 +118,7 @@ const usageRoute = createRoute({
 export function serveFigures(app: RestApp): void {
   app.openapi(insightsRoute, async (c) => {
     const rows = await readRetryInsights(c.get('context'), toInput(c.req.valid('query')))
-    return c.json({ items: rows.map(toInsight) }, 200)
+    return c.json({ items: await Promise.all(rows.map(toInsight)) }, 200)
   })
   app.openapi(usageRoute, async (c) => {
     const rows = await readUsageRows(c.get('context'), toInput(c.req.valid('query')))
@@ -135,7 +135,8 @@ function toInput(query: Query): FiguresInput {
   return { groupBy: by, labelKey, window: { from, to }, filter, first: limit }
 }
 
-function toInsight(row: RetryInsight): z.infer<typeof InsightResource> {
+async function toInsight(row: RetryInsight): Promise<z.infer<typeof InsightResource>> {
+  const retried = await row.retried()
   const { key, title, attempts, failed, retries } = row
   return {
     key,
@@ -145,11 +146,11 @@ function toInsight(row: RetryInsight): z.infer<typeof InsightResource> {
     retries,
     chains_saved: row.chainsSaved,
     chains_lost: row.chainsLost,
-    success_by_retry: row.successByRetry,
+    success_by_retry: retried.successByRetry,
     running_seconds_lost: row.runningSecondsLost,
     slot_seconds_lost: row.slotSecondsLost,
     waiting_seconds: row.waitingSeconds,
-    median_seconds_to_success: row.medianSecondsToSuccess,
+    median_seconds_to_success: retried.medianSecondsToSuccess,
     effective_share: row.effectiveShare,
   }
 }

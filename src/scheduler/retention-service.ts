@@ -142,8 +142,8 @@ export async function removeOld(
     if (removed > 0) log.info({ removed, what: name }, `retention: ${removed} of ${name} removed`)
     done += removed
   }
-  const rowsOfFigures = await drain(signal, rows, () => removeOldFigures(db, FIGURES_KEPT_MS, rows))
-  return { done: done + rowsOfFigures }
+  const sums = await drain(signal, rows, () => removeOldFigures(db, FIGURES_KEPT_MS, rows))
+  return { done: done + sums }
 }
 
 /**

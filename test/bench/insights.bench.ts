@@ -3,7 +3,7 @@ import { readRetryInsights, readUsageRows } from '../../src/services/insight/rea
 import type { Viewer } from '../../src/services/service-context.ts'
 import type { Database } from '../../src/store/database.ts'
 import type { PrismaClient } from '../../src/store/prisma.ts'
-import { SUMMED_FIGURES, sumsOf } from '../../src/store/sql/insight/roll-up.sql.ts'
+import { storeSums } from '../../src/store/sql/insight/roll-up.sql.ts'
 import type { Measurement } from './bench.ts'
 import type { BenchGround } from './ground.ts'
 import { percentile } from './waiting.ts'
@@ -18,7 +18,7 @@ const AT_MOST_MS = 100
 export async function* insights(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
   const { db } = await ground.database()
   ground.progress(`${size} attempts`)
-  const projectId = await addFigures(db, size)
+  const projectId = await addFigures(ground, db, size)
   const { rows } = await db.query<{ sums: number }>('SELECT count(*)::int AS sums FROM rolled_figures')
   const notes = { attempts: size, sums: rows[0]!.sums }
   // Without a filter, nothing is read through Prisma.
@@ -34,7 +34,7 @@ export async function* insights(ground: BenchGround, size: number): AsyncGenerat
       ground.progress(`by ${groupBy}, ${who}`)
       const of = (what: string, figure: number) =>
         ({ what: `${what} by ${groupBy}, ${who}`, figure, unit: 'ms', target: { atMost: AT_MOST_MS }, notes }) as const
-      yield of('insights', await median(ground, () => readRetryInsights(context, input)))
+      yield of('insights', await median(ground, async () => (await readRetryInsights(context, input))[0]?.retried()))
       if (!isOfFailures(groupBy)) yield of('usage', await median(ground, () => readUsageRows(context, input)))
     }
   }
@@ -52,24 +52,25 @@ async function median(ground: BenchGround, work: () => Promise<unknown>): Promis
 }
 
 const CHUNK = 50_000
-/** Of properties: how many values they have. */
+/** Of properties: how many values they have; names, users and groups in each project. */
 const VALUES: Partial<Record<FigureGrouping, number>> = {
-  NAME: 500,
-  USER: 200,
+  NAME: 200,
+  USER: 40,
   AGENT: 300,
   IMAGE: 80,
-  SESSION_GROUP: 2_000,
-  FAILURE_GROUP: 1_000,
+  SESSION_GROUP: 200,
+  FAILURE_GROUP: 100,
 }
 
 /** Writes the figures of attempts without their sessions, and sums them up. @returns one of the projects */
-async function addFigures(db: Database, size: number): Promise<string> {
+async function addFigures(ground: BenchGround, db: Database, size: number): Promise<string> {
   await db.query(
     `INSERT INTO projects (id, name, domain_id) SELECT gen_random_uuid(), 'bench-' || n, (SELECT id FROM domains LIMIT 1)
      FROM generate_series(1, $1::int) AS n`,
     [PROJECTS],
   )
   for (let from = 0; from < size; from += CHUNK) {
+    ground.progress(`${from} attempts`)
     await db.transaction(async (tx) => {
       await tx.query('SET LOCAL session_replication_role = replica')
       await tx.query(ATTEMPTS_SQL, [from, Math.min(size, from + CHUNK), size])
@@ -89,15 +90,15 @@ INSERT INTO attempt_figures (session_id, project_id, chain_id, attempt, batch, s
   image, agent_id, group_id, labels, outcome, cause, exit_code, rule, failure_group_id, retry, retry_outcome, lost,
   saved_after_ms, waited_ms, cpus, memory_bytes, gpus, used_cpu_ms, peak_memory_bytes)
 SELECT ${idOf('n::text')}, (ARRAY(SELECT id FROM projects WHERE name LIKE 'bench-%' ORDER BY id))[1 + n % ${PROJECTS}], ${idOf('n::text')}, 1, true,
-  ended_at - ran, ended_at, 'name-' || ${oneOf('NAME')}, ${idOf(`'user' || ${oneOf('USER')}`)}, 'group-' || n % 6,
+  ended_at - ran, ended_at, 'name-' || n % ${PROJECTS} || '-' || ${oneOf('NAME')}, ${idOf(`'user' || (n % ${PROJECTS}) / 2 || ${oneOf('USER')}`)}, 'group-' || n % 6,
   'image:' || ${oneOf('IMAGE')}, ${idOf(`'agent' || (random() * ${VALUES.AGENT})::int`)},
-  CASE WHEN n % 3 = 0 THEN ${idOf(`'group' || ${oneOf('SESSION_GROUP')}`)} END,
+  CASE WHEN n % 3 = 0 THEN ${idOf(`'group' || n % ${PROJECTS} || ${oneOf('SESSION_GROUP')}`)} END,
   jsonb_build_object('team', 'team-' || (random() * random() * 40)::int),
   CASE WHEN failed THEN 'FAILED' ELSE 'SUCCEEDED' END::attempt_outcome,
   CASE WHEN failed THEN (ARRAY['KERNEL_NONZERO_EXIT', 'OOM_KILLED', 'AGENT_TRANSIENT', 'IMAGE_PULL_FAILURE', 'UNKNOWN'])[1 + (random() * random() * 4)::int] END::failure_cause,
   CASE WHEN failed THEN (random() * random() * 255)::int END,
   CASE WHEN failed AND n % 2 = 0 THEN '{"action": "RETRY", "match": {"exitCodes": [' || n % 40 || ']}}' END,
-  CASE WHEN failed THEN ${idOf(`'failures' || ${oneOf('FAILURE_GROUP')}`)} END, (random() * random() * random() * 5)::int2,
+  CASE WHEN failed THEN ${idOf(`'failures' || n % ${PROJECTS} || ${oneOf('FAILURE_GROUP')}`)} END, (random() * random() * random() * 5)::int2,
   retried, failed AND retried IS NULL AND n % 2 = 0, CASE WHEN retried = 'SUCCEEDED' THEN (exp(random() * 8) * 10000)::bigint END,
   (random() * 60000)::bigint, 1 + n % 8, (1 + n % 16) * 1073741824.0, CASE WHEN n % 20 = 0 THEN 1 ELSE 0 END,
   (extract(epoch FROM ran) * 800)::bigint, 104857600
@@ -107,10 +108,6 @@ CROSS JOIN LATERAL (SELECT random() < 0.125 AS failed, random() AS luck, exp(ran
 CROSS JOIN LATERAL (SELECT CASE WHEN failed AND luck < 0.67
   THEN CASE WHEN luck < 0.33 THEN 'SUCCEEDED' ELSE 'FAILED' END END::attempt_outcome AS retried) AS how`
 
-const KEY = 'project_id, grouping, label, at, key, retry, bucket'
-
 const SUMS_SQL = `
-INSERT INTO rolled_figures AS r (${KEY}, ${SUMMED_FIGURES.join(', ')})
-${sumsOf(`SELECT a.*, 1 AS sign, true AS over FROM attempt_figures a WHERE a.session_id = ANY(ARRAY(
-  SELECT ${idOf('n::text')} FROM generate_series($1::int, $1 + ${CHUNK} - 1) AS n))`)}
-ON CONFLICT (${KEY}) DO UPDATE SET ${SUMMED_FIGURES.map((name) => `${name} = r.${name} + EXCLUDED.${name}`).join(', ')}`
+WITH ${storeSums(`SELECT a.*, 1 AS sign, true AS over FROM attempt_figures a WHERE a.session_id = ANY(ARRAY(
+  SELECT ${idOf('n::text')} FROM generate_series($1::int, $1 + ${CHUNK} - 1) AS n))`)}) SELECT`

@@ -66,32 +66,48 @@ CREATE TABLE "rolled_figures" (
   "at" TIMESTAMPTZ(3) NOT NULL,
   -- The value of the property; empty for none.
   "key" TEXT NOT NULL,
-  "retry" SMALLINT NOT NULL,
-  -- The logarithm of the time to success, as `timeBucket` computes it; -1 for attempts that no retry saved.
-  "bucket" SMALLINT NOT NULL,
-  -- Of sessions of all types. Times are in milliseconds, and of the day in which they were spent.
-  "sessions" BIGINT NOT NULL,
-  "running_ms" BIGINT NOT NULL,
-  "cpu_ms" BIGINT NOT NULL,
-  "memory_mib_ms" BIGINT NOT NULL,
-  "gpu_ms" BIGINT NOT NULL,
-  "used_cpu_ms" BIGINT NOT NULL,
+  -- Of sessions of all types. Times are in milliseconds. All of them are whole numbers, whose sums are
+  -- exact. Of the day in which they were spent.
+  "sessions" DOUBLE PRECISION NOT NULL,
+  "running_ms" DOUBLE PRECISION NOT NULL,
+  "cpu_ms" DOUBLE PRECISION NOT NULL,
+  "memory_mib_ms" DOUBLE PRECISION NOT NULL,
+  "gpu_ms" DOUBLE PRECISION NOT NULL,
+  "used_cpu_ms" DOUBLE PRECISION NOT NULL,
   -- Of BATCH sessions that ended on that day.
-  "attempts" BIGINT NOT NULL,
-  "failed" BIGINT NOT NULL,
-  "retries" BIGINT NOT NULL,
-  "saved" BIGINT NOT NULL,
-  "retries_failed" BIGINT NOT NULL,
-  "lost" BIGINT NOT NULL,
-  "waited_ms" BIGINT NOT NULL,
-  "useful_ms" BIGINT NOT NULL,
-  "spent_ms" BIGINT NOT NULL,
-  "lost_ms" BIGINT NOT NULL,
-  "lost_cpu_ms" BIGINT NOT NULL,
-  "lost_memory_mib_ms" BIGINT NOT NULL,
-  "lost_gpu_ms" BIGINT NOT NULL,
-  CONSTRAINT "rolled_figures_pkey" PRIMARY KEY ("project_id", "grouping", "label", "at", "key", "retry", "bucket"),
+  "attempts" DOUBLE PRECISION NOT NULL,
+  "failed" DOUBLE PRECISION NOT NULL,
+  "retries" DOUBLE PRECISION NOT NULL,
+  "saved" DOUBLE PRECISION NOT NULL,
+  "retries_failed" DOUBLE PRECISION NOT NULL,
+  "lost" DOUBLE PRECISION NOT NULL,
+  "waited_ms" DOUBLE PRECISION NOT NULL,
+  "useful_ms" DOUBLE PRECISION NOT NULL,
+  "spent_ms" DOUBLE PRECISION NOT NULL,
+  "lost_ms" DOUBLE PRECISION NOT NULL,
+  "lost_cpu_ms" DOUBLE PRECISION NOT NULL,
+  "lost_memory_mib_ms" DOUBLE PRECISION NOT NULL,
+  "lost_gpu_ms" DOUBLE PRECISION NOT NULL,
+  CONSTRAINT "rolled_figures_pkey" PRIMARY KEY ("project_id", "grouping", "label", "at", "key"),
   CONSTRAINT "rolled_figures_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE CASCADE
+);
+
+-- How the retries of these attempts ended.
+CREATE TABLE "rolled_retries" (
+  "project_id" UUID NOT NULL,
+  "grouping" "figure_grouping" NOT NULL,
+  "label" TEXT NOT NULL,
+  "at" TIMESTAMPTZ(3) NOT NULL,
+  "key" TEXT NOT NULL,
+  -- Retries in their epoch before these attempts: 0 for first attempts. -1 in rows for a class of times to success.
+  "retry" SMALLINT NOT NULL,
+  -- The class of times from the first attempt of the epoch to the success. -1 in rows for a number of retries.
+  "bucket" SMALLINT NOT NULL,
+  "retries" DOUBLE PRECISION NOT NULL,
+  "saved" DOUBLE PRECISION NOT NULL,
+  "retries_failed" DOUBLE PRECISION NOT NULL,
+  CONSTRAINT "rolled_retries_pkey" PRIMARY KEY ("project_id", "grouping", "label", "key", "at", "retry", "bucket"),
+  CONSTRAINT "rolled_retries_project_id_fkey" FOREIGN KEY ("project_id") REFERENCES "projects"("id") ON DELETE CASCADE ON UPDATE CASCADE
 );
 
 -- One trigger notes what a decision is about, both for its log and for its figures.

@@ -135,7 +135,7 @@ const USAGE: readonly Column<UsageRow>[] = [
     align: 'right',
     optional: true,
   },
-  { title: 'MEMORY HOURS', value: ({ slotSeconds }) => `${binaryBytes(slotSeconds.mem / 3_600)}`, align: 'right' },
+  { title: 'MEMORY HOURS', value: ({ slotSeconds }) => binaryBytes(slotSeconds.mem / 3_600), align: 'right' },
 ]
 
 type CurvePoint = Pick<RetryInsight['successByRetry'][number], 'retry' | 'succeeded' | 'failed' | 'cumulative'>

@@ -26,6 +26,8 @@ import {
   readFigures,
   readFigureSeries,
   readFigureTitles,
+  readRetryFigures,
+  type RetryRow,
   type WantedFigures,
 } from '../../store/sql/insight/read-figures.sql.ts'
 import { readNow } from '../../store/sql/server.sql.ts'
@@ -68,14 +70,19 @@ export interface RetryInsight extends FigureGroup {
   retries: number
   chainsSaved: number
   chainsLost: number
-  successByRetry: RetrySuccess[]
   runningSecondsLost: number
   slotSecondsLost: SlotSeconds
   waitingSeconds: number
-  medianSecondsToSuccess: number | null
   effectiveShare: number | null
-  /** Read once for all groups of the answer. */
+  /** Read once for all groups of the answer, like the series. */
+  retried: () => Promise<RetriedInsight>
   series: () => Promise<InsightPoint[]>
+}
+
+/** How the retries of a group ended. */
+export interface RetriedInsight {
+  successByRetry: RetrySuccess[]
+  medianSecondsToSuccess: number | null
 }
 
 /** What attempts came to that ended within an hour or a day. */
@@ -95,24 +102,34 @@ export interface InsightPoint {
  */
 export async function readRetryInsights(context: ReadContext, input: FiguresInput): Promise<RetryInsight[]> {
   const { wanted, rows, window } = await readGroups(context, input, { order: 'LOST' })
-  const hourly = isShort(window)
-  let read: Promise<Map<string, InsightPoint[]>> | undefined
-  const series = async (key: string) => {
-    const keys = rows.map((row) => row.key)
-    const spans: FigureSpans = hourly ? { days: null, edges: [window] } : wanted.spans
-    read ??= readFigureSeries(context.db, { ...wanted, spans }, { keys, hourly }, STATISTICS_TIMEOUT_MS).then(
-      (points) =>
-        mapValues(
-          Map.groupBy(points, (point) => point.key),
-          (own) => own.map(pointOf),
-        ),
-    )
-    return (await read).get(key) ?? []
-  }
-  return rows.map((row) => ({ ...insightOf(row, input.groupBy), series: () => series(row.key) }))
+  const keys = rows.map(({ key }) => key)
+  const retried = once(async () => {
+    const found = await readRetryFigures(context.db, wanted, keys, STATISTICS_TIMEOUT_MS)
+    return new Map(found.map((row) => [row.key, row]))
+  })
+  const series = once(async () => {
+    const hourly = isShort(window)
+    const all = hourly ? { ...wanted, spans: { days: null, edges: [window] } } : wanted
+    const points = await readFigureSeries(context.db, all, { keys, hourly }, STATISTICS_TIMEOUT_MS)
+    return Map.groupBy(points, ({ key }) => key)
+  })
+  return rows.map((row) => ({
+    ...insightOf(row, input.groupBy),
+    retried: async () => retriedOf((await retried()).get(row.key)),
+    series: async () => ((await series()).get(row.key) ?? []).map(pointOf),
+  }))
 }
 
-function insightOf(row: TitledRow, groupBy: FigureGrouping): Omit<RetryInsight, 'series'> {
+function once<Value>(read: () => Promise<Value>): () => Promise<Value> {
+  let value: Promise<Value> | undefined
+  return () => (value ??= read())
+}
+
+function retriedOf({ counts, times }: Pick<RetryRow, 'counts' | 'times'> = { counts: [], times: [] }): RetriedInsight {
+  return { successByRetry: successByRetry(counts), medianSecondsToSuccess: medianSeconds(times) }
+}
+
+function insightOf(row: TitledRow, groupBy: FigureGrouping): Omit<RetryInsight, 'series' | 'retried'> {
   const time = {
     usefulSeconds: row.useful_ms / 1_000,
     runningSeconds: row.spent_ms / 1_000,
@@ -126,10 +143,8 @@ function insightOf(row: TitledRow, groupBy: FigureGrouping): Omit<RetryInsight, 
     retries: row.retries,
     chainsSaved: row.saved,
     chainsLost: row.lost,
-    successByRetry: successByRetry(row.retries_by_number),
     ...lossOf(row),
     waitingSeconds: time.waitingSeconds,
-    medianSecondsToSuccess: medianSeconds(row.times),
     // Groups of failures have no useful time.
     effectiveShare: isOfFailures(groupBy) ? null : effectiveShare(time),
   }
@@ -148,10 +163,6 @@ function slotSeconds(cpuMs: number, memoryMibMs: number, gpuMs: number): SlotSec
 
 function pointOf({ at, ...sums }: FigureSums & { at: Date }): InsightPoint {
   return { from: at, attempts: sums.attempts, failed: sums.failed, ...lossOf(sums) }
-}
-
-function mapValues<Key, From, To>(map: ReadonlyMap<Key, From>, change: (value: From) => To): Map<Key, To> {
-  return new Map([...map].map(([key, value]) => [key, change(value)]))
 }
 
 /** What sessions of one group have used, of all types, in the hours of a window in which they ran. */

@@ -342,11 +342,13 @@ export async function removeOldEvents(db: Queryable, { ageSeconds, count }: Rete
 }
 
 /** Deletes sums of figures that are older than $1 milliseconds. Index: the primary key, once for each project. */
-const REMOVE_OLD_FIGURES_SQL = `
-DELETE FROM rolled_figures r WHERE r.ctid = ANY(ARRAY(
-  SELECT old.ctid FROM projects p CROSS JOIN LATERAL (SELECT o.ctid FROM rolled_figures o
+const removeOldFiguresSql = (table: 'rolled_figures' | 'rolled_retries') => `
+DELETE FROM ${table} r WHERE r.ctid = ANY(ARRAY(
+  SELECT old.ctid FROM projects p CROSS JOIN LATERAL (SELECT o.ctid FROM ${table} o
     WHERE o.project_id = p.id AND o.at < reprise_now() - make_interval(secs => $1 / 1000.0) LIMIT $2) AS old LIMIT $2))`
 
 export async function removeOldFigures(db: Queryable, olderThanMs: number, limit: number): Promise<number> {
-  return (await db.query(REMOVE_OLD_FIGURES_SQL, [olderThanMs, limit])).rowCount ?? 0
+  const removed = (await db.query(removeOldFiguresSql('rolled_figures'), [olderThanMs, limit])).rowCount ?? 0
+  if (removed > 0) return removed
+  return (await db.query(removeOldFiguresSql('rolled_retries'), [olderThanMs, limit])).rowCount ?? 0
 }

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { FIGURE_GROUPINGS, type FigureGrouping, isOfFailures } from '../../../src/domain/insight/figures.ts'
-import { readFigures } from '../../../src/store/sql/insight/read-figures.sql.ts'
+import { readFigures, readRetryFigures } from '../../../src/store/sql/insight/read-figures.sql.ts'
 import type { SummedFigure } from '../../../src/store/sql/insight/roll-up.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { checkProperty } from '../../support/seeds.ts'
@@ -63,7 +63,13 @@ const exit = (code: number): Happening[] => [
 const CREATE: Happening = { does: 'create', maxRetries: 1, kernels: 1, mode: 'SINGLE_NODE', cpu: '2.5' }
 /** A chain that a retry saves and one that is lost, usage that comes late, and what has not been summed up is deleted. */
 const LIFE: (Happening | More)[] = [
-  ...[CREATE, ...exit(1), ...exit(0), CREATE, ...exit(1), { does: 'roll-up' } as const, ...exit(64)],
+  CREATE,
+  ...exit(1),
+  ...exit(0),
+  CREATE,
+  ...exit(1),
+  { does: 'roll-up' },
+  ...exit(64),
   { does: 'usage', pick: 1, seconds: 77 },
   { does: 'crash' },
   { does: 'wait', seconds: 5_000 },
@@ -218,9 +224,27 @@ async function rolledSums(grouping: FigureGrouping, fromDays: boolean): Promise<
     spans: fromDays ? { days: ALWAYS, edges: [] } : { days: null, edges: [ALWAYS] },
     sessionIds: null,
   }
-  const rows = await readFigures(database.db, wanted, { order: 'SPENT', limit: 1_000 }, 10_000)
+  const [spent, lost] = [
+    await readFigures(database.db, wanted, { order: 'SPENT', limit: 1_000 }, 10_000),
+    await readFigures(database.db, wanted, { order: 'LOST', limit: 1_000 }, 10_000),
+  ]
+  const retried = await readRetryFigures(
+    database.db,
+    wanted,
+    lost.map(({ key }) => key),
+    10_000,
+  )
+  for (const { key, retries, saved, retries_failed: failed } of lost) {
+    const { counts = [], times = [] } = retried.find((row) => row.key === key) ?? {}
+    const sums = [counts.map((count) => count.succeeded), counts.map((count) => count.failed)].map(total)
+    expect([...sums, total(times.map(({ chains }) => chains))], key).toEqual([saved, failed, saved])
+    expect(total(counts.map((count) => count.stopped)), key).toBe(retries - saved - failed)
+  }
+  const rows = spent.map((row) => ({ ...row, ...lost.find(({ key }) => key === row.key) }))
   return new Map(rows.map(({ key, ...row }) => [key, row]))
 }
+
+const total = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0)
 
 /** Slot time is rounded for each attempt, and usage in each hour. */
 const ROUNDING_MS = 100

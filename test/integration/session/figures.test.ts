@@ -126,7 +126,7 @@ describe('figures', () => {
     )
     const window = { from: new Date(NOON.getTime() - 3_600_000), to: new Date(NOON.getTime() + 7_200_000) }
     const short = (await insights({ groupBy: 'EXIT_CODE', window })).data.retryInsights
-    expect(short.map(({ series: _, ...row }: any) => row)).toEqual(all.map(({ series: _, ...row }: any) => row))
+    expect(short).toEqual(all.map((row: any) => ({ ...row, series: expect.anything() })))
     expect(short[0].series).toEqual([
       { from: NOON.toISOString(), attempts: 4, failed: 4, slotSecondsLost: { cpu: 3_100 } },
     ])

@@ -1,8 +1,7 @@
-import { type FigureGrouping, FIGURE_GROUPINGS, type RetrySuccess } from '../../../domain/insight/figures.ts'
+import type { FIGURE_GROUPINGS, FigureGrouping, RetrySuccess } from '../../../domain/insight/figures.ts'
 import { FIGURE_GROUPS_MAX } from '../../../domain/limits.ts'
 import {
   type FigureGroup,
-  type FiguresInput,
   type InsightPoint,
   readRetryInsights,
   readUsageRows,
@@ -108,9 +107,10 @@ const RetryInsightType = builder.objectRef<RetryInsight>('RetryInsight').impleme
       description:
         'Number of chains that failed in spite of automatic retries, each with its last failure; once for each time that people started it.',
     }),
-    successByRetry: t.expose('successByRetry', {
+    successByRetry: t.field({
       type: [RetrySuccessType],
       description: 'Success of the first retry, the second, and so on.',
+      resolve: async ({ retried }) => (await retried()).successByRetry,
     }),
     runningSecondsLost: t.exposeFloat('runningSecondsLost', { description: 'Seconds for which failed attempts ran.' }),
     slotSecondsLost: t.expose('slotSecondsLost', {
@@ -120,8 +120,9 @@ const RetryInsightType = builder.objectRef<RetryInsight>('RetryInsight').impleme
     waitingSeconds: t.exposeFloat('waitingSeconds', {
       description: 'Seconds for which the attempts waited to start: retries from the failure before them on.',
     }),
-    medianSecondsToSuccess: t.exposeFloat('medianSecondsToSuccess', {
+    medianSecondsToSuccess: t.float({
       nullable: true,
+      resolve: async ({ retried }) => (await retried()).medianSecondsToSuccess,
       description:
         'Median time from the creation of a saved chain to its success, accurate to 9 %; null if none was saved.',
     }),
@@ -192,8 +193,7 @@ builder.queryField('retryInsights', (t) =>
       groupBy: t.arg({ type: InsightGroupingEnum, required: true, description: 'The property.' }),
     },
     complexity: { field: COST },
-    resolve: (_root, args, context) =>
-      readRetryInsights({ ...context, prisma: context.services.prisma }, args as FiguresInput),
+    resolve: (_root, args, context) => readRetryInsights({ ...context, prisma: context.services.prisma }, args),
   }),
 )
 
@@ -210,7 +210,6 @@ builder.queryField('usage', (t) =>
       groupBy: t.arg({ type: UsageGroupingEnum, required: true, description: 'The property.' }),
     },
     complexity: { field: COST },
-    resolve: (_root, args, context) =>
-      readUsageRows({ ...context, prisma: context.services.prisma }, args as FiguresInput),
+    resolve: (_root, args, context) => readUsageRows({ ...context, prisma: context.services.prisma }, args),
   }),
 )

@@ -19,11 +19,10 @@ export interface WantedFigures {
 /** The sums of the attempts that have one value of the property. */
 export type FigureSums = Record<SummedFigure, number>
 
+/** Figures of retries are missing where what was spent is read, and the other way round. */
 export interface FigureRow extends FigureSums {
   /** The value; empty for none. */
   key: string
-  retries_by_number: RetryCount[]
-  times: TimeCount[]
 }
 
 /** The sums with their group: failures of a merged group count for the one that shows them. */
@@ -52,19 +51,28 @@ const HOUR = `SELECT date_trunc('hour', a.ended_at, 'UTC') AS from_at, date_trun
 interface Sources {
   running?: boolean
   hourly?: boolean
+  /** By retry and class of time. */
+  retries?: boolean
 }
 
 /** With sessions that run, the edges are for these alone. Index: the primary key of `rolled_figures`. */
-function wantedSums({ grouping, sessionIds, spans }: WantedFigures, { running, hourly }: Sources): string {
+function wantedSums(
+  { grouping, sessionIds, spans }: WantedFigures,
+  sums: readonly SummedFigure[],
+  { running, hourly, retries }: Sources,
+): string {
   const { key, joined } = grouping === 'FAILURE_GROUP' ? KEYS.merged : KEYS.plain
   const from = (source: string, where: string) =>
-    `SELECT ${key} AS key, r.at, r.retry, r.bucket, ${SUMMED_FIGURES.map((name) => `r.${name}`).join(', ')} FROM ${source} AS r${joined}
+    `SELECT ${key} AS key, r.at${retries ? ', r.retry, r.bucket' : ''}, ${sums.map((name) => `r.${name}`).join(', ')} FROM ${source} AS r${joined}
   WHERE r.grouping = $3::figure_grouping AND r.label = $4${where}`
   const summed = (source: keyof typeof SOURCES) =>
-    from(`(${sumsOf(SOURCES[source], { parts: hourly ? HOUR : EDGES, groupings: [grouping] })})`, '')
+    from(
+      `(${sumsOf(SOURCES[source], { parts: hourly ? HOUR : EDGES, groupings: [grouping] })})`,
+      retries ? ` AND (r.retry >= 0 OR r.bucket >= 0) AND ${key} = ANY($10::text[])` : '',
+    )
   const days = from(
-    'rolled_figures',
-    ` AND r.project_id = ANY(${PROJECTS}) AND r.at >= $5::timestamptz AND r.at < $6::timestamptz`,
+    retries ? 'rolled_retries' : 'rolled_figures',
+    ` AND r.project_id = ANY(${PROJECTS}) AND r.at >= $5::timestamptz AND r.at < $6::timestamptz${retries ? ` AND ${key} = ANY($10::text[])` : ''}`,
   )
   const ended =
     sessionIds !== null ? [summed('chosen')] : [days, ...(spans.edges.length > 0 && !running ? [summed('edges')] : [])]
@@ -86,44 +94,26 @@ function valuesOf(wanted: WantedFigures, running: readonly string[] | null): unk
   ]
 }
 
-/** Most time lost, or most time spent, first. */
-export const FIGURE_ORDERS = {
-  LOST: 'lost_cpu_ms DESC, lost_ms DESC, failed DESC, attempts DESC',
-  SPENT: 'cpu_ms DESC, running_ms DESC, sessions DESC',
-} as const
-export type FigureOrder = keyof typeof FIGURE_ORDERS
+/** Most time lost, or most time spent, first; and the sums that are read. */
+const ORDERS = {
+  LOST: {
+    order: 'lost_cpu_ms DESC, lost_ms DESC, failed DESC, attempts DESC',
+    given: 'sum(attempts) <> 0',
+    sums: SUMMED_FIGURES.slice(SUMMED_FIGURES.indexOf('attempts')),
+  },
+  SPENT: {
+    order: 'cpu_ms DESC, running_ms DESC, sessions DESC',
+    given: 'sum(sessions) <> 0 OR sum(running_ms) <> 0',
+    sums: SUMMED_FIGURES.slice(0, SUMMED_FIGURES.indexOf('attempts')),
+  },
+} as const satisfies Record<string, { order: string; given: string; sums: readonly SummedFigure[] }>
+export type FigureOrder = keyof typeof ORDERS
 
 /** Not every form of the statement reads all values, but PostgreSQL must know their types. */
 const ALL_TYPED = `(true OR $5::timestamptz IS NULL OR $6::timestamptz IS NULL OR $7::timestamptz[] IS NULL OR $8::timestamptz[] IS NULL
     OR $9::uuid[] IS NULL)`
 
-const sum = (name: string) => `sum(${name})::float8 AS ${name}`
-
-function figuresStatement(wanted: WantedFigures, page: FigurePage): { text: string; values: unknown[] } {
-  const { running } = page
-  const values = valuesOf(wanted, running ?? null)
-  const text = `
-WITH cells AS MATERIALIZED (
-  SELECT key, retry, bucket, ${SUMMED_FIGURES.map(sum).join(', ')} FROM (${wantedSums(wanted, { running: running !== undefined })}) AS wanted
-  WHERE ${ALL_TYPED} GROUP BY key, retry, bucket
-), groups AS MATERIALIZED (
-  SELECT key, ${SUMMED_FIGURES.map(sum).join(', ')} FROM cells GROUP BY key
-  HAVING ${page.order === 'LOST' ? 'sum(attempts) <> 0' : 'sum(sessions) <> 0 OR sum(running_ms) <> 0'}
-), shown AS MATERIALIZED (
-  SELECT * FROM groups ORDER BY ${FIGURE_ORDERS[page.order]}, key LIMIT $${values.push(page.limit)}::int
-), curves AS (
-  SELECT key, json_agg(json_build_object('retry', retry + 1, 'succeeded', saved, 'failed', retries_failed,
-    'stopped', retries - saved - retries_failed) ORDER BY retry) AS points
-  FROM (SELECT key, retry, ${['retries', 'saved', 'retries_failed'].map(sum).join(', ')} FROM cells
-    GROUP BY key, retry HAVING sum(retries) <> 0) AS c GROUP BY key
-), times AS (
-  SELECT key, json_agg(json_build_object('bucket', bucket, 'chains', saved)) AS counts
-  FROM (SELECT key, bucket, ${sum('saved')} FROM cells WHERE bucket >= 0 GROUP BY key, bucket) AS t GROUP BY key
-)
-SELECT shown.*, coalesce(curves.points, '[]') AS retries_by_number, coalesce(times.counts, '[]') AS times
-FROM shown LEFT JOIN curves USING (key) LEFT JOIN times USING (key) ORDER BY ${FIGURE_ORDERS[page.order]}, key`
-  return { text, values }
-}
+const sum = (name: string) => `sum(${name}) AS ${name}`
 
 export interface FigurePage {
   order: FigureOrder
@@ -136,12 +126,49 @@ export interface FigurePage {
 export async function readFigures(
   db: Database,
   wanted: WantedFigures,
-  page: FigurePage,
+  { order: name, limit, running }: FigurePage,
   timeoutMs: number,
 ): Promise<FigureRow[]> {
-  const { text, values } = figuresStatement(wanted, page)
+  const { order, given, sums } = ORDERS[name]
+  const values = valuesOf(wanted, running ?? null)
+  const text = `
+SELECT key, ${sums.map(sum).join(', ')} FROM (${wantedSums(wanted, sums, { running: running !== undefined })}) AS wanted
+WHERE ${ALL_TYPED} GROUP BY key HAVING ${given} ORDER BY ${order}, key LIMIT $${values.push(limit)}::int`
   return (await db.queryWithin<FigureRow>(timeoutMs, text, values)).rows
 }
+
+/** How retries ended, by the value of the property. */
+export interface RetryRow {
+  key: string
+  counts: RetryCount[]
+  times: TimeCount[]
+}
+
+/** Reads how the retries of these groups ended. @throws if it takes longer than `timeoutMs` */
+export async function readRetryFigures(
+  db: Database,
+  wanted: WantedFigures,
+  keys: readonly string[],
+  timeoutMs: number,
+): Promise<RetryRow[]> {
+  const values = [...valuesOf(wanted, null), keys]
+  const text = `
+WITH cells AS MATERIALIZED (
+  SELECT key, retry, bucket, ${RETRY_SUMS.map(sum).join(', ')} FROM (${wantedSums(wanted, RETRY_SUMS, { retries: true })}) AS wanted
+  WHERE ${ALL_TYPED} GROUP BY key, retry, bucket
+), curves AS (
+  SELECT key, json_agg(json_build_object('retry', retry + 1, 'succeeded', saved, 'failed', retries_failed,
+    'stopped', retries - saved - retries_failed) ORDER BY retry) AS counts
+  FROM (SELECT key, retry, ${RETRY_SUMS.map(sum).join(', ')} FROM cells WHERE retry >= 0 GROUP BY key, retry HAVING sum(retries) <> 0) AS c GROUP BY key
+), times AS (
+  SELECT key, json_agg(json_build_object('bucket', bucket, 'chains', saved)) AS times
+  FROM (SELECT key, bucket, ${sum('saved')} FROM cells WHERE bucket >= 0 GROUP BY key, bucket HAVING sum(saved) <> 0) AS t GROUP BY key
+)
+SELECT key, counts, coalesce(times, '[]') AS times FROM curves LEFT JOIN times USING (key)`
+  return (await db.queryWithin<RetryRow>(timeoutMs, text, values)).rows
+}
+
+const RETRY_SUMS = ['retries', 'saved', 'retries_failed'] as const satisfies SummedFigure[]
 
 export interface FigurePoint extends FigureSums {
   key: string
@@ -157,8 +184,8 @@ export async function readFigureSeries(
 ): Promise<FigurePoint[]> {
   const values = valuesOf(wanted, null)
   const text = `
-SELECT key, ${hourly ? 'at' : `date_trunc('day', at, 'UTC')`} AS at, ${SUMMED_FIGURES.map(sum).join(', ')}
-FROM (${wantedSums(wanted, { hourly })}) AS wanted WHERE ${ALL_TYPED} AND key = ANY($${values.push(keys)}::text[])
+SELECT key, ${hourly ? 'at' : `date_trunc('day', at, 'UTC')`} AS at, ${ORDERS.LOST.sums.map(sum).join(', ')}
+FROM (${wantedSums(wanted, ORDERS.LOST.sums, { hourly })}) AS wanted WHERE ${ALL_TYPED} AND key = ANY($${values.push(keys)}::text[])
 GROUP BY 1, 2 ORDER BY 2, 1`
   return (await db.queryWithin<FigurePoint>(timeoutMs, text, values)).rows
 }

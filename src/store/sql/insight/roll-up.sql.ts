@@ -4,7 +4,7 @@ import type { Queryable } from '../../database.ts'
 
 /**
  * The figures of attempts. `attempt_figures` has a row for each attempt that has ended, with what it has added to
- * `rolled_figures`, the sums by day. Whatever changes an attempt's figures (its decision, the end of its
+ * `rolled_figures`, the sums by day, and `rolled_retries`. Whatever changes an attempt's figures (its decision, the end of its
  * retry, usage that is reported late, its group of failures) adds a row to `figures_due` in the same transaction. Only
  * roll-up-figures takes these rows: in one transaction it computes the attempts' figures anew, subtracts from the sums
  * what they have added before, and adds what they come to now. So the sums are those of the attempts' rows after any
@@ -147,23 +147,46 @@ const SUMS = {
 export type SummedFigure = keyof typeof SUMS
 export const SUMMED_FIGURES = Object.keys(SUMS) as SummedFigure[]
 
-const KEY = 'project_id, grouping, label, at, key, retry, bucket'
+export const SUMS_KEY = 'project_id, grouping, label, at, key'
+const RETRIES = ['retries', 'saved', 'retries_failed']
 
 /**
- * Sums attempts up as `rolled_figures` has them. `attempts` is a query for the columns of `attempt_figures`, a `sign`, and
+ * Sums attempts up, by the keys of `rolled_figures`, the number of their retry (-1 without one that has ended) and the class
+ * of their time to success (-1 without success). `attempts` is a query for the columns of `attempt_figures`, a `sign`, and
  * whether the attempt is `over`. `parts` is a query for the parts of time to sum up for an attempt `a`: days if missing.
  */
 export function sumsOf(
   attempts: string,
   { parts = DAYS, groupings = FIGURE_GROUPINGS }: { parts?: string; groupings?: readonly FigureGrouping[] } = {},
 ): string {
-  return `SELECT a.project_id, p.grouping, p.label, t.from_at AS at, p.key, CASE WHEN t.ends THEN a.retry ELSE 0 END::int2 AS retry,
-  ${BUCKET} AS bucket, ${SUMMED_FIGURES.map((name) => `sum(coalesce(${SUMS[name]}, 0))::bigint AS ${name}`).join(', ')}
+  return `SELECT a.project_id, p.grouping, p.label, t.from_at AS at, p.key, CASE WHEN t.ends AND a.retry_outcome IS NOT NULL THEN a.retry ELSE -1 END::int2 AS retry,
+  ${BUCKET} AS bucket, ${SUMMED_FIGURES.map((name) => `sum(coalesce(${SUMS[name]}, 0)::float8) AS ${name}`).join(', ')}
 FROM (SELECT a.*, a.sign * a.batch::int AS judged, a.batch AND a.outcome = 'FAILED' AS failed,
     coalesce(greatest(0, round(extract(epoch FROM a.ended_at - a.started_at) * 1000)), 0)::float8 AS ran FROM (${attempts}) AS a) AS a
 CROSS JOIN LATERAL (${parts}) AS whole CROSS JOIN LATERAL (${PART}) AS t
 CROSS JOIN LATERAL (${propertiesOf(groupings)}) AS p(grouping, label, key)
 GROUP BY a.project_id, p.grouping, p.label, t.from_at, p.key, 6, 7`
+}
+
+/** Parts of a statement that add attempts, as in `sumsOf`, to what is summed up. */
+export function storeSums(attempts: string): string {
+  return `sums AS MATERIALIZED (${sumsOf(attempts)}
+), summed AS (
+  INSERT INTO rolled_figures AS r (${SUMS_KEY}, ${SUMMED_FIGURES.join(', ')})
+  SELECT ${SUMS_KEY}, ${SUMMED_FIGURES.map((name) => `sum(${name})`).join(', ')} FROM sums GROUP BY ${SUMS_KEY}
+  HAVING ${SUMMED_FIGURES.map((name) => `sum(${name}) <> 0`).join(' OR ')}
+  ON CONFLICT (${SUMS_KEY}) DO UPDATE SET ${added(SUMMED_FIGURES)}
+), summed_retries AS (
+  INSERT INTO rolled_retries AS r (${SUMS_KEY}, retry, bucket, ${RETRIES.join(', ')})
+  SELECT ${SUMS_KEY}, retry, -1, ${RETRIES.map((name) => `sum(${name})`).join(', ')} FROM sums
+  WHERE retry >= 0 GROUP BY ${SUMS_KEY}, retry HAVING ${RETRIES.map((name) => `sum(${name}) <> 0`).join(' OR ')}
+  UNION ALL SELECT ${SUMS_KEY}, -1, bucket, 0, sum(saved), 0 FROM sums
+  WHERE bucket >= 0 GROUP BY ${SUMS_KEY}, bucket HAVING sum(saved) <> 0
+  ON CONFLICT (${SUMS_KEY}, retry, bucket) DO UPDATE SET ${added(RETRIES)}`
+}
+
+function added(names: readonly string[]): string {
+  return names.map((name) => `${name} = r.${name} + EXCLUDED.${name}`).join(', ')
 }
 
 const LOCK = `hashtext('reprise:roll-up-figures')`
@@ -200,12 +223,8 @@ WITH fresh AS MATERIALIZED (
   SELECT o.* FROM attempt_figures o WHERE o.session_id = ANY($1::uuid[])
 ), changed AS MATERIALIZED (
   SELECT fresh.* FROM fresh LEFT JOIN old USING (session_id) WHERE old.session_id IS NULL OR ROW(old.*) IS DISTINCT FROM ROW(fresh.*)
-), summed AS (
-  INSERT INTO rolled_figures AS r (${KEY}, ${SUMMED_FIGURES.join(', ')})
-  SELECT * FROM (${sumsOf(`SELECT changed.*, 1 AS sign, true AS over FROM changed
-    UNION ALL SELECT old.*, -1, true FROM old JOIN changed USING (session_id)`)}) AS sums
-  WHERE ${SUMMED_FIGURES.map((name) => `${name} <> 0`).join(' OR ')}
-  ON CONFLICT (${KEY}) DO UPDATE SET ${SUMMED_FIGURES.map((name) => `${name} = r.${name} + EXCLUDED.${name}`).join(', ')}
+), ${storeSums(`SELECT changed.*, 1 AS sign, true AS over FROM changed
+    UNION ALL SELECT old.*, -1, true FROM old JOIN changed USING (session_id)`)}
 ), recorded AS (
   INSERT INTO attempt_figures (${FIGURES_NAMES.join(', ')}) SELECT * FROM changed
   ON CONFLICT (session_id) DO UPDATE SET ${FIGURES_NAMES.map((name) => `${name} = EXCLUDED.${name}`).join(', ')}
