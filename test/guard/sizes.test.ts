@@ -8,9 +8,9 @@ import { readSourceFiles, ROOT } from './source-files.ts'
  * A ratchet: the numbers of files may fall at any time, and rise only if the same commit raises the number here. Lower a
  * number once it has fallen.
  */
-const SOURCES_MAX = 911
+const SOURCES_MAX = 922
 const SHORT_SOURCES_MAX = 858
-const TESTS_MAX = 309
+const TESTS_MAX = 311
 
 /** A source file with at most this many lines of code, without comments and empty lines, is short. */
 const SHORT_LINES = 12
@@ -25,7 +25,7 @@ const LONG_FILES: readonly string[] = [
 ]
 
 /** Each has fewer than three files and folders in it. */
-const SMALL_FOLDERS: readonly string[] = ['src/cli/demo/programs', 'src/services/insight', 'test/e2e/deployments']
+const SMALL_FOLDERS: readonly string[] = ['src/cli/demo/programs', 'test/e2e/deployments']
 
 const sources = (await readSourceFiles()).filter(({ path }) => !path.includes('.generated.'))
 const inTests = globSync('test/**/*.{ts,tsx}', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'))
