@@ -128,9 +128,9 @@ export function serveInsight(app: RestApp): void {
 }
 
 function toBacktest({ from, to, isComplete, backtest, airflow }: BacktestReport): z.infer<typeof BacktestResource> {
-  const { recorded, ...outcomes } = backtest
-  const theirs = airflow && { outcomes: withoutRecorded(airflow.backtest), explanation: airflow.explanation }
-  const shown = { isComplete, recorded, outcomes, airflow: theirs }
+  const { recorded } = backtest
+  const theirs = airflow && { outcomes: outcomesOf(airflow.backtest), explanation: airflow.explanation }
+  const shown = { isComplete, recorded, outcomes: outcomesOf(backtest), airflow: theirs }
   return {
     ...(renamed(shown, snakeCase) as Omit<z.infer<typeof BacktestResource>, 'from' | 'to'>),
     from: from.toISOString(),
@@ -138,6 +138,6 @@ function toBacktest({ from, to, isComplete, backtest, airflow }: BacktestReport)
   }
 }
 
-function withoutRecorded({ recorded: _, ...outcomes }: BacktestReport['backtest']) {
-  return outcomes
+function outcomesOf({ same, earlier, longer, unknown }: BacktestReport['backtest']) {
+  return { same, earlier, longer, unknown }
 }

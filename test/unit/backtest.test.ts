@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Comparables, PolicyBacktest } from '../../src/domain/insight/backtest/backtest.ts'
 import { wilson } from '../../src/domain/insight/backtest/comparable-failures.ts'
 import {
   type RecordedAttempt,
@@ -9,6 +8,8 @@ import {
 } from '../../src/domain/insight/backtest/replay-chain.ts'
 import { decideRetry } from '../../src/domain/retry/decide.ts'
 import type { RetryPolicy } from '../../src/domain/retry/policy/policy.ts'
+import { backtestChains } from '../../src/services/insight/backtest.ts'
+import { checkProperty } from '../support/seeds.ts'
 import { anyFailure, anyPolicy, failedSession, policyOf } from './retry/sessions.ts'
 
 const T0 = Date.parse('2026-05-01T12:00:00.000Z')
@@ -89,18 +90,10 @@ function chainUnder(policy: RetryPolicy, told: readonly Told[], given: Partial<R
 
 const RANDOM = [0.1, 0.9, 0.3]
 
-function backtest(chains: readonly RecordedChain[], policy: RetryPolicy) {
-  const comparables = new Comparables()
-  const run = new PolicyBacktest(() => policy)
-  for (const chain of chains) {
-    comparables.add(chain)
-    run.add(chain)
-  }
-  return run.result(comparables)
-}
+const backtest = (chains: readonly RecordedChain[], policy: RetryPolicy) => backtestChains(chains, [() => policy])[0]!
 
 const fails = (times: number, how: Told['fails'] = EXIT): Told[] =>
-  Array.from({ length: times }, () => ({ fails: how! }))
+  Array.from({ length: times }, () => ({ fails: how }))
 
 describe('a finished chain under another policy', () => {
   const three = policyOf({ maxRetries: 3, retryDelay: 60 })
@@ -297,7 +290,7 @@ describe('any chains', () => {
   }
 
   test('end alike under the policy that they had', () => {
-    fc.assert(
+    checkProperty(
       fc.property(anyChain, ({ policy, chain }) => {
         expect(replayChain(chain, () => policy)).toEqual({ kind: 'SAME', laterMs: 0 })
       }),
@@ -306,7 +299,7 @@ describe('any chains', () => {
   })
 
   test('add up: each is in one outcome, whatever their order', () => {
-    fc.assert(
+    checkProperty(
       fc.property(fc.array(anyChain, { maxLength: 12 }), anyPolicy, fc.nat(), (made, policy, turn) => {
         const chains = made.map(({ chain }) => chain)
         const result = backtest(chains, policy)

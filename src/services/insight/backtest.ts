@@ -139,7 +139,7 @@ async function* run(
       yield { share: batch.share, chains, report: null }
     }
     const { from, to } = plan
-    const compared = theirs && { backtest: theirs.result(comparables), explanation: airflow!.explanation }
+    const compared = theirs && { backtest: theirs.result(comparables), explanation: airflow.explanation }
     const report = { from, to, isComplete, backtest: own.result(comparables), airflow: compared }
     yield { share: 1, chains, report }
   } finally {

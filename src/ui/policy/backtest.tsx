@@ -28,7 +28,7 @@ interface Props {
 
 /** What the policy would have made of the chains of the last 30 days. It is computed when somebody asks for it. */
 export function Backtest({ policy, base, airflow, filter }: Props) {
-  const { state, begin, cancel } = useBacktest({ policy, base, airflow, filter } as UiBacktestSubscriptionVariables)
+  const { state, begin, cancel } = useBacktest({ policy, base, airflow, filter })
   const isOld = state.kind === 'done' && state.policy !== policy
   return (
     <section className="backtest" aria-label="Backtest">
@@ -92,11 +92,13 @@ function Shown({ report }: { report: Report }) {
   )
 }
 
+type Row = [title: string, chains: number, attempts: string, cpu: string, successes: string]
+
 function OutcomeTable({ outcomes, label, isTitled }: { outcomes: Outcomes; label: string; isTitled?: boolean }) {
   const { same, earlier, longer, unknown } = outcomes
   const { successes, low, high } = longer.expected
   const sum = (of: (each: Outcomes['unknown'][number]) => number) => unknown.reduce((all, each) => all + of(each), 0)
-  const rows: [title: string, chains: number, attempts: string, cpu: string, successes: string][] = [
+  const rows: readonly Row[] = [
     ['End alike', same.chains, '', '', ''],
     [
       'Stop earlier',
@@ -138,14 +140,13 @@ function OutcomeTable({ outcomes, label, isTitled }: { outcomes: Outcomes; label
         </tr>
       </thead>
       <tbody>
-        {rows.map(([title, chains, ...rest]) => (
+        {rows.map(([title, chains, attempts, cpu, lost]) => (
           <tr key={title}>
             <th scope="row">{title}</th>
             <td>{count(chains)}</td>
-            {rest.map((text, index) => (
-              // The columns stay in their order.
-              <td key={index}>{text}</td>
-            ))}
+            <td>{attempts}</td>
+            <td>{cpu}</td>
+            <td>{lost}</td>
           </tr>
         ))}
       </tbody>
@@ -236,7 +237,7 @@ function useBacktest(variables: UiBacktestSubscriptionVariables) {
     run(signal).catch((refused: unknown) => {
       if (signal.aborted) return
       if (isUnauthenticated(refused)) session.set('gone')
-      setState({ kind: 'failed', message: problemOf(refused as Error).message })
+      setState({ kind: 'failed', message: problemOf(refused).message })
     })
   }
   const cancel = () => {

@@ -195,10 +195,10 @@ builder.queryField('backtestRetryPolicy', (t) =>
     type: BacktestType,
     description:
       'Replays finished chains under another policy: what it would have saved, lost and cost. Changes nothing. It takes up to half a minute; `retryBacktestProgress` shows how far it is. Each person runs one at a time.',
-    args: backtestArguments(t.arg as Arguments),
+    args: backtestArguments(t.arg),
     complexity: { field: COST },
     resolve: (_root, args, context) =>
-      backtestRetryPolicy({ ...context, prisma: context.services.prisma }, args as BacktestInput, context.left),
+      backtestRetryPolicy({ ...context, prisma: context.services.prisma }, args, context.left),
   }),
 )
 
@@ -220,12 +220,12 @@ builder.subscriptionField('retryBacktestProgress', (t) =>
     type: ProgressType,
     description:
       'Runs a backtest as `backtestRetryPolicy` does, and sends its progress several times a second and its result at the end. Ending the subscription cancels it.',
-    args: backtestArguments(t.arg as Arguments),
+    args: backtestArguments(t.arg),
     complexity: { field: COST },
     subscribe: (_root, args, context) => {
       const reading = { ...context, prisma: context.services.prisma }
       const events = abortableGenerator(async function* (signal) {
-        for await (const progress of await followBacktest(reading, args as BacktestInput, signal)) yield [progress]
+        for await (const progress of await followBacktest(reading, args, signal)) yield [progress]
       })
       return authorizedEvents(context, events)
     },

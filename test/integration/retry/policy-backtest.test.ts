@@ -1,0 +1,152 @@
+/** Policies replayed on chains that the scheduler itself has made. */
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { RetryPolicyInput } from '../../../src/client/schema-types.generated.ts'
+import type { FakeAgent } from '../../support/agents/fake-agent.ts'
+import { useFakeAgentApi } from '../../support/servers/fake-agent-api.ts'
+import { connect } from '../../support/servers/graphql-stream.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
+import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
+
+const given = useFakeAgentApi()
+let agent: FakeAgent
+
+beforeEach(async () => {
+  agent = await given.registered({ slots: { cpu: '64', mem: String(256 * 1024 ** 3) } })
+})
+
+/** Creates a session by GraphQL, and lets it fail. */
+async function failed(retryPolicy: RetryPolicyInput, name: string): Promise<string> {
+  const text = `mutation ($input: CreateSessionInput!) { createSession(input: $input) {
+    ... on CreateSessionPayload { session { sessionId } } } }`
+  const { createSession } = await query(text, { input: { name, command: ['true'], retryPolicy } })
+  await end(1)
+  return createSession.session.sessionId as string
+}
+
+async function end(exitCode: number): Promise<void> {
+  await driveAll(given.server, agent, 'RUNNING')
+  await failWith(given.server, agent, exitCode)
+}
+
+async function query(text: string, variables: object = {}, token = given.api.adminToken) {
+  const { data, errors } = await given.api.query(text, variables, token)
+  expect(errors).toBeUndefined()
+  return data
+}
+
+describe('a policy replayed on finished chains', () => {
+  const OUTCOMES = `same { chains laterSeconds } longer { chains attempts expected { chains } }
+    earlier { chains attempts slotSeconds seconds successesLost lost { name project successes } } unknown { reason chains }`
+  const ARGUMENTS = `policy: $policy, base: $base, airflow: $airflow, filter: $filter, window: $window`
+  const VARIABLES = `$policy: RetryPolicyInput!, $base: BacktestBase, $airflow: AirflowSettingsInput,
+    $filter: SessionFilter, $window: TimeWindow`
+  const RESULT = `isComplete recorded { chains attempts slotSeconds succeeded } outcomes { ${OUTCOMES} }
+    airflow { outcomes { ${OUTCOMES} } explanation { alike } }`
+  const BACKTEST = `query (${VARIABLES}) { backtestRetryPolicy(${ARGUMENTS}) { ${RESULT} } }`
+  const replayed = async (variables: object, token?: string) =>
+    (await query(BACKTEST, { policy: {}, ...variables }, token)).backtestRetryPolicy
+
+  /** A chain that fails so many times, and then succeeds if it may. */
+  async function chain(retryPolicy: RetryPolicyInput, failures: number, name = 'train'): Promise<string> {
+    const id = await failed({ jitter: 'NONE', retryDelay: 60, ...retryPolicy }, name)
+    for (let attempt = 2; attempt <= failures + 1; attempt++) {
+      await advanceClock(given.api.db, 61)
+      await given.server.run('dispatch-retries')
+      await end(attempt <= failures ? 1 : 0)
+    }
+    return id
+  }
+
+  it('ends as recorded under the policies that the chains had, with random jitter, too', async () => {
+    await chain({ maxRetries: 3 }, 2)
+    await chain({ maxRetries: 1 }, 2)
+    await chain({ maxRetries: 2, jitter: 'FULL', retryDelay: 20 }, 2)
+    await chain({ maxRetries: 2, rules: [{ match: { exitCodes: [1] }, action: 'RETRY', delay: 5 }] }, 1)
+    const { recorded, outcomes, airflow, isComplete } = await replayed({ base: 'OWN_POLICY' })
+    expect(recorded).toMatchObject({ chains: 4, attempts: 10, succeeded: 3 })
+    expect(outcomes).toMatchObject({
+      same: { chains: 4, laterSeconds: 0 },
+      earlier: { chains: 0 },
+      longer: { chains: 0 },
+      unknown: [],
+    })
+    expect({ airflow, isComplete }).toEqual({ airflow: null, isComplete: true })
+  })
+
+  it('names the successes that it loses, beside what Airflow would have done, and changes nothing', async () => {
+    const sessions = async () => (await given.api.db.query('SELECT * FROM sessions ORDER BY id')).rows
+    await chain({ maxRetries: 3 }, 2)
+    await chain({ maxRetries: 3 }, 1, 'eval')
+    const before = await sessions()
+    const airflow = { retries: 3, retryDelay: 100 }
+    const found = await replayed({ policy: { maxRetries: 1, retryDelay: 60, jitter: 'NONE' }, airflow })
+    expect(found.outcomes).toMatchObject({
+      same: { chains: 1, laterSeconds: 0 },
+      earlier: { chains: 1, attempts: 1, successesLost: 1 },
+    })
+    expect(found.outcomes.earlier.lost).toEqual([{ name: 'train', project: 'default', successes: 1 }])
+    // Three retries, each 40 s later than those of the record.
+    expect(found.airflow.outcomes).toMatchObject({ same: { chains: 2, laterSeconds: 120 } })
+    expect(found.airflow.explanation.alike).toContain('There are at most 4 attempts.')
+    expect(await sessions()).toEqual(before)
+  })
+
+  it('puts a given rule before the own rules of each chain', async () => {
+    await chain({ maxRetries: 2 }, 2)
+    await chain({ maxRetries: 2, rules: [{ match: {}, action: 'RETRY' }] }, 1)
+    const rules = [{ match: { exitCodes: [1] }, action: 'FAIL' }]
+    const { outcomes } = await replayed({ base: 'OWN_POLICY', policy: { rules } })
+    expect(outcomes.earlier).toMatchObject({ chains: 2, attempts: 3, successesLost: 2 })
+  })
+
+  it('reads chains once, of which an attempt matches that ended within the window', async () => {
+    const { api } = given
+    const { db } = api
+    await chain({ maxRetries: 2 }, 2)
+    await advanceClock(db, 31 * 86_400)
+    await chain({ maxRetries: 2 }, 1, 'eval')
+    await failed({ maxRetries: 2 }, 'waits')
+    const chains = async (variables: object, token?: string) => (await replayed(variables, token)).recorded.chains
+    expect(await chains({})).toBe(1)
+    expect(await chains({ window: { from: '2020-01-01T00:00:00Z' } })).toBe(2)
+    expect(await chains({ filter: { exitCode: [1] }, window: { from: '2020-01-01T00:00:00Z' } })).toBe(2)
+    expect(await chains({ filter: { exitCode: [3] } })).toBe(0)
+    expect(await chains({ filter: { name: { equals: 'eval' } } })).toBe(1)
+    const projectId = await api.factory.project()
+    expect(await chains({}, await api.factory.token({ role: 'VIEWER', projectId }))).toBe(0)
+  })
+
+  it.each([
+    ['an empty window', { window: { from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' } }],
+    ['a faulty policy', { policy: { delays: ['never'] } }],
+    ['faulty settings of Airflow', { airflow: { retries: -1 } }],
+  ])('refuses %s', async (_, variables) => {
+    const { errors } = await given.api.query(BACKTEST, { policy: {}, ...variables }, given.api.adminToken)
+    expect(errors?.[0]?.extensions['code']).toBe('VALIDATION_FAILED')
+  })
+
+  it('is the same in a subscription, which ends with the result, and over REST', async () => {
+    const { api } = given
+    await chain({ maxRetries: 2 }, 1)
+    const variables = { policy: { maxRetries: 0 } }
+    const connection = connect(api.url, api.adminToken)
+    const stream = connection.subscribe(
+      `subscription (${VARIABLES}) { retryBacktestProgress(${ARGUMENTS}) { share chains backtest { ${RESULT} } } }`,
+      variables,
+    )
+    const [{ retryBacktestProgress: last }] = await stream.take(1)
+    expect(last).toEqual({ share: 1, chains: 1, backtest: await replayed(variables) })
+    await connection.close()
+    const response = await fetch(`${api.url}/v2/retry-policy/backtest`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${api.adminToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ policy: { max_retries: 0 }, filter: { exit_code: '1' } }),
+    })
+    expect(await response.json()).toMatchObject({
+      is_complete: true,
+      recorded: { chains: 1, attempts: 2, succeeded: 1 },
+      outcomes: { earlier: { chains: 1, successes_lost: 1, lost: [{ name: 'train', successes: 1 }] } },
+    })
+    expect(response.status).toBe(200)
+  })
+})
