@@ -808,7 +808,7 @@ export type CompareSessionsQueryVariables = Exact<{
 }>;
 
 
-export type CompareSessionsQuery = { compareSessions: { left: ComparedSessionFragment, right: ComparedSessionFragment, differences: Array<{ field: string, before: string | null, after: string | null }>, logDifference: { leftNumber: number, rightNumber: number, leftLine: string | null, rightLine: string | null, linesBefore: Array<string> } | null } };
+export type CompareSessionsQuery = { compareSessions: { left: ComparedSessionFragment, right: ComparedSessionFragment, differences: Array<{ field: string, before: string | null, after: string | null }>, logDifference: { leftNumber: number, rightNumber: number, leftLine: string | null, rightLine: string | null, linesBefore: Array<string>, leftLinesAfter: Array<string>, rightLinesAfter: Array<string> } | null } };
 
 export type ComparableSessionsQueryVariables = Exact<{
   id: string;
@@ -5485,6 +5485,8 @@ export const CompareSessionsDocument = new TypedDocumentString(`
       leftLine
       rightLine
       linesBefore
+      leftLinesAfter
+      rightLinesAfter
     }
   }
 }

@@ -812,6 +812,12 @@ export const FAILURE_PLACES_MAX = 5
 /** Equal parts of the span for which failures are counted. */
 export const FAILURE_PARTS_MAX = 24
 export const FAILURE_GROUPS_MERGED_MAX = 100
+/** Groups of failures of a project, those that occurred last, among which similar ones are searched: 2 ms. */
+export const SIMILAR_CANDIDATES_MAX = 500
+/** Similar groups that are suggested for a merge: people look at the most similar ones only. */
+export const SIMILAR_GROUPS_MAX = 3
+/** The share of common words from which on two groups are suggested for a merge: one of four words may differ. */
+export const SIMILARITY_MIN = 0.75
 /** The beginning of a log that is compared with another one: masking the worst two takes a quarter of a second. */
 export const COMPARED_LOG_BYTES = 256 * 1024
 export const COMPARED_LOG_PIECES_MAX = 5_000

@@ -66,6 +66,12 @@ const failure = createRoute({
   component: lazyPage(() => import('./pages/failures/failure-page.tsx'), 'FailurePage'),
 })
 
+const compare = createRoute({
+  getParentRoute: () => frame,
+  path: '/compare/$leftId/$rightId',
+  component: lazyPage(() => import('./pages/compare/compare-page.tsx'), 'ComparePage'),
+})
+
 const agents = createRoute({
   getParentRoute: () => frame,
   path: '/agents',
@@ -290,6 +296,7 @@ export const router = createRouter({
       retries,
       failures,
       failure,
+      compare,
       agents,
       agent,
       deployments,

@@ -189,6 +189,7 @@ export const KEYLESS_TYPES = [
   'SetQuotaPayload',
   'SetRetryDefaultsPayload',
   'SetRetrySwitchPayload',
+  'SimilarFailureGroup',
   'SpecDifference',
   'SpecOverride',
   'StatisticsBucket',

@@ -1,5 +1,11 @@
 import type { FAILURE_GROUP_STATES } from '../../../domain/insight/failure-group.ts'
-import type { FailureGroupRow, FailurePlaces, ShownFailureGroup } from '../../../services/insight/failure-groups.ts'
+import { SIMILAR_CANDIDATES_MAX, SIMILAR_GROUPS_MAX } from '../../../domain/limits.ts'
+import type {
+  FailureGroupRow,
+  FailurePlaces,
+  ShownFailureGroup,
+  SimilarFailureGroup,
+} from '../../../services/insight/failure-groups.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSession } from '../../loaders/load-session.ts'
 import type { Loaders } from '../../loaders/loaders.ts'
@@ -26,6 +32,25 @@ const PlaceType = builder.objectRef<FailurePlaces['agents'][number]>('FailurePla
 })
 
 export const FailureGroupRef = builder.objectRef<ShownFailureGroup>('FailureGroup')
+
+const SimilarType = builder
+  .objectRef<SimilarFailureGroup & { span: ShownFailureGroup['span'] }>('SimilarFailureGroup')
+  .implement({
+    description: 'A group of failures that is similar to another one.',
+    fields: (t) => ({
+      failureGroup: t.field({
+        type: FailureGroupRef,
+        description: 'The similar group.',
+        resolve: ({ group, span }) => ({ group, span, figures: null }),
+      }),
+      similarity: t.exposeFloat('similarity', {
+        description: 'The share of words that their masked lines have in common, 0 to 1.',
+      }),
+    }),
+  })
+
+/** It compares the words of many groups. */
+const SIMILAR_COST = 20
 
 const NOTHING = { attempts: 0, chains: 0, firstAt: null, lastAt: null, saved: 0, runningSeconds: 0, cpuSeconds: 0 }
 
@@ -101,6 +126,22 @@ export const FailureGroupType = FailureGroupRef.implement({
       description: 'Groups whose failures it shows, because a person merged them into it.',
       resolve: async ({ group, span }, _args, { loaders }) =>
         (await loaders.mergedFailureGroups.load(group.id)).map((other) => ({ group: other, span, figures: null })),
+    }),
+    mergedInto: t.field({
+      type: FailureGroupRef,
+      nullable: true,
+      description: 'The group that shows its failures, because a person merged it into that one; null if none does.',
+      resolve: async ({ group: { mergedInto }, span }, _args, { loaders }) => {
+        const group = mergedInto === null ? null : await loaders.failureGroups.load(mergedInto)
+        return group && { group, span, figures: null }
+      },
+    }),
+    similar: t.field({
+      type: [SimilarType],
+      description: `Other groups of its project whose masked lines are so similar that they may be merged, the most similar first; at most ${SIMILAR_GROUPS_MAX} of the ${SIMILAR_CANDIDATES_MAX} that occurred last.`,
+      complexity: { field: SIMILAR_COST },
+      resolve: async ({ group, span }, _args, { loaders }) =>
+        (await loaders.similarFailureGroups.load(group)).map((similar) => ({ ...similar, span })),
     }),
     ...figures(t),
     agents: t.field({
