@@ -22,6 +22,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     history: async () => (await import('./session/show.ts')).historyCommand(),
     failures: async () => (await import('./session/stats.ts')).failuresCommand(),
     compare: async () => (await import('./session/compare.ts')).compareCommand(),
+    queue: async () => (await import('./session/queue.ts')).queueCommand(),
     stats: async () => (await import('./session/stats.ts')).statsCommand(),
     chains: async () => (await import('./chain.ts')).chainsCommand(),
     chain: async () => (await import('./chain.ts')).chainCommand(),

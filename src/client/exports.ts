@@ -20,6 +20,7 @@ export type {
   SessionDetailFragment as Session,
   SessionSummaryFragment as SessionSummary,
 } from './operations.generated.ts'
+export type { QueuedSession } from './session.ts'
 export type { FailureGroup, SessionComparison } from './failure.ts'
 export type { SessionGroup } from './group.ts'
 export { hasGroupEnded } from './group.ts'

@@ -1829,6 +1829,15 @@ export type FailureCountsQueryVariables = Exact<{
 
 export type FailureCountsQuery = { failureCounts: Array<{ cause: Types.FailureCause | null, timedOut: boolean | null, exitCode: number | null, name: string | null, agentId: string | null, agentName: string | null, failed: number, chains: number, lost: number, latestAt: string, label: { key: string, value: string } | null }> };
 
+export type QueueQueryVariables = Exact<{
+  resourceGroup: string;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type QueueQuery = { queue: { edges: Array<{ node: { sessionId: string, chainId: string, name: string, attempt: number, priority: number, createdAt: string, project: { name: string }, queuePlace: { before: number | null, expectedStartAt: string | null, whyUnknown: string | null } | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+
 export type WebhookSummaryFragment = { webhookId: string, url: string, description: string, eventTypes: Array<string>, chainId: string | null, enabled: boolean, disabledAt: string | null, disabledReason: string | null, failingSince: string | null, restingUntil: string | null, lastDeliveredAt: string | null, previousSecretExpiresAt: string | null, createdAt: string, project: { name: string } | null, labels: Array<{ key: string, value: string }> };
 
 export type DeliveryFragment = { deliveryId: string, messageId: string, eventType: string, status: Types.WebhookDeliveryStatus, sessionId: string | null, chainId: string | null, occurredAt: string, createdAt: string, nextAttemptAt: string | null, finishedAt: string | null, attempts: Array<{ number: number, startedAt: string, durationSeconds: number, statusCode: number | null, error: string | null, response: string | null }> };
@@ -9242,6 +9251,34 @@ export const FailureCountsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<FailureCountsQuery, FailureCountsQueryVariables>;
+export const QueueDocument = new TypedDocumentString(`
+    query Queue($resourceGroup: String!, $first: Int, $after: String) {
+  queue(resourceGroup: $resourceGroup, first: $first, after: $after) {
+    edges {
+      node {
+        sessionId
+        chainId
+        name
+        attempt
+        priority
+        createdAt
+        project {
+          name
+        }
+        queuePlace {
+          before
+          expectedStartAt
+          whyUnknown
+        }
+      }
+    }
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<QueueQuery, QueueQueryVariables>;
 export const WebhooksDocument = new TypedDocumentString(`
     query Webhooks($project: String, $enabled: Boolean, $idPrefix: String, $first: Int, $after: String) {
   webhooks(

@@ -214,6 +214,21 @@ export const KEY_HOLDERS_SHOWN_MAX = 3
  * by state: about 0.1 ms each.
  */
 export const PENDING_DEMANDS_MAX = 1_000
+/** The first sessions of a line whose order and expected starts are computed. */
+export const QUEUE_SHOWN_MAX = 500
+/** Kernels of a resource group that are considered for expected starts; with more, there is no estimate. */
+export const QUEUE_HOLDING_MAX = 5_000
+/**
+ * Steps of an estimate of starts, each the look at one session or agent: about 50 ms. What it has not reached then has no
+ * estimate.
+ */
+export const EXPECTED_START_STEPS_MAX = 100_000
+/** Successes of a name from which on its attempts have a usual duration: fewer say little about the next one. */
+export const USUAL_SUCCESSES_MIN = 8
+/** The last successes of a name that count for its usual duration. */
+export const USUAL_SUCCESSES_MAX = 50
+/** Names whose usual durations one estimate reads, the first in line first: 30 ms. */
+export const USUAL_NAMES_MAX = 100
 /** The largest position in line that a pending reason counts. */
 export const QUEUE_POSITION_MAX = 1_000
 

@@ -13,6 +13,7 @@ export const UI_PATHS: Readonly<Record<string, readonly string[]>> = {
   '/failures': ['failures/failures-page'],
   '/failures/$failureGroupId': ['failures/failure-page'],
   '/compare/$leftId/$rightId': ['compare/compare-page'],
+  '/queue': ['queue/queue-page'],
   '/agents': ['agents/agents-page'],
   '/agents/$agentId': ['agents/agent-page'],
   '/deployments': ['deployments/deployments-page'],

@@ -72,6 +72,13 @@ const compare = createRoute({
   component: lazyPage(() => import('./pages/compare/compare-page.tsx'), 'ComparePage'),
 })
 
+const queue = createRoute({
+  getParentRoute: () => frame,
+  path: '/queue',
+  validateSearch: searchReader('queue'),
+  component: lazyPage(() => import('./pages/queue/queue-page.tsx'), 'QueuePage'),
+})
+
 const agents = createRoute({
   getParentRoute: () => frame,
   path: '/agents',
@@ -297,6 +304,7 @@ export const router = createRouter({
       failures,
       failure,
       compare,
+      queue,
       agents,
       agent,
       deployments,
