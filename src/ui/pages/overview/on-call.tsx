@@ -3,6 +3,7 @@ import type { ReactNode } from 'react'
 import { usePolled } from '../../api/poll.ts'
 import { WORK } from '../../app/list/filters.ts'
 import { sinceOf } from '../../app/list/time-range.ts'
+import { AlertIcon } from '../../design/icons.tsx'
 import { count, counted } from '../../words/numbers.ts'
 import { duration } from '../../words/time.ts'
 import { UiOnCallDocument, type UiOnCallQuery } from './overview.generated.ts'
@@ -38,7 +39,10 @@ export function OnCall({ data, project }: { data: Overview; project: string | un
       </Card>
       <Card name="Broken now" total={broken.length} none="Nothing." label="Needs attention">
         {broken.map(({ key, words }) => (
-          <li key={key}>{words}</li>
+          <li key={key} className="on-call-broken">
+            <AlertIcon className="tone-held" />
+            <span>{words}</span>
+          </li>
         ))}
       </Card>
       <Card name="Can never start" total={impossible?.totalCount} none="Everything can.">
