@@ -1,6 +1,7 @@
-import { getRouteApi } from '@tanstack/react-router'
+import { getRouteApi, Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { usePolled } from '../../api/poll.ts'
+import { problemOf } from '../../api/problem.ts'
 import { AttemptLink } from '../../app/list/row-link.tsx'
 import { useMoments } from '../../app/moments.tsx'
 import { ProblemPanel, useTitle } from '../../app/page.tsx'
@@ -24,7 +25,7 @@ export function ComparePage() {
   const moments = useMoments()
   const found = data?.compareSessions
   useTitle(found ? `Compare ${found.left.name}` : 'Compare')
-  if (!found && error) return <ProblemPanel error={error} onAgain={again} />
+  if (!found && error) return <Failure error={error} onAgain={again} />
   if (!found) return <Skeleton />
   const { left, right, differences, logDifference } = found
   return (
@@ -55,6 +56,20 @@ export function ComparePage() {
         }))}
       />
       <Logs difference={logDifference} />
+    </div>
+  )
+}
+
+function Failure({ error, onAgain }: { error: Error; onAgain: () => void }) {
+  const { code, message } = problemOf(error)
+  if (code !== 'SESSION_NOT_FOUND') return <ProblemPanel error={error} onAgain={onAgain} />
+  return (
+    <div className="empty">
+      <h1 tabIndex={-1}>There is no such session</h1>
+      <p>{message}: it does not exist, or it is in a project that you do not see.</p>
+      <Link to="/sessions" className="button">
+        To the sessions
+      </Link>
     </div>
   )
 }
