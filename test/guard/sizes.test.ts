@@ -10,7 +10,7 @@ import { readSourceFiles, ROOT } from './source-files.ts'
  */
 const SOURCES_MAX = 924
 const SHORT_SOURCES_MAX = 858
-const TESTS_MAX = 311
+const TESTS_MAX = 312
 
 /** A source file with at most this many lines of code, without comments and empty lines, is short. */
 const SHORT_LINES = 12
