@@ -24,6 +24,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     insights: async () => (await import('./session/insights.ts')).insightsCommand(),
     usage: async () => (await import('./session/insights.ts')).usageCommand(),
     compare: async () => (await import('./session/compare.ts')).compareCommand(),
+    queue: async () => (await import('./session/queue.ts')).queueCommand(),
     stats: async () => (await import('./session/stats.ts')).statsCommand(),
     chains: async () => (await import('./chain.ts')).chainsCommand(),
     chain: async () => (await import('./chain.ts')).chainCommand(),

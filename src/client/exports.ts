@@ -22,6 +22,7 @@ export type {
 } from './operations.generated.ts'
 export type { FailureGroup, RetryInsight, SessionComparison, UsageRow } from './failure.ts'
 export type { RetryBacktest, RetryBacktestProgress } from './retry.ts'
+export type { QueuedSession } from './session.ts'
 export type { SessionGroup } from './group.ts'
 export { hasGroupEnded } from './group.ts'
 export type { AttemptOutputs, OutputFile, Outputs } from './output.ts'

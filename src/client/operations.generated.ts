@@ -833,7 +833,7 @@ export type CompareSessionsQueryVariables = Exact<{
 }>;
 
 
-export type CompareSessionsQuery = { compareSessions: { left: ComparedSessionFragment, right: ComparedSessionFragment, differences: Array<{ field: string, before: string | null, after: string | null }>, logDifference: { leftNumber: number, rightNumber: number, leftLine: string | null, rightLine: string | null, linesBefore: Array<string> } | null } };
+export type CompareSessionsQuery = { compareSessions: { left: ComparedSessionFragment, right: ComparedSessionFragment, differences: Array<{ field: string, before: string | null, after: string | null }>, logDifference: { leftNumber: number, rightNumber: number, leftLine: string | null, rightLine: string | null, linesBefore: Array<string>, leftLinesAfter: Array<string>, rightLinesAfter: Array<string> } | null } };
 
 export type ComparableSessionsQueryVariables = Exact<{
   id: string;
@@ -1893,6 +1893,15 @@ export type FailureCountsQueryVariables = Exact<{
 
 
 export type FailureCountsQuery = { failureCounts: Array<{ cause: Types.FailureCause | null, timedOut: boolean | null, exitCode: number | null, name: string | null, agentId: string | null, agentName: string | null, failed: number, chains: number, lost: number, latestAt: string, label: { key: string, value: string } | null }> };
+
+export type QueueQueryVariables = Exact<{
+  resourceGroup: string;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type QueueQuery = { queue: { edges: Array<{ node: { sessionId: string, chainId: string, name: string, attempt: number, priority: number, createdAt: string, project: { name: string }, queuePlace: { before: number | null, expectedStartAt: string | null, whyUnknown: string | null } | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type WebhookSummaryFragment = { webhookId: string, url: string, description: string, eventTypes: Array<string>, chainId: string | null, enabled: boolean, disabledAt: string | null, disabledReason: string | null, failingSince: string | null, restingUntil: string | null, lastDeliveredAt: string | null, previousSecretExpiresAt: string | null, createdAt: string, project: { name: string } | null, labels: Array<{ key: string, value: string }> };
 
@@ -5775,6 +5784,8 @@ export const CompareSessionsDocument = new TypedDocumentString(`
       leftLine
       rightLine
       linesBefore
+      leftLinesAfter
+      rightLinesAfter
     }
   }
 }
@@ -9690,6 +9701,34 @@ export const FailureCountsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<FailureCountsQuery, FailureCountsQueryVariables>;
+export const QueueDocument = new TypedDocumentString(`
+    query Queue($resourceGroup: String!, $first: Int, $after: String) {
+  queue(resourceGroup: $resourceGroup, first: $first, after: $after) {
+    edges {
+      node {
+        sessionId
+        chainId
+        name
+        attempt
+        priority
+        createdAt
+        project {
+          name
+        }
+        queuePlace {
+          before
+          expectedStartAt
+          whyUnknown
+        }
+      }
+    }
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<QueueQuery, QueueQueryVariables>;
 export const WebhooksDocument = new TypedDocumentString(`
     query Webhooks($project: String, $enabled: Boolean, $idPrefix: String, $first: Int, $after: String) {
   webhooks(

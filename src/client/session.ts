@@ -7,6 +7,8 @@ import {
   CreateSessionsDocument,
   FailureCountsDocument,
   type FailureCountsQueryVariables,
+  QueueDocument,
+  type QueueQuery,
   RetryNowDocument,
   type SessionDetailFragment,
   SessionStatisticsDocument,
@@ -34,6 +36,8 @@ export interface Created {
   /** False if a session with this `creationId` already existed. */
   created: boolean
 }
+
+export type QueuedSession = QueueQuery['queue']['edges'][number]['node']
 
 export interface SessionsQuery {
   filter?: SessionFilter
@@ -208,6 +212,11 @@ export function sessionOperations(connection: Connection) {
       options?: CallOptions,
     ): Promise<Page<SessionSummaryFragment>> {
       return pageOf((await request(SessionsDocument, query, options)).sessions)
+    },
+
+    /** Lists what waits in line in a resource group, in the order of turns. */
+    queue(resourceGroup = 'default', options?: CallOptions): AsyncGenerator<QueuedSession> {
+      return allPages(async (page) => (await request(QueueDocument, { resourceGroup, ...page }, options)).queue)
     },
 
     /** Lists the scheduler's actions on a session, oldest first. @throws NotFoundError */

@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi'
+import { compareSession, type SessionComparison } from '../services/insight/compare-sessions.ts'
 import { readAttempts, readSession, readSessions } from '../services/session/read-sessions.ts'
 import {
   jsonBody,
@@ -17,6 +18,7 @@ import type { CreateSessionInput } from '../services/session/create-session-inpu
 import { createSession } from '../services/session/create-sessions.ts'
 import { readJsonBody, writtenInput } from './json-body.ts'
 import { flag, SessionIdParameter } from './parameters.ts'
+import { renamed, snakeCase, type SnakeKeys } from './snake-case.ts'
 import { terminateSession } from '../services/session/terminate-session.ts'
 
 const Parameters = z.strictObject({ ...PAGE_PARAMETERS, ...SESSION_FILTER })
@@ -88,6 +90,51 @@ const attemptsRoute = createRoute({
   responses: { 200: json(SessionPage, 'A page of attempts.'), ...COMMON_PROBLEMS, ...problems('SESSION_NOT_FOUND') },
 })
 
+const line = () => z.string().nullable()
+const lines = () => z.array(z.string())
+
+const ComparisonResource = z
+  .object({
+    left_id: z.uuid().openapi({ description: 'This session.' }),
+    right_id: z.uuid().openapi({ description: 'The other one.' }),
+    differences: z.array(z.object({ field: z.string(), before: line(), after: line() })).openapi({
+      description: 'Fields of their specifications that differ: `before` of this session, `after` of the other one.',
+    }),
+    log_difference: z
+      .object({
+        left_number: z.int(),
+        right_number: z.int(),
+        left_line: line(),
+        right_line: line(),
+        lines_before: lines(),
+        left_lines_after: lines(),
+        right_lines_after: lines(),
+      })
+      .nullable()
+      .openapi({
+        description:
+          'The first place where their logs say different things, apart from numbers, times, paths and ids: the numbers of the lines, the lines (null where a log has ended), and up to 3 lines around. Null if they say the same.',
+      }),
+  })
+  .openapi('SessionComparison', { description: 'What differs between two sessions.' })
+
+const compareRoute = createRoute({
+  method: 'get',
+  path: '/v2/sessions/{id}/comparison',
+  operationId: 'compareSession',
+  summary: 'Compare a session with another one',
+  description:
+    'Compares the specifications, and the beginnings of what their first kernels wrote. Without `with`, the other one is the last success of the same name, or else the attempt before.',
+  tags: ['sessions'],
+  request: {
+    params: SessionIdParameter,
+    query: z.strictObject({
+      with: z.uuid().toLowerCase().optional().openapi({ description: 'Id of the other session.' }),
+    }),
+  },
+  responses: { 200: json(ComparisonResource, 'The comparison.'), ...COMMON_PROBLEMS, ...problems('SESSION_NOT_FOUND') },
+})
+
 const terminateRoute = createRoute({
   method: 'delete',
   path: '/v2/sessions/{id}',
@@ -139,6 +186,10 @@ export function serveSessions(app: RestApp): void {
     })
     const body = toPage(page, toSession)
     return c.json(body, 200, nextLink(c.req.url, body.next_cursor))
+  })
+  app.openapi(compareRoute, async (c) => {
+    const found = await compareSession(c.get('context'), c.req.valid('param').id, c.req.valid('query').with)
+    return c.json(renamed(found, snakeCase) as SnakeKeys<SessionComparison>, 200)
   })
   app.openapi(terminateRoute, async (c) => {
     const context = c.get('context')

@@ -66,6 +66,19 @@ const failure = createRoute({
   component: lazyPage(() => import('./pages/failures/failure-page.tsx'), 'FailurePage'),
 })
 
+const compare = createRoute({
+  getParentRoute: () => frame,
+  path: '/compare/$leftId/$rightId',
+  component: lazyPage(() => import('./pages/compare/compare-page.tsx'), 'ComparePage'),
+})
+
+const queue = createRoute({
+  getParentRoute: () => frame,
+  path: '/queue',
+  validateSearch: searchReader('queue'),
+  component: lazyPage(() => import('./pages/queue/queue-page.tsx'), 'QueuePage'),
+})
+
 const agents = createRoute({
   getParentRoute: () => frame,
   path: '/agents',
@@ -290,6 +303,8 @@ export const router = createRouter({
       retries,
       failures,
       failure,
+      compare,
+      queue,
       agents,
       agent,
       deployments,

@@ -27,6 +27,7 @@ describeUi('failures by message', {}, (ui) => {
   let shard: string
   let disk: string
   let image: string
+  let compared: string
 
   async function fail(name: string, script: string, input: object = {}): Promise<string> {
     const chainId = await ui.create(name, script, { maxRetries: 0 }, input)
@@ -216,6 +217,79 @@ describeUi('failures by message', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
+  test('a failed attempt is compared with the last success, and with the attempt before', async () => {
+    const script = 'echo "step 1 of 9"; [ "$LR" = 1 ] || { echo "loss is nan"; echo gone; exit 3; }; echo done'
+    const lr = (value: string) => ({ environ: [{ name: 'LR', value }], secretEnviron: [{ name: 'KEY', value }] })
+    const good = await ui.create('compared', script, { maxRetries: 0 }, lr('1'))
+    await ui.reached(good, ['SUCCEEDED'])
+    const bad = await ui.create('compared', script, { maxRetries: 1, retryDelay: 0.1 }, lr('9'))
+    await ui.reached(bad, ['FAILED'])
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto(`/chains/${bad}?attempt=2`)
+    const last = page.getByRole('link', { name: 'the last success' })
+    await page.getByRole('link', { name: 'the previous attempt' }).waitFor()
+    await last.click()
+    await page.getByRole('heading', { name: 'Compare compared', level: 1 }).waitFor()
+    expect(new URL(page.url()).pathname).toMatch(new RegExp(`^/compare/[-0-9a-f]{36}/${good}$`))
+    const row = async (table: string, name: string) =>
+      (
+        await page
+          .getByRole('table', { name: table })
+          .getByRole('row')
+          .filter({ has: page.getByText(name, { exact: true }) })
+          .getByRole('cell')
+          .allInnerTexts()
+      ).map((text) => text.trim())
+    expect(await row('What differs', 'environ.LR')).toEqual(['environ.LR', '9', '1'])
+    expect(await row('What differs', 'secretEnviron.KEY')).toEqual(['secretEnviron.KEY', '[redacted]', '[redacted]'])
+    expect((await row('How they ran', 'outcome'))[2]).toBe('succeeded')
+    expect((await row('How they ran', 'outcome'))[1]).toMatch(/exit code 3$/)
+    expect(await page.locator('.compare-logs h3').allInnerTexts()).toEqual(['Left, line 2', 'Right, line 2'])
+    expect(await page.locator('.compare-line').allInnerTexts()).toEqual(['loss is nan', 'done'])
+    const lines = await page.locator('.compare-logs li').allInnerTexts()
+    expect(lines).toEqual(['step 1 of 9', 'loss is nan', 'gone', 'step 1 of 9', 'done'])
+    compared = new URL(page.url()).pathname
+    expect(await opened.violations()).toEqual([])
+
+    await page.goBack()
+    await page.getByRole('link', { name: 'the previous attempt' }).click()
+    await page.getByText('They say the same, apart from numbers, times, paths and ids.').waitFor()
+    await page.getByText('Nothing: their specifications, environments, code and images are the same.').waitFor()
+    await page.goto(`/compare/${good}/${NOBODY}`)
+    await page.getByText(`no session ${NOBODY}`).waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
+  test('groups that look alike are merged by one click, and a merged group leads to the one that shows it', async () => {
+    const similar = ['write', 'read'].map((what) => `ERROR: cannot ${what} the index of the table`)
+    const [one, two] = [
+      await groupOf(await fail('first', saying(similar[0]!))),
+      await groupOf(await fail('second', saying(similar[1]!))),
+    ]
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto(`/failures/${one}`)
+    const like = page.getByRole('table', { name: 'Looks like this' })
+    await like.getByText('88\u00a0% the same').waitFor()
+    expect(await opened.violations()).toEqual([])
+    await page.getByRole('button', { name: `Merge ${similar[1]} into this group` }).click()
+    await like.waitFor({ state: 'detached' })
+    await page.getByRole('table', { name: 'Merged into it' }).getByText(similar[1]!).waitFor()
+
+    await page.goto(`/failures/${two}`)
+    const into = page.getByRole('status').filter({ hasText: 'into which it was merged' })
+    await into.waitFor()
+    expect(await opened.violations()).toEqual([])
+    await into.getByRole('link', { name: similar[0]! }).click()
+    await page.getByRole('heading', { name: similar[0]!, level: 1 }).waitFor()
+    await page.goBack()
+    await into.getByRole('button', { name: 'Split' }).click()
+    await into.waitFor({ state: 'detached' })
+    await like.getByText(similar[0]!).waitFor()
+    expect(opened.faults).toEqual([])
+  })
+
   test('an attempt that fails while its page is open shows what it says', async () => {
     const chainId = await ui.create(
       'late',
@@ -295,6 +369,7 @@ describeUi('failures by message', {}, (ui) => {
   testAppearance(ui, [
     ['/failures?show=all', (page) => message(page, LONG).waitFor()],
     [() => `/failures/${shard}`, (page) => page.getByRole('table', { name: 'Merged into it' }).waitFor()],
+    [() => compared, (page) => page.locator('.compare-line').first().waitFor()],
     [() => `/sessions?failure=${shard}`, (page) => rowOf(page, 'fit').first().waitFor()],
   ])
 })

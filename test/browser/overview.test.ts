@@ -56,6 +56,10 @@ describeOwnUi('the overview', 'overview-page', (ui) => {
     const due = panel(page, 'Next retries').getByRole('img', { name: /^Due in the next hour, each 5 minutes: / })
     expect(await due.getAttribute('aria-label')).toMatch(/: 0, 0, (1, 0|0, 1)(, 0){8}$/)
     await panel(page, 'Failed for good').getByRole('link', { name: 'lost-for-good' }).waitFor()
+    const onCall = panel(page, 'On call')
+    await onCall.getByRole('list', { name: 'New failures' }).getByRole('link').first().waitFor({ timeout: 60_000 })
+    await onCall.getByText('Everything can.').waitFor()
+    await onCall.getByRole('list', { name: 'Lost to failures' }).getByRole('link').first().waitFor({ timeout: 60_000 })
     const switches = page.getByRole('list', { name: 'Switches in force' })
     expect(await switches.innerText()).toContain('Retries of project stopped are switched off')
 

@@ -272,6 +272,11 @@ describe('is true', () => {
     assertAsDocumented('/v2/sessions', 'get', list.response, list.body)
     const attempts = await call('GET', `/v2/sessions/${chain[0]!.id}/attempts`)
     assertAsDocumented('/v2/sessions/{id}/attempts', 'get', attempts.response, attempts.body)
+    for (const query of ['', `?with=${chain[2]!.id}`]) {
+      const compared = await call('GET', `/v2/sessions/${chain[1]!.id}/comparison${query}`)
+      expect(compared.response.status).toBe(200)
+      assertAsDocumented('/v2/sessions/{id}/comparison', 'get', compared.response, compared.body)
+    }
   })
 
   test.each([

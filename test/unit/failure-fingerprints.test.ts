@@ -3,11 +3,47 @@ import { firstLogDifference } from '../../src/domain/insight/log-difference.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { chooseFailureLines, isErrorLike, usualLines } from '../../src/domain/insight/failure-lines.ts'
+import { findSimilar, similarityOf } from '../../src/domain/insight/failure-group.ts'
 import { type FailureFacts, fingerprintOf } from '../../src/domain/insight/fingerprint.ts'
 import { maskLine } from '../../src/domain/insight/mask-lines.ts'
 import { checkProperty } from '../support/seeds.ts'
 
 const nothingIsUsual = () => false
+
+describe('similar groups', () => {
+  test('have most words in common, whatever their order', () => {
+    // 2 × 6 common words of 7 and 7.
+    expect(similarityOf(['disk a of the machine is full'], ['disk b of the machine is full'])).toBe(12 / 14)
+    expect(similarityOf(['a b', 'c'], ['c', 'b', 'a'])).toBe(1)
+    expect(similarityOf(['a a a b'], ['a b b b'])).toBe(0.5)
+    expect(similarityOf([], [])).toBe(0)
+    expect(similarityOf(['--- ---'], ['--- ---'])).toBe(0)
+  })
+
+  test('come with the most similar one first, without the group itself', () => {
+    const group = { id: 'a', masked: ['cannot open <path>: no space left on device'] }
+    const others = [
+      group,
+      { id: 'b', masked: ['cannot write <path>: no space left on device'] },
+      { id: 'c', masked: ['cannot open <path>: no space left on device'] },
+      { id: 'd', masked: ['killed'] },
+    ]
+    expect(findSimilar(group, others).map(({ id }) => id)).toEqual(['c', 'b'])
+  })
+
+  test('are similar both ways, by a share', () => {
+    const lines = fc.array(
+      fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 6 }).map((words) => words.join(' ')),
+    )
+    checkProperty(
+      fc.property(lines, lines, (one, other) => {
+        const similarity = similarityOf(one, other)
+        expect(similarity).toBe(similarityOf(other, one))
+        expect(similarity >= 0 && similarity <= 1).toBe(true)
+      }),
+    )
+  })
+})
 
 describe('masks', () => {
   test.each([
@@ -192,6 +228,8 @@ describe('the first difference of two logs', () => {
       leftLine: 'Traceback',
       rightLine: 'e',
       linesBefore: ['b 1', 'c', 'd'],
+      leftLinesAfter: [],
+      rightLinesAfter: ['f'],
     })
   })
 
@@ -202,6 +240,8 @@ describe('the first difference of two logs', () => {
       leftLine: 'b',
       rightLine: null,
       linesBefore: ['a'],
+      leftLinesAfter: [],
+      rightLinesAfter: [],
     })
     expect(firstLogDifference('', 'x')).toMatchObject({ leftNumber: 1, leftLine: null, rightLine: 'x' })
   })

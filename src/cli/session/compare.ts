@@ -74,12 +74,12 @@ function ranFor({ startedAt, terminatedAt }: Compared): string | null {
 
 function logText({ logDifference: found }: SessionComparison, { terminal }: Output): string {
   if (found === null) return 'Their logs say the same.'
-  const { leftNumber, rightNumber, leftLine, rightLine, linesBefore } = found
+  const { leftNumber, rightNumber, leftLine, rightLine, linesBefore, leftLinesAfter, rightLinesAfter } = found
   const ended = terminal.style('dim', 'the log ends here')
   return [
     `Their logs differ first at line ${leftNumber}${rightNumber === leftNumber ? '' : ` (right: ${rightNumber})`}:`,
     ...linesBefore.map((line) => terminal.style('dim', `  ${line}`)),
-    `${terminal.style('red', '<')} ${leftLine ?? ended}`,
-    `${terminal.style('green', '>')} ${rightLine ?? ended}`,
+    ...[leftLine ?? ended, ...leftLinesAfter].map((line) => `${terminal.style('red', '<')} ${line}`),
+    ...[rightLine ?? ended, ...rightLinesAfter].map((line) => `${terminal.style('green', '>')} ${line}`),
   ].join('\n')
 }

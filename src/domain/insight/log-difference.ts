@@ -10,9 +10,12 @@ export interface LogDifference {
   rightLine: string | null
   /** The last lines before it, as the left log has them; at most 3. */
   linesBefore: string[]
+  /** The next lines of each log after it; at most 3. */
+  leftLinesAfter: string[]
+  rightLinesAfter: string[]
 }
 
-const LINES_BEFORE_MAX = 3
+const LINES_AROUND_MAX = 3
 const LINE_LENGTH_MAX = 400
 
 /**
@@ -28,9 +31,11 @@ export function firstLogDifference(left: string, right: string): LogDifference |
     return {
       leftNumber: numberOf(ours, at),
       rightNumber: numberOf(theirs, at),
-      leftLine: own === undefined ? null : own.text.slice(0, LINE_LENGTH_MAX),
-      rightLine: other === undefined ? null : other.text.slice(0, LINE_LENGTH_MAX),
-      linesBefore: ours.slice(Math.max(0, at - LINES_BEFORE_MAX), at).map(({ text }) => text.slice(0, LINE_LENGTH_MAX)),
+      leftLine: own === undefined ? null : shown(own),
+      rightLine: other === undefined ? null : shown(other),
+      linesBefore: ours.slice(Math.max(0, at - LINES_AROUND_MAX), at).map(shown),
+      leftLinesAfter: ours.slice(at + 1, at + 1 + LINES_AROUND_MAX).map(shown),
+      rightLinesAfter: theirs.slice(at + 1, at + 1 + LINES_AROUND_MAX).map(shown),
     }
   }
 }
@@ -45,6 +50,10 @@ function linesOf(log: string): Line[] {
     .split(/\r\n|\n|\r/)
     .map((text, at) => ({ number: at + 1, text: text.trimEnd() }))
     .filter(({ text }) => text !== '')
+}
+
+function shown({ text }: Line): string {
+  return text.slice(0, LINE_LENGTH_MAX)
 }
 
 /** The number of the line, or that after the last one. */

@@ -70,19 +70,14 @@ import {
   readStarts,
 } from '../../services/session/read-groups.ts'
 import {
-  type BreakerRow,
   type FailureFigures,
-  type FailureGroupRow,
   type FailurePlaces,
-  readBreakers,
   readFigures,
   readGroupsOfFailed,
-  readMergedGroups,
   readPlaces,
   type ShownFailureGroup,
   spanOf,
 } from '../../services/insight/failure-groups.ts'
-import { readLastSuccessOf } from '../../services/insight/compare-sessions.ts'
 import { type OutputsRow, readOutputs } from '../../services/session/read-outputs.ts'
 import {
   type ProgressRow,
@@ -92,6 +87,7 @@ import {
 } from '../../services/session/read-sessions.ts'
 import { agentLoaders, type AgentLoaders } from './agent-loaders.ts'
 import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
+import { insightLoaders, type InsightLoaders } from './insight-loaders.ts'
 import {
   alikeLoader,
   countLoader,
@@ -104,7 +100,7 @@ import {
 import { createSessionLoader, type SessionLoader } from './session-loader.ts'
 
 /** The loaders of one operation, or of one event of a subscription: cached rows belong to one viewer and one moment. */
-export interface Loaders extends DeploymentLoaders, AgentLoaders {
+export interface Loaders extends DeploymentLoaders, AgentLoaders, InsightLoaders {
   /** The time of the database's clock. */
   now: Promise<Date>
   sessions: SessionLoader
@@ -131,12 +127,6 @@ export interface Loaders extends DeploymentLoaders, AgentLoaders {
   groupMembers: DataLoader<{ groupId: string; index: number }, string | undefined, string>
   /** Keyed by failed session. */
   failureGroupOfSession: DataLoader<string, ShownFailureGroup | null>
-  /** Keyed by session; null if no other session of its name has succeeded. */
-  lastSuccess: DataLoader<string, string | null>
-  /** Keyed by the group into which they are merged. */
-  mergedFailureGroups: DataLoader<string, FailureGroupRow[]>
-  /** Keyed by group; null if it is closed. */
-  retryBreakers: DataLoader<string, BreakerRow | null>
   failureFigures: DataLoader<ShownFailureGroup, FailureFigures | null, string>
   failurePlaces: DataLoader<ShownFailureGroup, FailurePlaces, string>
   /** Keyed by session; null if it has no outputs. */
@@ -239,13 +229,6 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
         return group === undefined ? null : { group, span, figures: null }
       })
     }),
-  lastSuccess: (source) => new DataLoader((ids) => readLastSuccessOf(source, ids)),
-  mergedFailureGroups: (source) =>
-    new DataLoader(async (ids) => {
-      const merged = await readMergedGroups(source, ids)
-      return ids.map((id) => merged.get(id) ?? [])
-    }),
-  retryBreakers: (source) => valueLoader((ids) => readBreakers(source, ids)),
   failureFigures: (source) =>
     alikeLoader(
       async (wanted, { span }) => {
@@ -372,6 +355,7 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
     ),
   ...deploymentLoaders,
   ...agentLoaders,
+  ...insightLoaders,
 })
 
 function windowKey({ chainId, after, limit }: AttemptWindow): string {

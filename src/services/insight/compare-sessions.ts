@@ -52,6 +52,30 @@ async function beginningOf(db: Reader['db'], kernelId: string | null): Promise<s
 }
 
 /**
+ * Compares a session with another one; without `other`, with the last success of its name, or else with the attempt
+ * before.
+ *
+ * @throws RepriseError SESSION_NOT_FOUND
+ */
+export async function compareSession(
+  context: Reader,
+  id: string,
+  other: string | undefined,
+): Promise<SessionComparison> {
+  if (other !== undefined) return compareSessions(context, id, other)
+  const left = (await readComparedSessions(context.db, [id], context.viewer.projectId)).get(id)
+  if (left === undefined) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
+  const right = (await readLastSuccesses(context.db, [id])).get(id) ?? left.parentId
+  if (right === null) {
+    throw new RepriseError(
+      'SESSION_NOT_FOUND',
+      'no other session of its name has succeeded, and it has no attempt before',
+    )
+  }
+  return compareSessions(context, id, right)
+}
+
+/**
  * Reads, for each session, the last other one of its name that has succeeded; null if there is none. The caller has
  * checked that the sessions are visible.
  */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { RepriseError } from '../../domain/errors.ts'
-import { FAILURE_GROUP_STATES, type FailureGroupState } from '../../domain/insight/failure-group.ts'
+import { FAILURE_GROUP_STATES, type FailureGroupState, findSimilar } from '../../domain/insight/failure-group.ts'
 import {
   FAILURE_GROUPS_MERGED_MAX,
   FAILURE_PARTS_MAX,
@@ -9,6 +9,7 @@ import {
   FILTERED_FAILURES_MAX,
   NAME_LENGTH_MAX,
   REASON_LENGTH_MAX,
+  SIMILAR_CANDIDATES_MAX,
 } from '../../domain/limits.ts'
 import { isStorableMoment, isStorableText, STORABLE_MOMENT, STORABLE_TEXT } from '../../domain/storable-text.ts'
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'
@@ -25,6 +26,7 @@ import {
   readFailureGroups as readRows,
   readFailurePlaces,
   readGroupsOfSessions,
+  readMergeCandidates,
   readMergedGroups as readMerged,
   renameFailureGroup,
   setFailureGroup,
@@ -181,6 +183,34 @@ export async function readMergedGroups(
   ids: readonly string[],
 ): Promise<Map<string, FailureGroupRow[]>> {
   return Map.groupBy(await readMerged(db, ids), ({ mergedInto }) => mergedInto!)
+}
+
+export interface SimilarFailureGroup {
+  group: FailureGroupRow
+  similarity: number
+}
+
+/**
+ * Finds, for each of these groups, other groups of its project that are similar enough to be merged with it. Only those
+ * that occurred last are considered. A merged group has none.
+ */
+export async function findSimilarGroups(
+  context: Reader,
+  groups: readonly FailureGroupRow[],
+): Promise<SimilarFailureGroup[][]> {
+  const shown = groups.filter(({ mergedInto, masked }) => mergedInto === null && masked.length > 0)
+  const projectIds = [...new Set(shown.map(({ projectId }) => projectId))]
+  if (projectIds.length === 0) return groups.map(() => [])
+  const candidates = await readMergeCandidates(context.db, projectIds, SIMILAR_CANDIDATES_MAX)
+  const ofProject = Map.groupBy(candidates, ({ projectId }) => projectId)
+  const found = new Map(shown.map((group) => [group.id, findSimilar(group, ofProject.get(group.projectId) ?? [])]))
+  const rows = await readFailureGroups(context, [...new Set([...found.values()].flat().map(({ id }) => id))])
+  return groups.map(({ id }) =>
+    (found.get(id) ?? []).flatMap((similar) => {
+      const group = rows.get(similar.id)
+      return group === undefined ? [] : [{ group, similarity: similar.similarity }]
+    }),
+  )
 }
 
 function failureGroupNotFound(id: string): RepriseError {

@@ -264,6 +264,7 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       'user.by.name': userName,
       'domain.by.name': 'default',
       'resourceGroup.name': 'default',
+      'queue.resourceGroup': 'default',
       'agent.id': (await db.query<{ id: string }>('SELECT id FROM agents LIMIT 1')).rows[0]!.id,
       groupId: group.groupId,
       failureGroupId,

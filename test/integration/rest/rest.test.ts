@@ -256,6 +256,7 @@ describe('GET /v2/sessions/{id}', () => {
       [`/v2/sessions/${randomUUID()}`, server.adminToken],
       [`/v2/sessions/${id}`, token],
       [`/v2/sessions/${id}/attempts`, token],
+      [`/v2/sessions/${id}/comparison`, token],
     ] as const) {
       const { status, body } = await ask('GET', path, { token: as })
       expect([status, body.code]).toEqual([404, 'SESSION_NOT_FOUND'])

@@ -2,9 +2,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   type FailureGroupsInput,
+  findSimilarGroups,
   mergeFailureGroups,
   nameFailureGroup,
   readFailureGroupPage,
+  readFailureGroups,
   readPlaces,
   setFailureGroupState,
   splitFailureGroup,
@@ -13,7 +15,7 @@ import { FAILURE_GROUPS_PER_DAY_MAX } from '../../../src/domain/limits.ts'
 import { warningsOf } from '../../../src/domain/warning.ts'
 import { removeOldFailureGroups } from '../../../src/store/sql/retention.sql.ts'
 import { readWarningFacts } from '../../../src/store/sql/server.sql.ts'
-import { compareSessions, readLastSuccessOf } from '../../../src/services/insight/compare-sessions.ts'
+import { compareSession, compareSessions, readLastSuccessOf } from '../../../src/services/insight/compare-sessions.ts'
 import { storeFailures, takeFailures } from '../../../src/store/sql/insight/failures.sql.ts'
 import { decisionRow } from '../../support/database/session-rows.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -173,6 +175,28 @@ describe('groups of failures', () => {
     expect(places.get(node.group.id)!.buckets.reduce((sum, each) => sum + each, 0)).toBe(2)
   })
 
+  it('that look alike are suggested for a merge, and a merged one leads to the group that shows it', async () => {
+    await given.newAgent().start()
+    const { context } = given.server
+    const says = (line: string) => fail(`echo "ERROR: ${line}" >&2; exit 3`)
+    const one = await groupOf(await says('shard 7 of the index /data/a is broken'))
+    const two = await groupOf(await says('shard 7 of the index /data/a is missing'))
+    await groupOf(await says('no space left on device'))
+    const rows = () => readFailureGroups(context, [one.id, two.id])
+    const similar = async (id: string) =>
+      (await findSimilarGroups(context, [(await rows()).get(id)!]))[0]!.map(({ group, similarity }) => ({
+        id: group.id,
+        similarity,
+      }))
+    // 8 of 9 words: ERROR shard <n> of the index <path> is.
+    expect(await similar(one.id)).toEqual([{ id: two.id, similarity: 8 / 9 }])
+    expect(await similar(two.id)).toEqual([{ id: one.id, similarity: 8 / 9 }])
+    const stranger = { ...context, viewer: { ...context.viewer, projectId: '019aaaaa-0000-7000-8000-000000000000' } }
+    expect(await findSimilarGroups(stranger, [...(await rows()).values()])).toEqual([[], []])
+    await mergeFailureGroups(context, { failureGroupIds: [two.id], into: one.id })
+    expect([await similar(one.id), await similar(two.id)]).toEqual([[], []])
+  })
+
   it('are named, merged and split by people, and audited', async () => {
     await given.newAgent().start()
     const { context } = given.server
@@ -238,6 +262,10 @@ describe('compared sessions', () => {
     const stranger = { ...context, viewer: { ...context.viewer, projectId: '019aaaaa-0000-7000-8000-000000000000' } }
     await expect(compareSessions(stranger, bad, good)).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
     expect(await readLastSuccessOf(context, [bad, good, other])).toEqual([good, null, null])
+    expect(await compareSession(context, bad, undefined)).toMatchObject({ leftId: bad, rightId: good })
+    expect(await compareSession(context, bad, other)).toMatchObject({ rightId: other })
+    await expect(compareSession(context, other, undefined)).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+    await expect(compareSession(stranger, bad, undefined)).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
     expect(await compareSessions(context, good, good)).toMatchObject({ differences: [], logDifference: null })
   })
 })
@@ -248,6 +276,28 @@ describe('failureGroups over GraphQL', () => {
     server = await startGraphQLServer()
   })
   afterAll(() => server?.close())
+
+  it('shows where a merged group went, and what is similar', async () => {
+    const { db } = server
+    const add = async (masked: string, mergedInto: string | null = null) => {
+      const { rows } = await db.query<{ id: string }>(
+        `INSERT INTO failure_groups (id, project_id, fingerprint, version, title, lines, masked, merged_into)
+         SELECT gen_random_uuid(), id, $1, 1, $1, ARRAY[$1], ARRAY[$1], $2 FROM projects WHERE name = 'default' RETURNING id`,
+        [masked, mergedInto],
+      )
+      return rows[0]!.id
+    }
+    const one = await add('disk a of the machine is full')
+    const two = await add('disk b of the machine is full')
+    const three = await add('disk c of the machine is full', one)
+    const query = `query ($id: UUID!) { failureGroup(id: $id) {
+      mergedInto { failureGroupId mergedInto { title } } similar { similarity failureGroup { failureGroupId attempts } } } }`
+    const shown = async (id: string) => (await server.query(query, { id })).data.failureGroup
+    const similar = [{ similarity: 6 / 7, failureGroup: { failureGroupId: two, attempts: 0 } }]
+    expect(await shown(one)).toEqual({ mergedInto: null, similar })
+    expect(await shown(three)).toEqual({ mergedInto: { failureGroupId: one, mergedInto: null }, similar: [] })
+    await db.query('DELETE FROM failure_groups')
+  })
 
   it('is refused with a bad window or cursor, and empty without failures', async () => {
     const query = `query ($window: TimeWindow, $after: String) { failureGroups(window: $window, after: $after) {

@@ -23,6 +23,12 @@ const LogDifferenceType = builder
       linesBefore: t.exposeStringList('linesBefore', {
         description: 'The last lines before it, as the left log has them; at most 3.',
       }),
+      leftLinesAfter: t.exposeStringList('leftLinesAfter', {
+        description: 'The next lines of the left log; at most 3.',
+      }),
+      rightLinesAfter: t.exposeStringList('rightLinesAfter', {
+        description: 'The next lines of the right log; at most 3.',
+      }),
     }),
   })
 

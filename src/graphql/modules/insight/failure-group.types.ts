@@ -1,9 +1,11 @@
 import type { FAILURE_GROUP_STATES } from '../../../domain/insight/failure-group.ts'
+import { SIMILAR_CANDIDATES_MAX, SIMILAR_GROUPS_MAX } from '../../../domain/limits.ts'
 import type {
   BreakerRow,
   FailureGroupRow,
   FailurePlaces,
   ShownFailureGroup,
+  SimilarFailureGroup,
 } from '../../../services/insight/failure-groups.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSession } from '../../loaders/load-session.ts'
@@ -51,6 +53,25 @@ const BreakerType = builder.objectRef<BreakerRow>('RetryBreaker').implement({
 })
 
 export const FailureGroupRef = builder.objectRef<ShownFailureGroup>('FailureGroup')
+
+const SimilarType = builder
+  .objectRef<SimilarFailureGroup & { span: ShownFailureGroup['span'] }>('SimilarFailureGroup')
+  .implement({
+    description: 'A group of failures that is similar to another one.',
+    fields: (t) => ({
+      failureGroup: t.field({
+        type: FailureGroupRef,
+        description: 'The similar group.',
+        resolve: ({ group, span }) => ({ group, span, figures: null }),
+      }),
+      similarity: t.exposeFloat('similarity', {
+        description: 'The share of words that their masked lines have in common, 0 to 1.',
+      }),
+    }),
+  })
+
+/** It compares the words of many groups. */
+const SIMILAR_COST = 20
 
 const NOTHING = { attempts: 0, chains: 0, firstAt: null, lastAt: null, saved: 0, runningSeconds: 0, cpuSeconds: 0 }
 
@@ -132,6 +153,22 @@ export const FailureGroupType = FailureGroupRef.implement({
       nullable: true,
       description: 'Its open breaker, which holds the retries of its failures; null if they are not held.',
       resolve: ({ group }, _args, { loaders }) => loaders.retryBreakers.load(group.id),
+    }),
+    mergedInto: t.field({
+      type: FailureGroupRef,
+      nullable: true,
+      description: 'The group that shows its failures, because a person merged it into that one; null if none does.',
+      resolve: async ({ group: { mergedInto }, span }, _args, { loaders }) => {
+        const group = mergedInto === null ? null : await loaders.failureGroups.load(mergedInto)
+        return group && { group, span, figures: null }
+      },
+    }),
+    similar: t.field({
+      type: [SimilarType],
+      description: `Other groups of its project whose masked lines are so similar that they may be merged, the most similar first; at most ${SIMILAR_GROUPS_MAX} of the ${SIMILAR_CANDIDATES_MAX} that occurred last.`,
+      complexity: { field: SIMILAR_COST },
+      resolve: async ({ group, span }, _args, { loaders }) =>
+        (await loaders.similarFailureGroups.load(group)).map((similar) => ({ ...similar, span })),
     }),
     ...figures(t),
     agents: t.field({

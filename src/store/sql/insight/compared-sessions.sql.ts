@@ -5,12 +5,14 @@ import { specOf } from '../chain/chain-timelines.sql.ts'
 export interface ComparedRow {
   id: string
   spec: AttemptSpec
+  /** The attempt before; null for the first one. */
+  parentId: string | null
   /** Its first kernel; null if it has none. */
   kernelId: string | null
 }
 
 const READ_SQL = `
-SELECT s.id, ${specOf('s', [`'imageDigest', s.image_digest`])} AS spec,
+SELECT s.id, ${specOf('s', [`'imageDigest', s.image_digest`])} AS spec, s.parent_session_id AS "parentId",
   (SELECT k.id FROM kernels k WHERE k.session_id = s.id ORDER BY k.role, k.index LIMIT 1) AS "kernelId"
 FROM sessions s WHERE s.id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR s.project_id = $2)`
 

@@ -227,6 +227,25 @@ export async function splitFailureGroup(tx: Queryable, id: string): Promise<bool
   return (await tx.query(SPLIT_SQL, [id])).rowCount === 1
 }
 
+/** Index: failure_groups_project_id_last_at_idx. */
+const CANDIDATES_SQL = `
+SELECT g.id, g.project_id AS "projectId", g.masked FROM unnest($1::uuid[]) AS wanted(project_id)
+CROSS JOIN LATERAL (
+  SELECT g.* FROM failure_groups g WHERE g.project_id = wanted.project_id AND g.merged_into IS NULL
+    AND cardinality(g.masked) > 0
+  ORDER BY g.last_at DESC LIMIT $2) AS g`
+
+export type MergeCandidate = Pick<FailureGroupRow, 'id' | 'projectId' | 'masked'>
+
+/** Reads, for each project, the groups that occurred last, have lines and are not merged; at most `limit`. */
+export async function readMergeCandidates(
+  db: Queryable,
+  projectIds: readonly string[],
+  limit: number,
+): Promise<MergeCandidate[]> {
+  return (await db.query<MergeCandidate>(CANDIDATES_SQL, [projectIds, limit])).rows
+}
+
 const MERGED_SQL = `
 SELECT ${COLUMNS} FROM failure_groups g WHERE g.merged_into = ANY($1::uuid[]) ORDER BY g.created_at, g.id`
 

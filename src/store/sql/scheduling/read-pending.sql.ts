@@ -46,7 +46,7 @@ export interface PendingRow extends PendingDemand {
   before: number
 }
 
-const DEMAND_COLUMNS = `s.id, s.attempt, s.resource_group AS "group", s.priority, s.project_id AS "projectId", s.user_id AS "userId",
+export const DEMAND_COLUMNS = `s.id, s.attempt, s.resource_group AS "group", s.priority, s.project_id AS "projectId", s.user_id AS "userId",
   s.cluster_mode AS "clusterMode", s.cluster_size AS "clusterSize", s.resource_slots AS "resourceSlots",
   s.allow_agents AS "allowAgents", s.avoid_agents AS "avoidAgents", s.exclude_agents AS "excludeAgents",
   s.agent_labels AS "agentLabels", ${VOLUME_NEED} AS "volumeNeed", ${NEEDS_PORTS} AS "needsPorts", s.gpu_need AS "gpuNeed", s.concurrency_key AS "concurrencyKey"`

@@ -108,6 +108,7 @@ function Framed({ data }: { data: UiViewerQuery }) {
       does: `go to ${name}`,
       run: () => void navigate({ to, search: kept }),
     })),
+    { keys: 'g q', does: 'go to Queue', run: () => void navigate({ to: '/queue', search: kept }) },
     {
       keys: '/',
       does: 'search',

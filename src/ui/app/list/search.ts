@@ -221,6 +221,8 @@ const PARAMETERS = {
     show: oneOf({ all: true }),
   },
   failure: { range: oneOf(RANGES) },
+  /** `group`: the resource group. The project is only kept for other pages. */
+  queue: { group: text, project: text },
   /** Agents belong to all projects; the project is only kept for other pages. */
   agents: { status: oneOf(AGENT_STATUSES), group: text, project: text },
   /** `q` is a part of the name. */

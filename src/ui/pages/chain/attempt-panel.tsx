@@ -1,22 +1,16 @@
-import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useQuery } from 'urql'
-import { usePolled, useReread, useRereadWhen } from '../../api/poll.ts'
+import { useReread, useRereadWhen } from '../../api/poll.ts'
 import { startNote } from '../../app/chain-parts.tsx'
 import { useSwitchedOff, whoSwitched } from '../../app/retry/switches.tsx'
 import { causeInWords, kindOf, letterOf, TIMED_OUT, toneOf } from '../../design/causes.ts'
 import type { Bar, Ghost, PartKind, SegmentSession } from '../../timeline/bars.ts'
 import { checkpointWords, endOf, lengthOf } from '../../timeline/words.ts'
-import { amountWords, bytes, counted, memoryWords } from '../../words/numbers.ts'
+import { amountWords, bytes, memoryWords } from '../../words/numbers.ts'
 import { countdown, duration, type Moments, relativeMoment } from '../../words/time.ts'
-import {
-  UiAttemptDocument,
-  UiAttemptFailureDocument,
-  type UiAttemptQuery,
-  type UiDecisionFragment,
-} from './chain.generated.ts'
+import { UiAttemptDocument, type UiAttemptQuery, type UiDecisionFragment } from './chain.generated.ts'
 import { differenceWords } from './spec-words.ts'
 import { AttemptGpus } from './attempt-gpus.tsx'
+import { Says } from './attempt-failure.tsx'
 import type { Chain } from './use-chain.ts'
 
 type UiAttempt = NonNullable<UiAttemptQuery['session']>
@@ -77,7 +71,7 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost, proj
         <Says
           key={session.sessionId}
           sessionId={session.sessionId}
-          isRecent={bar.to !== null && now - bar.to < GROUPED_WITHIN_MS}
+          endedForMs={bar.to === null ? null : now - bar.to}
         />
       )}
       <dl className="durations">
@@ -137,33 +131,6 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost, proj
       {decision && hasNext(decision) && <Changes title={`What changes in attempt ${attempt + 1}`} differences={next} />}
       {parent && attempt > 1 && <Changes title="What changed before this one" differences={own} />}
     </section>
-  )
-}
-
-/** The group of a failure is known shortly after its decision. */
-const GROUPED_WITHIN_MS = 60_000
-const GROUPED_EVERY_MS = 2_000
-
-/** What the failure says, and how many others say the same. */
-function Says({ sessionId, isRecent }: { sessionId: string; isRecent: boolean }) {
-  const [isFound, setFound] = useState(false)
-  const { data } = usePolled(
-    UiAttemptFailureDocument,
-    { sessionId },
-    isRecent && !isFound ? GROUPED_EVERY_MS : undefined,
-  )
-  const group = data?.session?.failureGroup
-  if (group && !isFound) setFound(true)
-  if (!group) return null
-  const { failureGroupId, title, attempts } = group
-  return (
-    <p className="attempt-says">
-      says:{' '}
-      <Link to="/failures/$failureGroupId" params={{ failureGroupId }} className="text-link">
-        {title}
-      </Link>
-      {attempts > 1 && ` · ${counted(attempts - 1, 'other')} in 30 days ${attempts === 2 ? 'says' : 'say'} the same`}
-    </p>
   )
 }
 

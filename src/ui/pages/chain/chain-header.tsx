@@ -13,6 +13,7 @@ import { ArrowLeftIcon } from '../../design/icons.tsx'
 import { count } from '../../words/numbers.ts'
 import { duration, type Moments, relativeMoment } from '../../words/time.ts'
 import { KeptCheckpoint } from './attempt-panel.tsx'
+import { Expectation } from './expectation.tsx'
 import type { Chain } from './use-chain.ts'
 
 interface Props {
@@ -85,6 +86,7 @@ export function ChainHeader({ chain, now, moments, onDone }: Props) {
             </Link>
           </li>
         )}
+        {chain.endedAt === null && <Expectation key={newest.status} sessionId={newest.sessionId} />}
         <li>times in {moments.zone(now)}</li>
         <li>ran {duration(chain.runningSeconds)}</li>
         <li>waited {duration(chain.waitingSeconds)}</li>

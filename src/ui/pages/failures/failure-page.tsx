@@ -19,6 +19,7 @@ import { CauseMark, Skeleton } from '../../design/panel.tsx'
 import { type Column, TableCard } from '../../design/table.tsx'
 import { count, counted, percentage } from '../../words/numbers.ts'
 import { duration, limitInWords } from '../../words/time.ts'
+import { MergedInto, SimilarGroups } from './merging.tsx'
 import { type FailureGroup, Lines, Places, Sparkline, StateMark, stateWord } from './message-parts.tsx'
 import { UiFailureGroupDocument, UiSetBreakerDocument, UiSplitFailureDocument } from './messages.generated.ts'
 import '../../design/table.css'
@@ -52,6 +53,7 @@ export function FailurePage() {
       <Head group={group} again={again} />
       <IgnoredParameters names={dropped} />
       <Outdated error={error} />
+      <MergedInto group={group} again={again} />
       <Figures group={group} range={range} />
       <Lines group={group} />
       <div className="detail-columns">
@@ -66,6 +68,7 @@ export function FailurePage() {
         columns={EXAMPLE_COLUMNS}
         rows={group.examples}
       />
+      <SimilarGroups group={group} again={again} />
       <Merged group={group} again={again} />
     </div>
   )

@@ -5,13 +5,15 @@ import { useLinkTo } from '../../app/list/row-link.tsx'
 import { RANGE_NAMES, type RangeWord } from '../../app/list/time-range.ts'
 import { useMoments } from '../../app/moments.tsx'
 import { Outdated, ProblemPanel, useTitle } from '../../app/page.tsx'
+import { Switches } from '../../app/retry/switches.tsx'
 import { CauseBars } from '../../charts/cause-bars.tsx'
 import { byKind, causesOf } from '../../charts/cause-stacks.ts'
 import { CauseLegend, CauseTable } from '../../charts/cause-table.tsx'
 import { Choice } from '../../design/controls.tsx'
 import { Panel } from '../../design/panel.tsx'
 import { NextRetries } from './next-retries.tsx'
-import { AgentsPanel, Attention, ChainLines, Tiles } from './overview-parts.tsx'
+import { OnCall } from './on-call.tsx'
+import { AgentsPanel, ChainLines, Tiles } from './overview-parts.tsx'
 import { type Overview, useOverview } from './use-overview.ts'
 import './overview.css'
 
@@ -43,8 +45,9 @@ export function OverviewPage() {
       {data && <Outdated error={error} />}
       {data ? (
         <>
+          <Switches queue={data} project={project} onDone={again} />
+          <OnCall data={data} project={project} />
           <Tiles data={data} statistics={statistics} range={range} project={project} />
-          <Attention data={data} project={project} onDone={again} />
           <div className="overview-columns">
             <div className="overview-wide">
               <Causes statistics={statistics} range={range} project={project} />

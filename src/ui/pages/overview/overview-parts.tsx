@@ -3,11 +3,9 @@ import type { ReactNode } from 'react'
 import type { UiChainRowFragment } from '../../app/app.generated.ts'
 import { Latest, marksOf, Outlook, StateIcon } from '../../app/chain-parts.tsx'
 import { RANGE_NAMES, type RangeWord } from '../../app/list/time-range.ts'
-import { Switches } from '../../app/retry/switches.tsx'
 import { AttemptStrip, STRIP_ATTEMPTS_MAX } from '../../charts/attempt-strip.tsx'
 import { Meter } from '../../charts/meter.tsx'
 import {
-  AlertIcon,
   FailedIcon,
   HeldIcon,
   QueuedIcon,
@@ -17,7 +15,7 @@ import {
   WaitingIcon,
 } from '../../design/icons.tsx'
 import { Panel } from '../../design/panel.tsx'
-import { count, counted, percentage } from '../../words/numbers.ts'
+import { count, percentage } from '../../words/numbers.ts'
 import type { Overview } from './use-overview.ts'
 
 interface Props {
@@ -117,48 +115,6 @@ function Tile(props: {
     </>
   )
   return <li>{children({ className: 'tile', children: content })}</li>
-}
-
-/** The things that need attention first: switches that hold retries back, and missing agents. */
-export function Attention(props: { data: Overview; project: string | undefined; onDone: () => void }) {
-  const { data, project, onDone } = props
-  const notes = agentNotes(data)
-  return (
-    <>
-      <Switches queue={data} project={project} onDone={onDone} />
-      {notes.length > 0 && (
-        <ul className="switches" aria-label="Needs attention">
-          {notes.map(({ key, words }) => (
-            <li key={key} className="switch">
-              <AlertIcon className="tone-held" />
-              <span>{words}</span>
-            </li>
-          ))}
-        </ul>
-      )}
-    </>
-  )
-}
-
-const NAMED_MAX = 3
-
-function agentNotes({ resourceGroups, states }: Overview): { key: string; words: ReactNode }[] {
-  const agents = resourceGroups.flatMap(({ agents: { edges } }) => edges.map(({ node }) => node))
-  const goesOn: readonly string[] = ['QUEUED', 'RUNNING']
-  const running = states.counts.reduce((sum, { state, count: of }) => sum + (goesOn.includes(state) ? of : 0), 0)
-  const waits = running > 0 ? ` ${counted(running, 'chain')} cannot go on.` : ''
-  if (!agents.some(({ status }) => status === 'ALIVE' || status === 'SUSPECT')) {
-    return [{ key: 'none', words: `No agent takes work: nothing new is started.${waits}` }]
-  }
-  return (['LOST', 'SUSPECT'] as const).flatMap((status) => {
-    const those = agents.filter((agent) => agent.status === status)
-    if (those.length === 0) return []
-    const names = those.slice(0, NAMED_MAX).map(({ name }) => name)
-    const more = those.length > NAMED_MAX ? ` and ${count(those.length - NAMED_MAX)} more` : ''
-    const what = status === 'LOST' ? 'lost: what ran there is retried elsewhere' : 'silent, and given no new work'
-    const are = those.length === 1 ? 'agent is' : 'agents are'
-    return [{ key: status, words: `${count(those.length)} ${are} ${what}: ${names.join(', ')}${more}.` }]
-  })
 }
 
 type Group = Overview['resourceGroups'][number]
