@@ -512,8 +512,8 @@ export const BACKTEST_EXAMPLES_MAX = 5
 export const BACKTESTS_PER_PERSON_MAX = 1
 /** Backtests that one server runs at the same time: they take turns on one event loop. */
 export const BACKTESTS_AT_ONCE_MAX = 2
-/** Backtests that wait for those of the same person. */
-export const BACKTESTS_WAITING_MAX = 3
+/** Backtests that wait for those of the same person: as many as a token may have requests in progress. */
+export const BACKTESTS_WAITING_MAX = 16
 /** How long a backtest waits for its turn. */
 export const BACKTEST_WAIT_MAX_MS = 30_000
 /** How often a backtest reports its progress. */

@@ -20,7 +20,7 @@ import { readFinishedChains, type WantedFacts } from '../../store/sql/insight/fi
 import { readNow } from '../../store/sql/server.sql.ts'
 import { readProjectScopes } from '../../store/sql/session/creation-scope.sql.ts'
 import { createTurns, type Turns } from '../../store/turns.ts'
-import { readApart, readFor } from '../consistent-reads.ts'
+import { readApart, readForServer } from '../consistent-reads.ts'
 import { mapInTurns } from '../next-turn.ts'
 import { argumentError, issuesUnder, refuseInput } from '../input/parse-input.ts'
 import { resolveInProject } from '../session/plan-attempt.ts'
@@ -88,7 +88,8 @@ export async function followBacktest(
   input: BacktestInput,
   signal?: AbortSignal,
 ): Promise<AsyncGenerator<BacktestProgress, void, void>> {
-  const plan = await planBacktest(context, input)
+  // A snapshot would hold its connection while this waits for its turn.
+  const plan = await readApart(() => planBacktest(context, input))
   return run(context, plan, signal)
 }
 
@@ -193,8 +194,9 @@ async function* replayBatches(
       let chains = 0
       try {
         const read = () => readBatch(context, plan, { projectId: project.id, before, seen })
-        // Its bytes are not part of the answer, whose size is bounded.
-        const found = await readApart(() => readFor({ party: context.viewer.tokenId, signal }, read))
+        // Its bytes are not part of the answer, whose size is bounded. It waits for no connection of its reader, because
+        // requests of the same reader that wait for their turn may hold all of these.
+        const found = await readForServer(read)
         await mapInTurns(found.chains, replay)
         chains = found.chains.length
         before = found.next

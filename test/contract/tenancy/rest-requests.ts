@@ -40,6 +40,7 @@ function bodyOf({ project, values }: Tenant, method: string, template: string): 
   if (template.endsWith('/wait')) return { timeout: 0, ...(template.includes('sessions') && sessionIds) }
   if (isBulk(template) && !template.includes('{')) return sessionIds
   if (template.endsWith('/resubmit') || template.startsWith('/v2/groups')) return {}
+  if (template === '/v2/retry-policy/backtest') return { policy: {}, filter: { project } }
   if (template === '/v2/sessions/bulk') return { sessions: [session], group: { name: 'x' } }
   if (template === '/v2/webhooks') return { url: 'https://example.com', event_types: ['*'], project }
   if (template === '/v2/schedules') return { name: 'x', cron: '0 3 * * *', session }

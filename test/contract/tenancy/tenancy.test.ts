@@ -323,7 +323,8 @@ describe('REST', () => {
       }
       expect([method, path, leaked(body, ours, asked)]).toEqual([method, path, []])
       // Agents are everybody's, and what is done to sessions that one does not see is refused one by one.
-      const own = (method === 'GET' && !path.includes('{')) || /agents|v2.(bulk-actions|resubmissions)$/.test(path)
+      const own =
+        (method === 'GET' && !path.includes('{')) || /agents|backtest$|v2.(bulk-actions|resubmissions)$/.test(path)
       const isForAdministrators = path.startsWith('/v2/tokens') || (path.startsWith('/v2/quotas') && method !== 'GET')
       if (!own) expect([method, path, status]).toEqual([method, path, isForAdministrators ? 403 : 404])
     }
@@ -342,7 +343,7 @@ describe('REST', () => {
   test('refuses viewers every change, and strangers everything', async () => {
     for (const { method, path } of routes) {
       expect((await call(method, path, null)).status).toBe(401)
-      const isChange = method !== 'GET' && !path.endsWith('/wait')
+      const isChange = method !== 'GET' && !/\/(?:wait|backtest)$/.test(path)
       if (isChange) expect([path, (await call(method, path, ours.viewer)).status]).toEqual([path, 403])
     }
   })

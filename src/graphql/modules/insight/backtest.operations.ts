@@ -4,7 +4,6 @@ import { BACKTEST_CHAINS_MAX, BACKTEST_EXAMPLES_MAX, BACKTEST_NAMES_MAX } from '
 import { abortableGenerator } from '../../../events/abortable-generator.ts'
 import {
   type BACKTEST_BASES,
-  type BacktestInput,
   type BacktestProgress,
   type BacktestReport,
   backtestRetryPolicy,
