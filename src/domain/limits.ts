@@ -496,14 +496,13 @@ export const BACKTEST_CHAINS_MAX = 200_000
 /** The span of a backtest unless another is given: 30 days. */
 export const BACKTEST_SPAN_DEFAULT_MS = 30 * 86_400_000
 /** Sessions whose chains are read at once. */
-export const BACKTEST_BATCH_SESSIONS = 1_000
+export const BACKTEST_BATCH_MAX = 1_000
 /** A chain with more attempts is not replayed, but counted as unknown. */
 export const BACKTEST_ATTEMPTS_MAX = 300
 /** Fewer comparable failures say nothing. */
 export const BACKTEST_COMPARABLE_MIN = 5
-/** A retry at about the recorded time ends as recorded: within one second, or a tenth of the time since the first failure. */
+/** A retry within this time of a recorded one ends as that one did. */
 export const BACKTEST_TIME_TOLERANCE_MS = 1_000
-export const BACKTEST_TIME_TOLERANCE = 0.1
 /** Names of lost successes that a backtest lists. */
 export const BACKTEST_NAMES_MAX = 50
 /** Chains that a backtest gives as examples of one outcome. */
@@ -868,8 +867,6 @@ export const FAILURE_GROUPS_MERGED_MAX = 100
 export const SIMILAR_CANDIDATES_MAX = 500
 /** Similar groups that are suggested for a merge: people look at the most similar ones only. */
 export const SIMILAR_GROUPS_MAX = 3
-/** The share of common words from which on two groups are suggested for a merge: one of four words may differ. */
-export const SIMILARITY_MIN = 0.75
 /** The beginning of a log that is compared with another one: masking the worst two takes a quarter of a second. */
 export const COMPARED_LOG_BYTES = 256 * 1024
 export const COMPARED_LOG_PIECES_MAX = 5_000

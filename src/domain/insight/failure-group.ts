@@ -1,4 +1,7 @@
-import { SIMILAR_GROUPS_MAX, SIMILARITY_MIN } from '../limits.ts'
+import { SIMILAR_GROUPS_MAX } from '../limits.ts'
+
+/** The share of common words from which on two groups are suggested for a merge: one of four words may differ. */
+const SIMILARITY_MIN = 0.75
 
 /** The states of a group of failures. RESOLVED becomes OPEN again by a failure after that: it has regressed. */
 export const FAILURE_GROUP_STATES = ['OPEN', 'KNOWN', 'MUTED', 'RESOLVED'] as const

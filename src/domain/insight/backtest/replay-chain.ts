@@ -1,4 +1,4 @@
-import { BACKTEST_TIME_TOLERANCE, BACKTEST_TIME_TOLERANCE_MS } from '../../limits.ts'
+import { BACKTEST_TIME_TOLERANCE_MS } from '../../limits.ts'
 import { classifyFailure } from '../../retry/classify.ts'
 import { childSize, type DecidedSession, decideUnder } from '../../retry/decide.ts'
 import type { RetryPolicy } from '../../retry/policy/policy.ts'
@@ -6,6 +6,9 @@ import type { ChildSize, RetryVerdict } from '../../retry/verdict.ts'
 import type { FailureCause, RetryPhase } from '../../session/failure.ts'
 import { type FailedTry, isTransient, type RetryKind, sinceBucket } from './comparable-failures.ts'
 import { compareSizes } from './compare-sizes.ts'
+
+/** The share of the time since the first failure within which a retry ends as the recorded one did. */
+const TOLERANCE = 0.1
 
 /**
  * Replays finished chains under another policy: each recorded attempt is decided again, with the clock and the counters
@@ -280,7 +283,7 @@ function createdAfter(attempts: readonly RecordedAttempt[], course: Course, dela
 }
 
 function isAbout(ms: number, recordedMs: number): boolean {
-  return Math.abs(ms - recordedMs) <= Math.max(BACKTEST_TIME_TOLERANCE_MS, recordedMs * BACKTEST_TIME_TOLERANCE)
+  return Math.abs(ms - recordedMs) <= Math.max(BACKTEST_TIME_TOLERANCE_MS, recordedMs * TOLERANCE)
 }
 
 /** The retries after the end of the record, if each failed as its last attempt did. */

@@ -218,7 +218,7 @@ builder.subscriptionField('retryBacktestProgress', (t) =>
   t.field({
     type: ProgressType,
     description:
-      'Runs a backtest as `backtestRetryPolicy` does, and sends its progress several times a second and its result at the end. Ending the subscription cancels it.',
+      'Runs a backtest as `backtestRetryPolicy` does, and sends its progress several times a second and its result at the end. Completes when it has sent the result; ending the subscription cancels it.',
     args: backtestArguments(t.arg),
     complexity: { field: COST },
     subscribe: (_root, args, context) => {
