@@ -229,15 +229,17 @@ export const QUEUE_SHOWN_MAX = 500
 /** Kernels of a resource group that are considered for expected starts; with more, there is no estimate. */
 export const QUEUE_HOLDING_MAX = 5_000
 /**
- * Steps of an estimate of starts, each the look at one session or agent: about 50 ms. What it has not reached then has no
- * estimate.
+ * Steps of an estimate of starts, each the look at one session or agent: 50 to 140 ms of CPU time for a line of 500. What
+ * it has not reached then has no estimate.
  */
-export const EXPECTED_START_STEPS_MAX = 100_000
+export const EXPECTED_START_STEPS_MAX = 30_000
+/** The sessions of a line that an estimate tries to place at a time, as a scheduling pass reads only the head of the line. */
+export const EXPECTED_START_REACH_MAX = 50
 /** Successes of a name from which on its attempts have a usual duration: fewer say little about the next one. */
 export const USUAL_SUCCESSES_MIN = 8
 /** The last successes of a name that count for its usual duration. */
 export const USUAL_SUCCESSES_MAX = 50
-/** Names whose usual durations one estimate reads, the first in line first: 30 ms. */
+/** Names whose usual durations one estimate reads, the first in line first. */
 export const USUAL_NAMES_MAX = 100
 /** The largest position in line that a pending reason counts. */
 export const QUEUE_POSITION_MAX = 1_000
@@ -863,10 +865,12 @@ export const FAILURE_PLACES_MAX = 5
 /** Equal parts of the span for which failures are counted. */
 export const FAILURE_PARTS_MAX = 24
 export const FAILURE_GROUPS_MERGED_MAX = 100
-/** Groups of failures of a project, those that occurred last, among which similar ones are searched: 2 ms. */
-export const SIMILAR_CANDIDATES_MAX = 500
+/** Groups of failures of a project, those that occurred last, among which similar ones are searched: 4 ms of CPU time. */
+export const SIMILAR_CANDIDATES_MAX = 200
 /** Similar groups that are suggested for a merge: people look at the most similar ones only. */
 export const SIMILAR_GROUPS_MAX = 3
+/** The percentage of common words from which on two groups are suggested for a merge: one of four words may differ. */
+export const SIMILARITY_PERCENT_MIN = 75
 /** The beginning of a log that is compared with another one: masking the worst two takes a quarter of a second. */
 export const COMPARED_LOG_BYTES = 256 * 1024
 export const COMPARED_LOG_PIECES_MAX = 5_000

@@ -1,11 +1,10 @@
-import { SIMILAR_GROUPS_MAX } from '../limits.ts'
-
-/** The share of common words from which on two groups are suggested for a merge: one of four words may differ. */
-const SIMILARITY_MIN = 0.75
+import { SIMILAR_GROUPS_MAX, SIMILARITY_PERCENT_MIN } from '../limits.ts'
 
 /** The states of a group of failures. RESOLVED becomes OPEN again by a failure after that: it has regressed. */
 export const FAILURE_GROUP_STATES = ['OPEN', 'KNOWN', 'MUTED', 'RESOLVED'] as const
 export type FailureGroupState = (typeof FAILURE_GROUP_STATES)[number]
+
+const SIMILARITY_MIN = SIMILARITY_PERCENT_MIN / 100
 
 /** A group of failures by the masked lines that it is recognised by. */
 interface MaskedGroup {
@@ -24,9 +23,10 @@ export interface SimilarGroup {
  * similar first. Groups without lines are similar to none.
  */
 export function findSimilar(group: MaskedGroup, others: readonly MaskedGroup[]): SimilarGroup[] {
+  const own = wordsOf(group.masked)
   return others
     .filter(({ id }) => id !== group.id)
-    .map(({ id, masked }) => ({ id, similarity: similarityOf(group.masked, masked) }))
+    .map(({ id, masked }) => ({ id, similarity: shareOf(own, wordsOf(masked)) }))
     .filter(({ similarity }) => similarity >= SIMILARITY_MIN)
     .toSorted((a, b) => b.similarity - a.similarity || (a.id < b.id ? -1 : 1))
     .slice(0, SIMILAR_GROUPS_MAX)
@@ -37,7 +37,10 @@ export function findSimilar(group: MaskedGroup, others: readonly MaskedGroup[]):
  * words, divided by the number of all words. 0 without any.
  */
 export function similarityOf(one: readonly string[], other: readonly string[]): number {
-  const [ours, theirs] = [wordsOf(one), wordsOf(other)]
+  return shareOf(wordsOf(one), wordsOf(other))
+}
+
+function shareOf(ours: readonly string[], theirs: readonly string[]): number {
   const all = ours.length + theirs.length
   if (all === 0 || (2 * Math.min(ours.length, theirs.length)) / all < SIMILARITY_MIN) return 0
   const left = new Map<string, number>()

@@ -1,4 +1,4 @@
-import { EXPECTED_START_STEPS_MAX } from '../limits.ts'
+import { EXPECTED_START_REACH_MAX, EXPECTED_START_STEPS_MAX } from '../limits.ts'
 import { type AgentCapacity, type AgentSelector, createAgentPool, giveBack, take } from './agent-pool.ts'
 import { place, type PlaceableSession } from './place.ts'
 import type { QuotaUse } from './quota-use.ts'
@@ -52,27 +52,41 @@ interface Ending extends Pick<HoldingSession, 'owner' | 'quotas' | 'kernels'> {
   at: number
 }
 
+/** In how many seconds sessions start. Those that never find a place are missing. */
+export interface ExpectedStarts {
+  starts: ReadonlyMap<string, number>
+  /** Whether the estimate ended before the end of the line, after EXPECTED_START_STEPS_MAX steps. */
+  isPart: boolean
+}
+
 /**
- * Estimates in how many seconds each waiting session starts. Sessions that never find a place are missing, and those
- * that more than EXPECTED_START_STEPS_MAX steps of the estimate do not reach. The use of the quotas changes.
+ * Estimates when each waiting session starts. At any time, only the first EXPECTED_START_REACH_MAX that still wait may
+ * pass each other; with DRF, all. The use of the quotas changes.
  */
-export function expectedStarts(facts: QueueFacts): Map<string, number> {
+export function expectedStarts(facts: QueueFacts): ExpectedStarts {
   const { group, selector, agents, holding } = facts
   const free = new Map(agents.map((agent) => [agent.id, agent]))
   const used = new Map([...facts.usedByOwner].map(([owner, amounts]) => [owner, new Map(amounts)]))
   const ends = createHeap<Ending>((a, b) => a.at < b.at)
   for (const { endsInSeconds: at, ...held } of holding) if (at !== null) ends.push({ ...held, at })
-  let waiting = facts.waiting.map((session) => ({ ...toPlaceable(session), usualSeconds: session.usualSeconds }))
+  const turns = new Map(queueOrder(facts).map((id, turn) => [id, turn]))
+  let waiting = facts.waiting
+    .map((session) => ({ ...toPlaceable(session), usualSeconds: session.usualSeconds }))
+    .toSorted((a, b) => turns.get(a.id)! - turns.get(b.id)!)
+  const reach = facts.sequencer === 'DRF' ? waiting.length : EXPECTED_START_REACH_MAX
   const starts = new Map<string, number>()
   let { roundRobinAt } = facts
   let now = 0
-  for (let steps = 0; waiting.length > 0 && steps < EXPECTED_START_STEPS_MAX; steps += waiting.length + agents.length) {
+  let steps = 0
+  while (waiting.length > 0 && steps < EXPECTED_START_STEPS_MAX) {
+    const first = waiting.slice(0, reach)
+    steps += first.length + agents.length
     const pool = createAgentPool(agents.map(copyOf), selector, roundRobinAt)
-    const sequence = sequenceOf(waiting, used, facts)
-    const { placed, overtaken } = place({ sessions: waiting, sequence, longClasses: new Set(), group }, pool)
+    const sequence = sequenceOf(first, used, facts)
+    const { placed, overtaken } = place({ sessions: first, sequence, longClasses: new Set(), group }, pool)
     roundRobinAt = pool.roundRobinAt
     const kernelsOf = new Map(placed.map(({ sessionId, kernels }) => [sessionId, kernels]))
-    for (const session of waiting) {
+    for (const session of first) {
       const kernels = kernelsOf.get(session.id)
       if (kernels === undefined) continue
       starts.set(session.id, now)
@@ -82,7 +96,7 @@ export function expectedStarts(facts: QueueFacts): Map<string, number> {
       .filter(({ id }) => !starts.has(id))
       .map((session) => ({ ...session, skips: session.skips + (overtaken.get(session.id) ?? 0) }))
     const next = ends.pop()
-    if (next === undefined) break
+    if (next === undefined) return { starts, isPart: false }
     now = next.at
     end(next)
     for (let also = ends.pop(); also; also = ends.pop()) {
@@ -93,7 +107,7 @@ export function expectedStarts(facts: QueueFacts): Map<string, number> {
       end(also)
     }
   }
-  return starts
+  return { starts, isPart: waiting.length > 0 }
 
   function start(session: (typeof waiting)[number], kernels: readonly { agentId: string }[]): void {
     const { owner, quotas, request, usualSeconds } = session

@@ -101,7 +101,8 @@ function queueOf(line: readonly QueueRow[], facts: Facts, isTooMuch: boolean): Q
   const isLonger = line.length > QUEUE_SHOWN_MAX
   const rows = new Map(line.map((row) => [row.id, row]))
   const turns = queueOrder(facts)
-  const starts = isTooMuch || drained !== null ? new Map<string, number>() : expectedStarts(facts)
+  const { starts, isPart } =
+    isTooMuch || drained !== null ? { starts: new Map<string, number>(), isPart: false } : expectedStarts(facts)
   // With DRF, whose turn it is depends on what has ended by then.
   const startOf = (id: string) => starts.get(id) ?? Number.POSITIVE_INFINITY
   const ids =
@@ -113,6 +114,7 @@ function queueOf(line: readonly QueueRow[], facts: Facts, isTooMuch: boolean): Q
   const why = (before: number) => {
     if (drained !== null) return drained
     if (isTooMuch) return `more than ${QUEUE_HOLDING_MAX} processes run in its resource group`
+    if (isPart) return 'too many sessions start before it'
     const unknown = endless + ids.slice(0, before).filter((id) => usualOf.get(id) === null).length
     if (unknown === 0) return 'no agent or quota takes it as things are'
     const those = `${counted(unknown, 'session')} before it or running ${unknown === 1 ? 'has' : 'have'} no usual duration`

@@ -1,6 +1,7 @@
 /** When sessions in line are expected to start, on examples that are computed by hand, and how long names usually take. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { EXPECTED_START_STEPS_MAX } from '../../../src/domain/limits.ts'
 import { expectedStarts, queueOrder, type QueueFacts } from '../../../src/domain/scheduling/expected-starts.ts'
 import { avoidedInOrder } from '../../../src/domain/scheduling/agent-pool.ts'
 import { parseQuantities } from '../../../src/domain/scheduling/resource-request.ts'
@@ -55,7 +56,7 @@ const holds = (amount: string, endsInSeconds: number | null, owner = 'ann') => (
   endsInSeconds,
 })
 const full = (...holding: QueueFacts['holding']) => ({ holding, agents: [agentWith('a', { cpu: '4' }, { cpu: '0' })] })
-const startsOf = (facts: QueueFacts) => Object.fromEntries(expectedStarts(facts))
+const startsOf = (facts: QueueFacts) => Object.fromEntries(expectedStarts(facts).starts)
 
 describe('expected starts', () => {
   test('come one after another, each once what is before it has ended', () => {
@@ -100,6 +101,14 @@ describe('expected starts', () => {
       { id: 'e', cpu: '2' },
     ]
     expect(startsOf(queue(half, full(holds('2', null), holds('2', 10))))).toEqual({ c: 10, d: 70 })
+  })
+
+  test('end after a bounded number of steps, which says so', () => {
+    const line = Array.from({ length: 900 }, (_, n) => ({ id: String(n), owner: String(n % 7) }))
+    const { starts, isPart } = expectedStarts(queue(line))
+    // 50 sessions and one agent are looked at each time.
+    expect([starts.size, isPart]).toEqual([Math.ceil(EXPECTED_START_STEPS_MAX / 51), true])
+    expect(expectedStarts(queue(line.slice(0, 500)))).toMatchObject({ isPart: false })
   })
 
   test('follow priorities, and the youngest first with LIFO', () => {
@@ -154,7 +163,7 @@ describe('expected starts', () => {
           given.map((each, at) => ({ ...each, id: String(at) })),
           { sequencer },
         )
-        const starts = expectedStarts(facts)
+        const { starts } = expectedStarts(facts)
         const order = queueOrder(facts)
         expect([...starts].toSorted(([, a], [, b]) => a - b).map(([id]) => id)).toEqual(order)
         let at = 0

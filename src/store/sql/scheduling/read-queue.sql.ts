@@ -90,7 +90,8 @@ export interface WorkName {
 }
 
 /**
- * Reads how long the last $3 chains of each name ran that succeeded: 0.3 ms for each name, however many there are.
+ * Reads how long the last $3 chains of each name ran that succeeded, by one range of the index for each name, however
+ * many chains there are.
  * Indexes: chains_by_name, sessions_pkey.
  */
 const DURATIONS_SQL = `
