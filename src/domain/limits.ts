@@ -498,13 +498,11 @@ export const BACKTEST_CHAINS_MAX = 200_000
 /** The span of a backtest unless another is given: 30 days. */
 export const BACKTEST_SPAN_DEFAULT_MS = 30 * 86_400_000
 /** Sessions whose chains are read at once. */
-export const BACKTEST_BATCH_MAX = 1_000
+export const BACKTEST_BATCH_SESSIONS_MAX = 1_000
 /** A chain with more attempts is not replayed, but counted as unknown. */
 export const BACKTEST_ATTEMPTS_MAX = 300
 /** Fewer comparable failures say nothing. */
 export const BACKTEST_COMPARABLE_MIN = 5
-/** A retry within this time of a recorded one ends as that one did. */
-export const BACKTEST_TIME_TOLERANCE_MS = 1_000
 /** Names of lost successes that a backtest lists. */
 export const BACKTEST_NAMES_MAX = 50
 /** Chains that a backtest gives as examples of one outcome. */

@@ -1,7 +1,7 @@
 import { type Backtest, Comparables, PolicyBacktest } from '../../domain/insight/backtest/backtest.ts'
 import type { RecordedAttempt, RecordedChain } from '../../domain/insight/backtest/replay-chain.ts'
 import {
-  BACKTEST_BATCH_MAX,
+  BACKTEST_BATCH_SESSIONS_MAX,
   BACKTEST_CHAINS_MAX,
   BACKTEST_PROGRESS_EVERY_MS,
   BACKTEST_SPAN_DEFAULT_MS,
@@ -231,11 +231,11 @@ async function readBatch(
     },
     orderBy: [{ terminatedAt: 'desc' }, { id: 'desc' }],
     select: { id: true, chainId: true, terminatedAt: true },
-    take: BACKTEST_BATCH_MAX,
+    take: BACKTEST_BATCH_SESSIONS_MAX,
   })
   const fresh = [...new Set(rows.map(({ chainId }) => chainId))].filter((id) => !seen.has(id))
   for (const id of fresh) seen.add(id)
-  const last = rows.length < BACKTEST_BATCH_MAX ? undefined : rows.at(-1)
+  const last = rows.length < BACKTEST_BATCH_SESSIONS_MAX ? undefined : rows.at(-1)
   return {
     chains: fresh.length === 0 ? [] : await readFinishedChains(db, { projectId, chainIds: fresh }, wanted),
     next: last ? { terminatedAt: last.terminatedAt!, id: last.id } : null,

@@ -1,6 +1,7 @@
 /** Policies replayed on chains that the scheduler itself has made. */
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { RetryPolicyInput } from '../../../src/client/schema-types.generated.ts'
+import { backtestRetryPolicy, followBacktest } from '../../../src/services/insight/backtest.ts'
 import type { FakeAgent } from '../../support/agents/fake-agent.ts'
 import { useFakeAgentApi } from '../../support/servers/fake-agent-api.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
@@ -123,6 +124,19 @@ describe('a policy replayed on finished chains', () => {
   ])('refuses %s', async (_, variables) => {
     const { errors } = await given.api.query(BACKTEST, { policy: {}, ...variables }, given.api.adminToken)
     expect(errors?.[0]?.extensions['code']).toBe('VALIDATION_FAILED')
+  })
+
+  it('stops when its client leaves, and gives its turn to the next one', async () => {
+    const { api, server } = given
+    await chain({ maxRetries: 2 }, 1)
+    const context = { ...server.context, db: api.db, prisma: api.prisma }
+    const left = AbortSignal.abort(new Error('the client has left'))
+    await expect(backtestRetryPolicy(context, { policy: {} }, left)).rejects.toThrow('the client has left')
+    const waiting = await followBacktest(context, { policy: {} })
+    const next = backtestRetryPolicy(context, { policy: {} })
+    expect((await waiting.next()).value).toMatchObject({ share: 1, chains: 1 })
+    await waiting.return()
+    expect((await next).backtest.recorded.chains).toBe(1)
   })
 
   it('is the same in a subscription, which ends with the result, and over REST', async () => {

@@ -1,4 +1,3 @@
-import { BACKTEST_TIME_TOLERANCE_MS } from '../../limits.ts'
 import { classifyFailure } from '../../retry/classify.ts'
 import { childSize, type DecidedSession, decideUnder } from '../../retry/decide.ts'
 import type { RetryPolicy } from '../../retry/policy/policy.ts'
@@ -6,9 +5,6 @@ import type { ChildSize, RetryVerdict } from '../../retry/verdict.ts'
 import type { FailureCause, RetryPhase } from '../../session/failure.ts'
 import { type FailedTry, isTransient, type RetryKind, sinceBucket } from './comparable-failures.ts'
 import { compareSizes } from './compare-sizes.ts'
-
-/** The share of the time since the first failure within which a retry ends as the recorded one did. */
-const TOLERANCE = 0.1
 
 /**
  * Replays finished chains under another policy: each recorded attempt is decided again, with the clock and the counters
@@ -282,8 +278,12 @@ function createdAfter(attempts: readonly RecordedAttempt[], course: Course, dela
   return next.createdAt.getTime() + course.shiftMs + delayMs - recordedMs
 }
 
+/** A retry this close to a recorded one ends as that one did: in milliseconds, or in parts of the time. */
+const NEAR_MS = 1_000
+const NEAR_SHARE = 0.1
+
 function isAbout(ms: number, recordedMs: number): boolean {
-  return Math.abs(ms - recordedMs) <= Math.max(BACKTEST_TIME_TOLERANCE_MS, recordedMs * TOLERANCE)
+  return Math.abs(ms - recordedMs) <= Math.max(NEAR_MS, recordedMs * NEAR_SHARE)
 }
 
 /** The retries after the end of the record, if each failed as its last attempt did. */

@@ -40,7 +40,10 @@ CROSS JOIN LATERAL (
 LEFT JOIN retry_decisions d ON d.session_id = s.id
 ORDER BY c.chain_id, s.attempt`
 
-interface AttemptRow extends Omit<RecordedAttempt, 'retryPolicy' | 'decision'> {
+interface AttemptRow extends Omit<
+  RecordedAttempt,
+  'retryPolicy' | 'decision' | 'agentNames' | keyof typeof NOT_REPLAYED
+> {
   chainId: string
   chainName: string
   projectName: string
