@@ -15,8 +15,8 @@ const ATTEMPTS = 3
 const SECONDS_MAX = 30
 /** The month that is made, and a day. */
 const SPAN_MS = 32 * 86_400_000
-/** A request beside a backtest waits no longer for the event loop. */
-const BLOCKED_MS_MAX = 100
+/** A request beside a backtest waits no longer for the event loop, even where other programs need the cores, too. */
+const BLOCKED_MS_MAX = 200
 
 /** A month of finished chains under other policies, by the connections of the API. */
 export async function* backtests(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
