@@ -12,6 +12,8 @@ export const UI_PATHS: Readonly<Record<string, readonly string[]>> = {
   '/retries': ['retries/retries-page'],
   '/failures': ['failures/failures-page'],
   '/failures/$failureGroupId': ['failures/failure-page'],
+  '/insights': ['insights/insights-page'],
+  '/usage': ['insights/usage-page'],
   '/agents': ['agents/agents-page'],
   '/agents/$agentId': ['agents/agent-page'],
   '/deployments': ['deployments/deployments-page'],

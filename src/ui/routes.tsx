@@ -66,6 +66,20 @@ const failure = createRoute({
   component: lazyPage(() => import('./pages/failures/failure-page.tsx'), 'FailurePage'),
 })
 
+const insights = createRoute({
+  getParentRoute: () => frame,
+  path: '/insights',
+  validateSearch: searchReader('insights'),
+  component: lazyPage(() => import('./pages/insights/insights-page.tsx'), 'InsightsPage'),
+})
+
+const usage = createRoute({
+  getParentRoute: () => frame,
+  path: '/usage',
+  validateSearch: searchReader('usage'),
+  component: lazyPage(() => import('./pages/insights/usage-page.tsx'), 'UsagePage'),
+})
+
 const agents = createRoute({
   getParentRoute: () => frame,
   path: '/agents',
@@ -290,6 +304,8 @@ export const router = createRouter({
       retries,
       failures,
       failure,
+      insights,
+      usage,
       agents,
       agent,
       deployments,
