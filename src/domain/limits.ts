@@ -877,7 +877,8 @@ export const FIGURES_BATCH_MAX = 2_000
 export const FIGURES_INTERVAL_MS = 5_000
 /** The span of figures unless another is given: 30 days. */
 export const FIGURE_SPAN_DEFAULT_MS = 30 * 86_400_000
-/** Groups of figures in one answer, those that cost most. */
+/** Groups of figures in one answer, those that cost most: unless the client asks for more, and at most. */
+export const FIGURE_GROUPS_DEFAULT = 100
 export const FIGURE_GROUPS_MAX = 1_000
 /** For how long sums of figures are kept: five years. */
 export const FIGURES_KEPT_MS = 1_826 * 86_400_000

@@ -79,6 +79,20 @@ const queue = createRoute({
   component: lazyPage(() => import('./pages/queue/queue-page.tsx'), 'QueuePage'),
 })
 
+const insights = createRoute({
+  getParentRoute: () => frame,
+  path: '/insights',
+  validateSearch: searchReader('insights'),
+  component: lazyPage(() => import('./pages/insights/insights-page.tsx'), 'InsightsPage'),
+})
+
+const usage = createRoute({
+  getParentRoute: () => frame,
+  path: '/usage',
+  validateSearch: searchReader('usage'),
+  component: lazyPage(() => import('./pages/insights/usage-page.tsx'), 'UsagePage'),
+})
+
 const agents = createRoute({
   getParentRoute: () => frame,
   path: '/agents',
@@ -305,6 +319,8 @@ export const router = createRouter({
       failure,
       compare,
       queue,
+      insights,
+      usage,
       agents,
       agent,
       deployments,

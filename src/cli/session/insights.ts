@@ -21,6 +21,8 @@ interface FiguresOptions<Grouping> extends CountedOptions {
 }
 
 const ROWS_SHOWN = 20
+/** The most that the server returns. */
+const GROUPS_MAX = 1_000
 
 function addFiguresOptions<Grouping extends string>(command: Command, words: readonly Grouping[], usual: Grouping) {
   const named = words.filter((word) => word !== 'LABEL').map(written)
@@ -32,10 +34,10 @@ function addFiguresOptions<Grouping extends string>(command: Command, words: rea
     )
     .option(
       '--limit <n>',
-      `number of groups, at most 1000 (default: ${ROWS_SHOWN}; with --csv and --json all)`,
+      `number of groups, at most 1000 (default: ${ROWS_SHOWN}; with --json 100, with --csv 1000)`,
       wholeNumber,
     )
-    .option('--csv', 'print all groups as CSV')
+    .option('--csv', 'print the groups as CSV')
 }
 
 function propertyOf<Grouping extends string>(text: string, words: readonly Grouping[]): Property<Grouping> {
@@ -87,7 +89,7 @@ export function usageCommand(): Command {
 }
 
 function queryOf<Grouping>(options: FiguresOptions<Grouping>, usual: Grouping) {
-  const { by = { groupBy: usual }, limit } = options
+  const { by = { groupBy: usual }, csv, limit = csv ? GROUPS_MAX : undefined } = options
   return { ...filterBy(options), ...by, first: limit }
 }
 

@@ -34,7 +34,7 @@ export interface FigureSpans {
   /** Null if there is no whole day. */
   days: TimeSpan | null
   /** At most two; empty if the window begins and ends with a day. */
-  edges: TimeSpan[]
+  edges: readonly TimeSpan[]
 }
 
 export function figureSpans({ from, to }: TimeSpan): FigureSpans {

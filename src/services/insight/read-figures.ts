@@ -11,6 +11,7 @@ import {
   wholeDays,
 } from '../../domain/insight/figures.ts'
 import {
+  FIGURE_GROUPS_DEFAULT,
   FIGURE_GROUPS_MAX,
   FIGURE_SPAN_EXACT_MS,
   FIGURE_SPAN_DEFAULT_MS,
@@ -23,6 +24,7 @@ import {
   type FigurePage,
   type FigureRow,
   type FigureSums,
+  NO_SUMS,
   readFigures,
   readFigureSeries,
   readFigureTitles,
@@ -45,7 +47,7 @@ export interface FiguresInput {
   groupBy: FigureGrouping
   /** Only for LABEL, and necessary there. */
   labelKey?: string | null
-  /** The most groups; FIGURE_GROUPS_MAX if missing. */
+  /** The most groups; FIGURE_GROUPS_DEFAULT if missing. */
   first?: number | null
 }
 
@@ -116,7 +118,7 @@ export async function readRetryInsights(context: ReadContext, input: FiguresInpu
   return rows.map((row) => ({
     ...insightOf(row, input.groupBy),
     retried: async () => retriedOf((await retried()).get(row.key)),
-    series: async () => ((await series()).get(row.key) ?? []).map(pointOf),
+    series: async () => ((await series()).get(row.key) ?? []).map((point) => pointOf({ ...NO_SUMS, ...point })),
   }))
 }
 
@@ -193,7 +195,7 @@ export async function readUsageRows(context: ReadContext, input: FiguresInput): 
   }))
 }
 
-type TitledRow = FigureRow & { title: string | null }
+type TitledRow = FigureSums & { key: string; title: string | null }
 
 async function readGroups(
   context: ReadContext,
@@ -205,7 +207,7 @@ async function readGroups(
   const { groupBy, labelKey, first } = input
   if ((groupBy === 'LABEL') !== (labelKey != null && labelKey !== ''))
     throw argumentError('labelKey', 'Is necessary to group by LABEL, and only there.')
-  const limit = first ?? FIGURE_GROUPS_MAX
+  const limit = first ?? FIGURE_GROUPS_DEFAULT
   if (limit < 1 || limit > FIGURE_GROUPS_MAX) throw argumentError('first', `Must be 1 to ${FIGURE_GROUPS_MAX}.`)
   const window = await windowOf(context, input.window ?? {})
   const { project, where } = splitFilter(input.filter)
@@ -225,7 +227,11 @@ async function readGroups(
     groupBy,
     rows.map(({ key }) => key),
   )
-  const titled = rows.map((row) => ({ ...row, title: row.key === '' ? null : (titles.get(row.key) ?? row.key) }))
+  const titled = rows.map((row) => ({
+    ...NO_SUMS,
+    ...row,
+    title: row.key === '' ? null : (titles.get(row.key) ?? row.key),
+  }))
   return { wanted, rows: titled, window }
 }
 

@@ -237,6 +237,23 @@ export function FailuresIcon(props: IconProps) {
   )
 }
 
+export function InsightsIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <path d="M2.5 12.5 6 8l3 2.5 4.5-7M10 3.5h3.5V7" />
+    </Icon>
+  )
+}
+
+export function UsageIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <path d="M8 2.5v5.5h5.5" />
+      <path d="M13.5 8A5.5 5.5 0 1 1 8 2.5" />
+    </Icon>
+  )
+}
+
 export function SettingsIcon(props: IconProps) {
   return (
     <Icon {...props}>

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { FIGURE_GROUPINGS, type FigureGrouping, isOfFailures } from '../../../src/domain/insight/figures.ts'
-import { readFigures, readRetryFigures } from '../../../src/store/sql/insight/read-figures.sql.ts'
+import { NO_SUMS, readFigures, readRetryFigures } from '../../../src/store/sql/insight/read-figures.sql.ts'
 import type { SummedFigure } from '../../../src/store/sql/insight/roll-up.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { checkProperty } from '../../support/seeds.ts'
@@ -234,13 +234,14 @@ async function rolledSums(grouping: FigureGrouping, fromDays: boolean): Promise<
     lost.map(({ key }) => key),
     10_000,
   )
-  for (const { key, retries, saved, retries_failed: failed } of lost) {
+  for (const { key, ...sums } of lost) {
+    const { retries, saved, retries_failed: failed } = { ...NO_SUMS, ...sums }
     const { counts = [], times = [] } = retried.find((row) => row.key === key) ?? {}
-    const sums = [counts.map((count) => count.succeeded), counts.map((count) => count.failed)].map(total)
-    expect([...sums, total(times.map(({ chains }) => chains))], key).toEqual([saved, failed, saved])
+    const numbers = [counts.map((count) => count.succeeded), counts.map((count) => count.failed)].map(total)
+    expect([...numbers, total(times.map(({ chains }) => chains))], key).toEqual([saved, failed, saved])
     expect(total(counts.map((count) => count.stopped)), key).toBe(retries - saved - failed)
   }
-  const rows = spent.map((row) => ({ ...row, ...lost.find(({ key }) => key === row.key) }))
+  const rows = spent.map((row) => ({ ...NO_SUMS, ...row, ...lost.find(({ key }) => key === row.key) }))
   return new Map(rows.map(({ key, ...row }) => [key, row]))
 }
 

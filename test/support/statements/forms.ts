@@ -6,6 +6,13 @@ import { isUnsettled } from '../../../src/store/postgres/outbox-era.ts'
 import { readWarningFacts } from '../../../src/store/sql/server.sql.ts'
 import { applyKernelChanges } from '../../../src/store/sql/agent/sync-agent.sql.ts'
 import type { ChainConditions } from '../../../src/store/sql/chain/chain-conditions.sql.ts'
+import { FIGURE_GROUPINGS } from '../../../src/domain/insight/figures.ts'
+import {
+  readFigures,
+  readFigureSeries,
+  readFigureTitles,
+  readRetryFigures,
+} from '../../../src/store/sql/insight/read-figures.sql.ts'
 import { FAILURE_GROUP_ORDERS, listFailureGroups } from '../../../src/store/sql/insight/failure-groups.sql.ts'
 import { drainAgentRow, removeAgentRow, resumeAgentRow } from '../../../src/store/sql/agent/agents.sql.ts'
 import { changePendingRetries } from '../../../src/store/sql/retry/change-retry.sql.ts'
@@ -255,7 +262,27 @@ const ENDED: KernelChange = {
   slurmJobId: null,
 }
 
+function* figures(): Generator<Run> {
+  const edges = [{ from: NOON, to: NOON }]
+  for (const grouping of ['NAME', 'FAILURE_GROUP'] as const) {
+    for (const [sessionIds, spans] of [
+      [null, { days: edges[0]!, edges: [] }],
+      [null, { days: null, edges }],
+      [[ID], { days: null, edges }],
+    ] as const) {
+      const wanted = { visibleProjectId: null, project: null, grouping, label: '', spans, sessionIds }
+      yield (db) => readFigures(db, wanted, { order: 'LOST', limit: 1 }, 10_000)
+      for (const running of [{}, { running: null }])
+        yield (db) => readFigures(db, wanted, { order: 'SPENT', limit: 1, ...running }, 10_000)
+      yield (db) => readRetryFigures(db, wanted, ['a'], 10_000)
+      for (const hourly of [false, true]) yield (db) => readFigureSeries(db, wanted, { keys: ['a'], hourly }, 10_000)
+    }
+  }
+  for (const grouping of FIGURE_GROUPINGS) yield (db) => readFigureTitles(db, grouping, [ID])
+}
+
 export const FORMS: readonly Run[] = [
+  ...figures(),
   ...FAILURE_GROUP_ORDERS.map(
     (order): Run =>
       (db) =>

@@ -1,5 +1,5 @@
 import type { FIGURE_GROUPINGS, FigureGrouping, RetrySuccess } from '../../../domain/insight/figures.ts'
-import { FIGURE_GROUPS_MAX } from '../../../domain/limits.ts'
+import { FIGURE_GROUPS_DEFAULT, FIGURE_GROUPS_MAX } from '../../../domain/limits.ts'
 import {
   type FigureGroup,
   type InsightPoint,
@@ -177,7 +177,9 @@ const figuresArguments = (t: ArgumentBuilder, window: string) => ({
     description: window,
   }),
   labelKey: t.arg.string({ description: 'The key of the label; only to group by LABEL.' }),
-  first: t.arg.int({ description: `The most groups to return; ${FIGURE_GROUPS_MAX} if missing.` }),
+  first: t.arg.int({
+    description: `The most groups to return, at most ${FIGURE_GROUPS_MAX}; ${FIGURE_GROUPS_DEFAULT} if missing.`,
+  }),
 })
 
 builder.queryField('retryInsights', (t) =>

@@ -19,8 +19,11 @@ export interface WantedFigures {
 /** The sums of the attempts that have one value of the property. */
 export type FigureSums = Record<SummedFigure, number>
 
-/** Figures of retries are missing where what was spent is read, and the other way round. */
-export interface FigureRow extends FigureSums {
+/** Of no attempt. */
+export const NO_SUMS = Object.fromEntries(SUMMED_FIGURES.map((name) => [name, 0])) as FigureSums
+
+/** Figures of failures are missing where what was spent is read, and the other way round. */
+export interface FigureRow extends Partial<FigureSums> {
   /** The value; empty for none. */
   key: string
 }
@@ -55,7 +58,7 @@ interface Sources {
   retries?: boolean
 }
 
-/** With sessions that run, the edges are for these alone. Index: the primary key of `rolled_figures`. */
+/** With sessions that run, the edges are for these alone. Indexes: the primary key of `rolled_figures`, rolled_retries_key. */
 function wantedSums(
   { grouping, sessionIds, spans }: WantedFigures,
   sums: readonly SummedFigure[],
@@ -72,7 +75,7 @@ function wantedSums(
     )
   const days = from(
     retries ? 'rolled_retries' : 'rolled_figures',
-    ` AND r.project_id = ANY(${PROJECTS}) AND r.at >= $5::timestamptz AND r.at < $6::timestamptz${retries ? ` AND ${key} = ANY($10::text[])` : ''}`,
+    ` AND r.project_id = ANY(${PROJECTS}) AND r.at >= $5::timestamptz AND r.at < $6::timestamptz${retries ? ` AND r.retry >= -1 AND ${key} = ANY($10::text[])` : ''}`,
   )
   const ended =
     sessionIds !== null ? [summed('chosen')] : [days, ...(spans.edges.length > 0 && !running ? [summed('edges')] : [])]
@@ -170,7 +173,10 @@ SELECT key, counts, coalesce(times, '[]') AS times FROM curves LEFT JOIN times U
 
 const RETRY_SUMS = ['retries', 'saved', 'retries_failed'] as const satisfies SummedFigure[]
 
-export interface FigurePoint extends FigureSums {
+/** What attempts came to, without what sessions of all types spent. */
+type Spent = 'sessions' | 'running_ms' | 'cpu_ms' | 'memory_mib_ms' | 'gpu_ms' | 'used_cpu_ms'
+
+export interface FigurePoint extends Omit<FigureSums, Spent> {
   key: string
   at: Date
 }

@@ -159,22 +159,30 @@ export function sumsOf(
   attempts: string,
   { parts = DAYS, groupings = FIGURE_GROUPINGS }: { parts?: string; groupings?: readonly FigureGrouping[] } = {},
 ): string {
-  return `SELECT a.project_id, p.grouping, p.label, t.from_at AS at, p.key, CASE WHEN t.ends AND a.retry_outcome IS NOT NULL THEN a.retry ELSE -1 END::int2 AS retry,
-  ${BUCKET} AS bucket, ${SUMMED_FIGURES.map((name) => `sum(coalesce(${SUMS[name]}, 0)::float8) AS ${name}`).join(', ')}
-FROM (SELECT a.*, a.sign * a.batch::int AS judged, a.batch AND a.outcome = 'FAILED' AS failed,
-    coalesce(greatest(0, round(extract(epoch FROM a.ended_at - a.started_at) * 1000)), 0)::float8 AS ran FROM (${attempts}) AS a) AS a
-CROSS JOIN LATERAL (${parts}) AS whole CROSS JOIN LATERAL (${PART}) AS t
-CROSS JOIN LATERAL (${propertiesOf(groupings)}) AS p(grouping, label, key)
-GROUP BY a.project_id, p.grouping, p.label, t.from_at, p.key, 6, 7`
+  // The figures of a part are computed once, not once for each property.
+  const figures = SUMMED_FIGURES.map((name) => `coalesce(${SUMS[name]}, 0)::float8 AS ${name}`)
+  return `SELECT a.project_id, p.grouping, p.label, a.at, p.key, a.part_retry AS retry, a.bucket,
+  ${SUMMED_FIGURES.map((name) => `sum(a.sum_${name}) AS ${name}`).join(', ')}
+FROM (
+  SELECT a.*, t.from_at AS at, CASE WHEN t.ends AND a.retry_outcome IS NOT NULL THEN a.retry ELSE -1 END::int2 AS part_retry,
+    ${BUCKET} AS bucket, ${figures.map((figure) => figure.replace(' AS ', ' AS sum_')).join(', ')}
+  FROM (SELECT a.*, a.sign * a.batch::int AS judged, a.batch AND a.outcome = 'FAILED' AS failed,
+      coalesce(greatest(0, round(extract(epoch FROM a.ended_at - a.started_at) * 1000)), 0)::float8 AS ran FROM (${attempts}) AS a) AS a
+  CROSS JOIN LATERAL (${parts}) AS whole CROSS JOIN LATERAL (${PART}) AS t OFFSET 0
+) AS a CROSS JOIN LATERAL (${propertiesOf(groupings)}) AS p(grouping, label, key)
+GROUP BY a.project_id, p.grouping, p.label, a.at, p.key, a.part_retry, a.bucket`
 }
 
-/** Parts of a statement that add attempts, as in `sumsOf`, to what is summed up. */
+/**
+ * Parts of a statement that add attempts, as in `sumsOf`, to what is summed up. Rows that are read together are stored
+ * together.
+ */
 export function storeSums(attempts: string): string {
   return `sums AS MATERIALIZED (${sumsOf(attempts)}
 ), summed AS (
   INSERT INTO rolled_figures AS r (${SUMS_KEY}, ${SUMMED_FIGURES.join(', ')})
   SELECT ${SUMS_KEY}, ${SUMMED_FIGURES.map((name) => `sum(${name})`).join(', ')} FROM sums GROUP BY ${SUMS_KEY}
-  HAVING ${SUMMED_FIGURES.map((name) => `sum(${name}) <> 0`).join(' OR ')}
+  HAVING ${SUMMED_FIGURES.map((name) => `sum(${name}) <> 0`).join(' OR ')} ORDER BY ${SUMS_KEY}
   ON CONFLICT (${SUMS_KEY}) DO UPDATE SET ${added(SUMMED_FIGURES)}
 ), summed_retries AS (
   INSERT INTO rolled_retries AS r (${SUMS_KEY}, retry, bucket, ${RETRIES.join(', ')})
@@ -182,7 +190,7 @@ export function storeSums(attempts: string): string {
   WHERE retry >= 0 GROUP BY ${SUMS_KEY}, retry HAVING ${RETRIES.map((name) => `sum(${name}) <> 0`).join(' OR ')}
   UNION ALL SELECT ${SUMS_KEY}, -1, bucket, 0, sum(saved), 0 FROM sums
   WHERE bucket >= 0 GROUP BY ${SUMS_KEY}, bucket HAVING sum(saved) <> 0
-  ON CONFLICT (${SUMS_KEY}, retry, bucket) DO UPDATE SET ${added(RETRIES)}`
+  ON CONFLICT (${SUMS_KEY}, retry, bucket) WHERE retry >= -1 DO UPDATE SET ${added(RETRIES)}`
 }
 
 function added(names: readonly string[]): string {

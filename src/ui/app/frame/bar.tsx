@@ -15,6 +15,8 @@ const OF_PROJECTS = [
   '/chains/new',
   '/retries',
   '/failures',
+  '/insights',
+  '/usage',
   '/deployments',
   '/sessions',
   '/settings/switches',

@@ -13,6 +13,7 @@ import {
   DeploymentsIcon,
   FailuresIcon,
   GroupsIcon,
+  InsightsIcon,
   MenuIcon,
   OverviewIcon,
   PolicyIcon,
@@ -21,6 +22,7 @@ import {
   SearchIcon,
   SessionsIcon,
   SettingsIcon,
+  UsageIcon,
   WaitingIcon,
 } from '../../design/icons.tsx'
 import { UiViewerDocument, type UiViewerQuery } from '../app.generated.ts'
@@ -47,6 +49,8 @@ const PAGES = [
   { to: '/sessions', name: 'Sessions', keys: 'g e', icon: SessionsIcon },
   { to: '/retries', name: 'Retries', keys: 'g r', icon: WaitingIcon },
   { to: '/failures', name: 'Failures', keys: 'g f', icon: FailuresIcon },
+  { to: '/insights', name: 'Insights', keys: 'g i', icon: InsightsIcon },
+  { to: '/usage', name: 'Usage', keys: 'g u', icon: UsageIcon },
   { to: '/schedules', name: 'Schedules', keys: 'g h', icon: SchedulesIcon },
   { to: '/agents', name: 'Agents', keys: 'g a', icon: AgentsIcon },
   { to: '/deployments', name: 'Deployments', keys: 'g d', icon: DeploymentsIcon },

@@ -3,9 +3,11 @@ import type {
   DeploymentStatus,
   BulkActionItemStatus,
   FailureGroupOrder,
+  InsightGrouping,
   SessionOrder,
   SessionAction,
   SessionType,
+  UsageGrouping,
 } from '../../../client/schema-types.generated.ts'
 import { CAUSES, RETRIED_CAUSES } from '../causes.ts'
 import { RANGES } from './time-range.ts'
@@ -87,6 +89,27 @@ export const GROUPINGS = {
   agent: 'AGENT',
 } as const
 export type GroupingWord = keyof typeof GROUPINGS
+
+export const INSIGHT_GROUPINGS = {
+  cause: 'CAUSE',
+  exit: 'EXIT_CODE',
+  name: 'NAME',
+  user: 'USER',
+  agent: 'AGENT',
+  image: 'IMAGE',
+  message: 'FAILURE_GROUP',
+  rule: 'RULE',
+} as const satisfies Record<string, InsightGrouping>
+export type InsightWord = keyof typeof INSIGHT_GROUPINGS
+
+export const USAGE_GROUPINGS = {
+  user: 'USER',
+  project: 'PROJECT',
+  label: 'LABEL',
+  name: 'NAME',
+  group: 'RESOURCE_GROUP',
+} as const satisfies Record<string, UsageGrouping>
+export type UsageWord = keyof typeof USAGE_GROUPINGS
 
 /** The orders of failures by what they say. */
 export const MESSAGE_ORDERS = {
@@ -223,6 +246,9 @@ const PARAMETERS = {
   failure: { range: oneOf(RANGES) },
   /** `group`: the resource group. The project is only kept for other pages. */
   queue: { group: text, project: text },
+  insights: { range: oneOf(RANGES), by: oneOf(INSIGHT_GROUPINGS), project: text },
+  /** `key` is that of the label to group by. */
+  usage: { range: oneOf(RANGES), by: oneOf(USAGE_GROUPINGS), key: text, project: text },
   /** Agents belong to all projects; the project is only kept for other pages. */
   agents: { status: oneOf(AGENT_STATUSES), group: text, project: text },
   /** `q` is a part of the name. */
