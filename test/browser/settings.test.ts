@@ -131,7 +131,7 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
     await row.getByText('the file server is down').waitFor()
     expect(await row.innerText()).toContain(`${admin.name}, `)
 
-    await page.getByRole('button', { name: 'Limit everywhere' }).click()
+    await page.getByRole('button', { name: 'Change everywhere' }).click()
     await dialog(page).getByLabel('At most, a second').fill('-1')
     await dialog(page).getByLabel('And at once').fill('ten')
     await dialog(page).getByRole('button', { name: 'Save' }).click()
@@ -152,8 +152,25 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
     await page.getByRole('button', { name: 'Switch on: All retries' }).click()
     await dialog(page).getByRole('button', { name: 'Switch on' }).click()
     await page.getByText('All retries are limited to 2.5 a second, 10 at once').waitFor()
-    const { retrySwitches } = await ui.query('{ retrySwitches { disabled rateLimit { perSecond burst } } }')
-    expect(retrySwitches).toEqual([{ disabled: false, rateLimit: { perSecond: 2.5, burst: 10 } }])
+    await page.goto('/settings/switches')
+    await page.getByRole('button', { name: 'Change everywhere' }).click()
+    await dialog(page).getByLabel('Hold after failures alike').fill('20')
+    await dialog(page).getByLabel('In so many chains').fill('5')
+    await dialog(page).getByLabel('Within, in minutes').fill('0.1')
+    await dialog(page).getByRole('button', { name: 'Save' }).click()
+    await dialog(page).getByText(/60/).waitFor()
+    await dialog(page).getByLabel('Within, in minutes').fill('10')
+    await dialog(page).getByRole('button', { name: 'Save' }).click()
+    await page.getByText('held after 20 failures alike in 5 chains within 10').waitFor()
+    const fields = 'disabled rateLimit { perSecond burst } breaker { failures chains window }'
+    const { retrySwitches } = await ui.query(`{ retrySwitches { ${fields} } }`)
+    expect(retrySwitches).toEqual([
+      {
+        disabled: false,
+        rateLimit: { perSecond: 2.5, burst: 10 },
+        breaker: { failures: 20, chains: 5, window: 600 },
+      },
+    ])
     // What is no number is refused with the document, which browsers note.
     expect(opened.faults.filter((fault) => !fault.includes('400 (Bad Request)'))).toEqual([])
   })

@@ -104,28 +104,21 @@ const COLUMNS: readonly Column<UiSwitchFragment>[] = [
   {
     title: 'Limit',
     isNamed: true,
-    cell: ({ rateLimit, rateLimitUntil }) =>
-      rateLimit && (
-        <>
-          {rateLimit.perSecond} a second, {rateLimit.burst} at once
-          {rateLimitUntil !== null && (
-            <span className="settings-aside">
-              until <At at={rateLimitUntil} />
-            </span>
-          )}
-        </>
-      ),
-  },
-  {
-    title: 'Breaker',
-    isNamed: true,
-    cell: ({ breaker }) =>
-      breaker && (
-        <>
-          {breaker.failures} failures alike in {breaker.chains} chains
-          <span className="settings-aside">within {duration(breaker.window)}</span>
-        </>
-      ),
+    cell: ({ rateLimit, rateLimitUntil, breaker }) => (
+      <>
+        {rateLimit && `${rateLimit.perSecond} a second, ${rateLimit.burst} at once`}
+        {rateLimit && rateLimitUntil !== null && (
+          <span className="settings-aside">
+            until <At at={rateLimitUntil} />
+          </span>
+        )}
+        {breaker && (
+          <span className={rateLimit ? 'settings-aside' : undefined}>
+            held after {breaker.failures} failures alike in {breaker.chains} chains within {duration(breaker.window)}
+          </span>
+        )}
+      </>
+    ),
   },
   {
     title: 'Who and why',
