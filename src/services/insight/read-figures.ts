@@ -22,7 +22,6 @@ import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-text.ts
 import {
   type FigureOrder,
   type FigurePage,
-  type FigureRow,
   type FigureSums,
   NO_SUMS,
   readFigures,

@@ -30,10 +30,11 @@ export interface FigureRow extends Partial<FigureSums> {
 
 /** The sums with their group: failures of a merged group count for the one that shows them. */
 const KEYS = {
-  plain: { key: 'r.key', joined: '' },
+  plain: { key: 'r.key', joined: '', keys: '$10::text[]' },
   merged: {
     key: 'coalesce(coalesce(g.merged_into, g.id)::text, r.key)',
     joined: ` LEFT JOIN failure_groups g ON g.id = nullif(r.key, '')::uuid`,
+    keys: `$10::text[] || ARRAY(SELECT m.id::text FROM failure_groups m WHERE m.merged_into IS NOT NULL AND m.merged_into::text = ANY($10))`,
   },
 }
 
@@ -64,18 +65,18 @@ function wantedSums(
   sums: readonly SummedFigure[],
   { running, hourly, retries }: Sources,
 ): string {
-  const { key, joined } = grouping === 'FAILURE_GROUP' ? KEYS.merged : KEYS.plain
+  const { key, joined, keys } = grouping === 'FAILURE_GROUP' ? KEYS.merged : KEYS.plain
   const from = (source: string, where: string) =>
     `SELECT ${key} AS key, r.at${retries ? ', r.retry, r.bucket' : ''}, ${sums.map((name) => `r.${name}`).join(', ')} FROM ${source} AS r${joined}
   WHERE r.grouping = $3::figure_grouping AND r.label = $4${where}`
   const summed = (source: keyof typeof SOURCES) =>
     from(
       `(${sumsOf(SOURCES[source], { parts: hourly ? HOUR : EDGES, groupings: [grouping] })})`,
-      retries ? ` AND (r.retry >= 0 OR r.bucket >= 0) AND ${key} = ANY($10::text[])` : '',
+      retries ? ` AND (r.retry >= 0 OR r.bucket >= 0) AND r.key = ANY(${keys})` : '',
     )
   const days = from(
     retries ? 'rolled_retries' : 'rolled_figures',
-    ` AND r.project_id = ANY(${PROJECTS}) AND r.at >= $5::timestamptz AND r.at < $6::timestamptz${retries ? ` AND r.retry >= -1 AND ${key} = ANY($10::text[])` : ''}`,
+    ` AND r.project_id = ANY(${PROJECTS}) AND r.at >= $5::timestamptz AND r.at < $6::timestamptz${retries ? ` AND r.retry >= -1 AND r.key = ANY(${keys})` : ''}`,
   )
   const ended =
     sessionIds !== null ? [summed('chosen')] : [days, ...(spans.edges.length > 0 && !running ? [summed('edges')] : [])]

@@ -56,7 +56,13 @@ export function InsightsPage() {
           <Totals data={data} />
           <div className="insight-plots">
             <Panel title="CPU time lost by cause">
-              <LossBars causes={data.causes} moments={moments} range={range} />
+              <LossBars
+                causes={data.causes}
+                moments={moments}
+                range={range}
+                from={spanOf(range, Date.parse(data.now), moments.offsetMinutes(Date.parse(data.now))).from}
+                to={data.now}
+              />
             </Panel>
             <Panel title="Success by retry">
               <SuccessBars all={data.all} />
@@ -120,7 +126,7 @@ function Groups({ data: { groups }, search: { by = 'cause', range = '31d' }, onB
     name: NAMES[word as InsightWord],
   }))
   return (
-    <Panel title="By" className="insight-groups">
+    <Panel title="In common" className="insight-groups">
       <Tabs label="Grouped by" tabs={tabs} chosen={by === 'cause' ? undefined : by} onChoose={onBy} />
       {groups.length === 0 ? (
         <p className="panel-empty">Nothing in the {RANGE_NAMES[range]}.</p>

@@ -9,26 +9,29 @@ import type { UiInsightsQuery } from './insights.generated.ts'
 type Causes = UiInsightsQuery['causes']
 
 const DAY_SECONDS = 86_400
+const HOUR_SECONDS = 3_600
 
 interface LossBarsProps {
   causes: Causes
   moments: Moments
   range: RangeWord
+  from: string
+  to: string
 }
 
 /** CPU time of failed attempts over time: a bar for each hour or day, with a part for each cause. */
-export function LossBars({ causes, moments, range }: LossBarsProps) {
-  const bars = barsOf(causes)
+export function LossBars({ causes, moments, range, from, to }: LossBarsProps) {
+  const isDaily = RANGES[range].seconds > 3 * DAY_SECONDS
+  const bars = barsOf(causes, { from, to, stepMs: (isDaily ? DAY_SECONDS : HOUR_SECONDS) * 1000 })
   const highest = Math.max(...bars.map(({ total }) => total), 0)
   if (highest === 0) return <p className="panel-empty loss-empty">No CPU time was lost.</p>
-  const isDaily = RANGES[range].seconds > 3 * DAY_SECONDS
   const wordsOf = (at: string) => (isDaily ? at.slice(0, 10) : moments.minute(Date.parse(at)))
   const shown = causes.filter(({ series }) => series.some(({ slotSecondsLost }) => slotSecondsLost.cpu > 0))
   return (
     <>
       <div className="loss-bars" aria-hidden="true">
-        {bars.map(({ from, total, parts }) => (
-          <div key={from} className="loss-bar" title={`${wordsOf(from)}: ${shortDuration(total)}`}>
+        {bars.map(({ at, total, parts }) => (
+          <div key={at} className="loss-bar" title={`${wordsOf(at)}: ${shortDuration(total)}`}>
             {parts.map(({ cause, cpu }) => (
               <span
                 key={cause}
@@ -40,9 +43,9 @@ export function LossBars({ causes, moments, range }: LossBarsProps) {
         ))}
       </div>
       <div className="loss-scale" aria-hidden="true">
-        <span>{wordsOf(bars[0]!.from)}</span>
+        <span>{wordsOf(bars[0]!.at)}</span>
         <span>at most {shortDuration(highest)}</span>
-        <span>{wordsOf(bars.at(-1)!.from)}</span>
+        <span>{wordsOf(bars.at(-1)!.at)}</span>
       </div>
       <ul className="loss-legend">
         {shown.map(({ key, series }) => (
@@ -58,19 +61,24 @@ export function LossBars({ causes, moments, range }: LossBarsProps) {
 }
 
 interface LossBar {
-  from: string
+  at: string
   total: number
   parts: { cause: string | null; cpu: number }[]
 }
 
-/** Oldest first. Parts are in the same order in each bar. */
-function barsOf(causes: Causes): LossBar[] {
+/** A bar for each step of the window, oldest first. Parts are in the same order in each bar. */
+function barsOf(causes: Causes, { from, to, stepMs }: { from: string; to: string; stepMs: number }): LossBar[] {
+  const begin = Math.floor(Date.parse(from) / stepMs)
+  const end = Math.floor(Date.parse(to) / stepMs)
   const points = causes.flatMap(({ key, series }) =>
-    series.map(({ from, slotSecondsLost: { cpu } }) => ({ from, cause: key, cpu })),
+    series.map((point) => ({ at: Date.parse(point.from), cause: key, cpu: point.slotSecondsLost.cpu })),
   )
-  return [...Map.groupBy(points, ({ from }) => from)]
-    .map(([from, parts]) => ({ from, parts, total: parts.reduce((sum, { cpu }) => sum + cpu, 0) }))
-    .toSorted((a, b) => a.from.localeCompare(b.from))
+  const byStep = Map.groupBy(points, ({ at }) => Math.floor(at / stepMs))
+  return Array.from({ length: end - begin + 1 }, (_, index) => {
+    const parts = byStep.get(begin + index) ?? []
+    const total = parts.reduce((sum, { cpu }) => sum + cpu, 0)
+    return { at: new Date((begin + index) * stepMs).toISOString(), parts, total }
+  })
 }
 
 /** How many failures the first n retries mend: chains that were stopped earlier count neither way. */

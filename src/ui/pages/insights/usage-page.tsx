@@ -1,5 +1,5 @@
 import { getRouteApi } from '@tanstack/react-router'
-import type { FormEvent } from 'react'
+import type { SubmitEvent } from 'react'
 import { usePolled } from '../../api/poll.ts'
 import { Tabs } from '../../app/list/list-filters.tsx'
 import { IgnoredParameters, useChangeSearch, useRowKeys } from '../../app/list/list-page.tsx'
@@ -94,7 +94,7 @@ export function UsagePage() {
 }
 
 function LabelForm({ value, onChoose }: { value: string; onChoose: (key: string) => void }) {
-  const submit = (event: FormEvent<HTMLFormElement>) => {
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     const key = typed(event.currentTarget, 'key').trim()
     if (key !== '') onChoose(key)
@@ -109,21 +109,25 @@ function LabelForm({ value, onChoose }: { value: string; onChoose: (key: string)
 
 type Row = UiUsageQuery['usage'][number]
 
+type Shown = Row & { id: string }
+
 function Rows({ rows, by }: { rows: readonly Row[]; by: UsageWord }) {
   if (rows.length === 0) return <p className="panel-empty">Nothing ran.</p>
-  const all = rows.reduce((sum, { slotSeconds }) => sum + slotSeconds.cpu, 0)
-  const most = Math.max(...rows.map(({ slotSeconds }) => slotSeconds.cpu))
   const hasGpus = rows.some(({ slotSeconds }) => slotSeconds.gpu > 0)
-  const hours = (title: string, of: (row: Row) => number): Column<Row & { id: string }> => ({
-    title,
-    className: 'insight-number',
-    headClass: 'insight-number',
-    isNamed: true,
-    value: of,
-    isDown: true,
-    cell: (row) => shortDuration(of(row)),
-  })
-  const columns: Column<Row & { id: string }>[] = [
+  return (
+    <Table
+      label={`Usage by ${NAMES[by].toLowerCase()}`}
+      rowClass={hasGpus ? 'usage-row with-gpus' : 'usage-row'}
+      columns={columnsOf(rows, by, hasGpus)}
+      rows={rows.map((row) => ({ ...row, id: row.key ?? '' }))}
+    />
+  )
+}
+
+function columnsOf(rows: readonly Row[], by: UsageWord, hasGpus: boolean): readonly Column<Shown>[] {
+  const cpus = rows.map(({ slotSeconds }) => slotSeconds.cpu)
+  const all = cpus.reduce((sum, cpu) => sum + cpu, 0)
+  return [
     {
       title: NAMES[by],
       className: 'insight-what',
@@ -136,14 +140,7 @@ function Rows({ rows, by }: { rows: readonly Row[]; by: UsageWord }) {
       className: 'usage-share',
       value: ({ slotSeconds }) => slotSeconds.cpu,
       isDown: true,
-      cell: ({ slotSeconds: { cpu } }) => (
-        <>
-          <span className="usage-bar" aria-hidden="true">
-            <span style={{ width: `${most === 0 ? 0 : (cpu / most) * 100}%` }} />
-          </span>
-          {percentage(cpu, Math.max(all, 1))}
-        </>
-      ),
+      cell: ({ slotSeconds: { cpu } }) => <Share cpu={cpu} all={all} most={Math.max(...cpus)} />,
     },
     hours('CPU time', ({ slotSeconds }) => slotSeconds.cpu),
     hours('Used', ({ cpuSecondsUsed }) => cpuSecondsUsed),
@@ -158,13 +155,28 @@ function Rows({ rows, by }: { rows: readonly Row[]; by: UsageWord }) {
       cell: ({ sessions }) => count(sessions),
     },
   ]
+}
+
+function hours(title: string, of: (row: Row) => number): Column<Shown> {
+  return {
+    title,
+    className: 'insight-number',
+    headClass: 'insight-number',
+    isNamed: true,
+    value: of,
+    isDown: true,
+    cell: (row) => shortDuration(of(row)),
+  }
+}
+
+function Share({ cpu, all, most }: { cpu: number; all: number; most: number }) {
   return (
-    <Table
-      label={`Usage by ${NAMES[by].toLowerCase()}`}
-      rowClass={hasGpus ? 'usage-row with-gpus' : 'usage-row'}
-      columns={columns}
-      rows={rows.map((row) => ({ ...row, id: row.key ?? '' }))}
-    />
+    <>
+      <span className="usage-bar" aria-hidden="true">
+        <span style={{ width: `${most === 0 ? 0 : (cpu / most) * 100}%` }} />
+      </span>
+      {percentage(cpu, all === 0 ? 1 : all)}
+    </>
   )
 }
 
