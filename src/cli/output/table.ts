@@ -170,7 +170,7 @@ export function csvText<Row>(
   columns: Readonly<Record<string, (row: Row) => string | number | null | undefined>>,
 ): string {
   const lines = rows.map((row) => Object.values(columns).map((value) => csvField(value(row))))
-  return [Object.keys(columns), ...lines].map((fields) => fields.join(',')).join('\r\n')
+  return [Object.keys(columns), ...lines].map((fields) => fields.join(',')).join('\n')
 }
 
 function csvField(value: string | number | null | undefined): string {

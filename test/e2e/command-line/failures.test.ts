@@ -5,6 +5,7 @@ import { readAdminToken, startServer, type ServerProcess } from '../../../src/cl
 import { createClient, type Client } from '../../../src/client/node/index.ts'
 import { commandLine, startCommand } from '../../support/programs/command-line.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
 /** The names of failures on the command line, on a server whose agent runs real programs. */
@@ -177,4 +178,20 @@ test('a command loads only modules that it needs', async () => {
   expect(loaded).toContain('NativeModule http')
   const unused = ['https', 'http2', 'tls', 'zlib', 'sqlite', 'internal/deps/undici/undici']
   expect(loaded.filter((name) => unused.some((each) => name === `NativeModule ${each}`))).toEqual([])
+})
+
+test('insights and usage are tables, plots, JSON and CSV', async () => {
+  // Sums lag behind by some seconds.
+  await eventually(async () => (JSON.parse((await reprise('insights', '--json')).stdout) as unknown[]).length > 1)
+  const insights = (await reprise('insights', '--by', 'exit-code')).stdout
+  expect(insights).toMatch(/^EXIT CODE +FAILED +RETRIES +SAVED +LOST +CPU HOURS LOST/)
+  expect(insights).toMatch(/\n127 +[1-9]/)
+  const usage = (await reprise('usage', '--by', 'name')).stdout
+  expect(usage).toMatch(/^NAME +SESSIONS +CPU HOURS +USED/)
+  expect(Math.max(...usage.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(80)
+  const lines = (await reprise('usage', '--by', 'name', '--csv')).stdout.split('\n')
+  expect(lines[0]).toBe('key,title,sessions,runningSeconds,cpuSeconds,memoryByteSeconds,gpuSeconds,cpuSecondsUsed')
+  expect(lines.some((line) => line.startsWith('slow,slow,1,'))).toBe(true)
+  expect((await reprise('usage', '--by', 'label')).stderr).toContain('A label is given as label:KEY.')
+  expect((await reprise('usage', '--by', 'label:team')).stderr).toContain('nothing')
 })
