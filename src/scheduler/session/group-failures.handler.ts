@@ -38,10 +38,11 @@ interface InsightContext {
  * have too many failures now, and closes those that have done their work.
  */
 export async function groupFailures({ db, wake, log }: InsightContext): Promise<RunReport> {
+  // Not in the transaction below: dispatchers would wait for the locks of breakers until all logs are read.
+  const closed = await settleBreakers(db)
   const done = await db.transaction(async (tx) => {
-    const closed = await settleBreakers(tx)
     const due = await takeFailures(tx, FAILURES_BATCH_MAX)
-    if (due.length === 0) return { number: 0, created: 0, closed, opened: 0 }
+    if (due.length === 0) return { number: 0, created: 0, opened: 0 }
     const names = distinctNames(due)
     await readSuccesses(tx, names)
     const [logs, usual] = [
@@ -58,11 +59,11 @@ export async function groupFailures({ db, wake, log }: InsightContext): Promise<
       tx,
       due.map(({ sessionId }) => sessionId),
     )
-    return { number: due.length, created, closed, opened }
+    return { number: due.length, created, opened }
   })
   if (done.opened > 0) log.warn({ breakers: done.opened }, 'retries of failures that hit many chains are held')
-  if (done.closed > 0) {
-    log.info({ breakers: done.closed }, 'retries that a breaker held are released')
+  if (closed > 0) {
+    log.info({ breakers: closed }, 'retries that a breaker held are released')
     wake.wake('dispatch-retries')
   }
   if (done.created > 0) wake.wake('events')

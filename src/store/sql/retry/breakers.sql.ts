@@ -122,8 +122,8 @@ WITH open AS MATERIALIZED (
 )${audited('closed', 'retry.breaker_closed', "'scheduler'")}`
 
 /** @returns the number of breakers that were closed */
-export async function settleBreakers(tx: Queryable): Promise<number> {
-  return (await tx.query(SETTLE_SQL)).rowCount ?? 0
+export async function settleBreakers(db: Queryable): Promise<number> {
+  return (await db.query(SETTLE_SQL)).rowCount ?? 0
 }
 
 const CLOSE_SQL = `
