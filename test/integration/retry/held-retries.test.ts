@@ -5,8 +5,10 @@ import { mergeFailureGroups, readBreakers, setRetryBreaker } from '../../../src/
 import { setRetrySwitch, type SetRetrySwitchInput } from '../../../src/services/retry/retry-switches.ts'
 import type { Viewer } from '../../../src/services/service-context.ts'
 import { createSessions } from '../../../src/services/session/create-sessions.ts'
+import { untilBlocked } from '../../support/database/blocked.ts'
 import { decisionRow } from '../../support/database/session-rows.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { syncGates } from '../../support/servers/sync-gates.ts'
 import { testServer } from '../../support/servers/test-server.ts'
 import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { dueRetries } from '../../support/sessions/due-retries.ts'
@@ -220,9 +222,19 @@ describe('a breaker', () => {
     await fail(ids)
     await setRetryBreaker(given.server.context, { failureGroupId: await groupOf(3), open: true })
     await pass(PROBE_SECONDS + 1)
-    const servers = Array.from({ length: 4 }, () => testServer(given.db))
-    await Promise.all(servers.map((server) => server.run('dispatch-retries')))
-    await given.server.run('dispatch-retries')
+    // The first dispatcher has claimed half of them and sends its probe; the second claims the others meanwhile.
+    const others = ids.slice(4)
+    await given.sql(`UPDATE retry_decisions SET ready_at = ready_at + interval '1 h' WHERE session_id = ANY($1)`, [
+      others,
+    ])
+    const { sync, gates } = syncGates('dispatch:before-commit')
+    const first = testServer(given.db, sync).run('dispatch-retries')
+    await gates['dispatch:before-commit']!.reached
+    await given.sql(`UPDATE retry_decisions SET ready_at = reprise_now() WHERE session_id = ANY($1)`, [others])
+    const second = given.server.run('dispatch-retries')
+    await untilBlocked(given.db, 1)
+    gates['dispatch:before-commit']!.open()
+    await Promise.all([first, second])
     expect(await dispatched()).toHaveLength(1)
     expect(await breaker()).toMatchObject({ held: 7, openedBy: 'ada', probes: await dispatched() })
   })
