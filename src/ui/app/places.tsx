@@ -64,6 +64,8 @@ export function usePlaces(main: RefObject<HTMLElement | null>): void {
       paths.set(toLocation.state.__TSR_index, toLocation.pathname)
       if (!fromLocation || !pathChanged || main.current === null) return
       restoring?.()
+      // A dialog that was opened while the page loaded keeps what is typed into it.
+      if (document.activeElement?.closest('[role="dialog"], [role="alertdialog"]')) return
       main.current.querySelector('h1')?.focus()
       const place = placeOf(toLocation)
       if (place) restoring = restore(place, main.current)
