@@ -5,7 +5,7 @@ import { dirname, extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { CodeSplittingGroup } from 'rolldown'
-import { build, type Manifest } from 'vite'
+import { build, type Manifest, type Plugin } from 'vite'
 import { uiBundlePath } from '../src/program/bundle.ts'
 import { renderGraphiQLPage } from '../src/graphql/transport/graphiql-page.ts'
 import { GRAPHIQL_FILES } from '../src/http/ui-files.ts'
@@ -49,6 +49,7 @@ export async function bundleUi(root: string): Promise<string> {
       logLevel: 'warn',
       cacheDir: join(root, '.cache/vite'),
       oxc: { jsx: { runtime: 'automatic', development: false } },
+      plugins: [importsWithFiles(join(root, 'src/ui/app/part-loader.ts'))],
       define: { 'process.env.NODE_ENV': '"production"' },
       build: {
         outDir: draft,
@@ -81,6 +82,21 @@ export async function bundleUi(root: string): Promise<string> {
     await rm(draft, { recursive: true, force: true })
   }
   return made
+}
+
+/** The function that Vite calls instead of each `import()`, with the files that the module needs. */
+const PRELOAD_HELPER = { id: '\0vite/preload-helper.js', name: '__vitePreload' }
+
+/** Replaces Vite's own function, which leaves the page without a file for ever if that fails to load once. */
+function importsWithFiles(module: string): Plugin {
+  return {
+    name: 'reprise:imports-with-files',
+    enforce: 'pre',
+    load: (id) =>
+      id === PRELOAD_HELPER.id
+        ? `export { importWithFiles as ${PRELOAD_HELPER.name} } from ${JSON.stringify(module)}`
+        : null,
+  }
 }
 
 /**

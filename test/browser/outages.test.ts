@@ -116,12 +116,16 @@ describeOwnUi('without its server', 'outages', (ui) => {
     expect(restFaults(opened)).toEqual([])
   })
 
-  test('a page is loaded although the transfer of its code broke off', async () => {
+  test.each([
+    ['its code', /\/policy-page-[^/]*\.js$/],
+    ['code that it shares with another page', /\/policy-draft-[^/]*\.js$/],
+    ['its styles', /\/policy-page-[^/]*\.css$/],
+  ])('a page is loaded although the transfer of %s broke off', async (_what, file) => {
     await using opened = await openSaving()
     const { page } = opened
     await page.goto('/retries')
     await page.getByRole('heading', { name: 'Retries' }).waitFor()
-    await page.route(/\/policy-page-[^/?]*\.js$/, (route) => route.abort('connectionreset'))
+    await page.route(file, (route) => route.abort('connectionreset'), { times: 1 })
     const pages = page.getByRole('navigation', { name: 'Pages' })
     await pages.getByRole('link', { name: /^Policy/ }).click()
     await page.getByRole('heading', { name: 'Try a policy' }).waitFor()
@@ -153,14 +157,15 @@ describeOwnUi('without its server', 'outages', (ui) => {
     const chainId = await ui.create('stays-there', 'sleep 600')
     await using opened = await ui.open({ isNew: true })
     const { page } = opened
+    const loading = new Set<string>()
+    const loaded = new Set<string>()
+    page.on('request', (request) => void loading.add(request.url()))
+    page.on('requestfinished', (request) => void (loading.delete(request.url()) && loaded.add(request.url())))
     await page.goto(`/chains/${chainId}`)
     await page.getByText('attempt 1 in progress').waitFor()
-    await eventually(async () =>
-      page.evaluate(() => performance.getEntriesByType('resource').some(({ name }) => /confirm-/.test(name))),
-    )
-    await eventually(async () =>
-      page.evaluate(() => performance.getEntriesByType('resource').some(({ name }) => /palette-/.test(name))),
-    )
+    const isLoaded = (name: string) => [...loaded].some((url) => url.includes(`/assets/${name}-`))
+    const isLoadingCode = () => [...loading].some((url) => url.includes('/assets/'))
+    await eventually(() => isLoaded('confirm') && isLoaded('palette') && !isLoadingCode())
     await ui.kill()
     await page.getByRole('button', { name: 'Terminate' }).click()
     await page.getByRole('dialog', { name: 'Terminate 1 chain?' }).waitFor()

@@ -16,27 +16,16 @@ export type PartState<Component> =
   /** `why`: whether the server did not answer, has another version, or sent something that cannot be used. */
   | { kind: 'failed'; why: 'no-answer' | 'other-version' | 'unusable' }
 
-/** Whether a part has failed since the styles were last complete. */
-let hasFailed = false
-
 export function lazyPart<Module extends object, Name extends keyof Module>(
   importModule: () => Promise<Module>,
   name: Name,
 ): LazyPart<Module[Name]> {
   const state = createStore<PartState<Module[Name]>>({ kind: 'waiting' })
   let loading: Promise<void> | null = null
-  let again: (() => Promise<Module>) | null = null
   const importNow = async () => {
     if (!hasAnsweredWithin(TRUSTED_FOR_MS) && (await askServer()) === 'no-answer') throw new Error('no answer')
-    if (hasFailed) await repairStyles()
-    try {
-      const module = await (again ?? importModule)()
-      state.set({ kind: 'loaded', Component: module[name] })
-    } catch (error) {
-      hasFailed = true
-      again = underNewAddress<Module>(error) ?? again
-      throw error
-    }
+    const module = await importModule()
+    state.set({ kind: 'loaded', Component: module[name] })
   }
   const importOnce = () => {
     if (state.get().kind === 'loaded') return Promise.resolve()
@@ -49,21 +38,6 @@ export function lazyPart<Module extends object, Name extends keyof Module>(
     load: () => importOnce().catch(async () => state.set({ kind: 'failed', why: await askServer() })),
     preload: () => importOnce().catch(() => undefined),
   }
-}
-
-/** The address in the message of a failed import: Chromium and Firefox name the module. */
-const MODULE_ADDRESS = /https?:\S+\.js(?=\?|$|\s)/
-let tries = 0
-
-/**
- * Returns a function that imports the module that could not be imported under another address: under the same one,
- * Chromium repeats the failure for ever. It may have failed because the server ended while it was sent. Null if the error
- * does not name the module; such browsers ask the server again.
- */
-function underNewAddress<Module>(error: unknown): (() => Promise<Module>) | null {
-  const address = MODULE_ADDRESS.exec((error as Error).message)?.[0]
-  if (address === undefined) return null
-  return () => import(/* @vite-ignore */ `${address}?again=${++tries}`) as Promise<Module>
 }
 
 const ANSWERS_WITHIN_MS = 3_000
@@ -85,27 +59,6 @@ async function askServer(): Promise<'no-answer' | 'other-version' | 'unusable'> 
   } catch {
     return 'no-answer'
   }
-}
-
-/** Loads styles again that could not be loaded: the bundler's loader only tries once. */
-async function repairStyles(): Promise<void> {
-  const broken = [...document.querySelectorAll<HTMLLinkElement>('link[rel="stylesheet"]')].filter(
-    ({ sheet }) => sheet === null,
-  )
-  await Promise.all(
-    broken.map((link) => {
-      const { promise, resolve, reject } = Promise.withResolvers<void>()
-      const again = document.createElement('link')
-      again.rel = 'stylesheet'
-      again.crossOrigin = ''
-      again.addEventListener('load', () => resolve())
-      again.addEventListener('error', () => reject(new Error(`${link.href} could not be loaded`)))
-      again.href = link.href
-      link.replaceWith(again)
-      return promise
-    }),
-  )
-  hasFailed = false
 }
 
 const TRIED_EVERY_MS = 2_000
@@ -161,4 +114,59 @@ export function preloadWhenIdle(): () => void {
     isEnded = true
     clearTimeout(timer)
   }
+}
+
+/** The loads of files, by path. One that failed is not kept. */
+const loads = new Map<string, Promise<void>>()
+
+/**
+ * Imports a module after its files are in the browser's cache. A browser repeats a failed import of a file for as long
+ * as the page is open; a failed `fetch` can be tried again. The bundler calls this for each `import()`.
+ * @param paths the files of the module and of all that it imports, relative to the origin
+ * @throws Error if a file cannot be loaded
+ */
+export async function importWithFiles<Module>(
+  importModule: () => Promise<Module>,
+  paths: readonly string[] = [],
+): Promise<Module> {
+  await Promise.all(paths.map((path) => loaded(`/${path}`)))
+  return importModule()
+}
+
+function loaded(path: string): Promise<void> {
+  const known = loads.get(path)
+  if (known !== undefined) return known
+  const load = path.endsWith('.css') ? loadStyles(path) : loadScript(path)
+  loads.set(path, load)
+  load.catch(() => loads.delete(path))
+  return load
+}
+
+async function loadScript(path: string): Promise<void> {
+  // The page itself has loaded those that it began with.
+  if (document.querySelector(`link[href="${path}"], script[src="${path}"]`) === null) await fetchWhole(path)
+}
+
+async function loadStyles(path: string): Promise<void> {
+  const [before] = [...document.querySelectorAll<HTMLLinkElement>(`link[rel="stylesheet"][href="${path}"]`)]
+  if (before !== undefined && before.sheet !== null) return
+  await fetchWhole(path)
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const link = document.createElement('link')
+  link.rel = 'stylesheet'
+  link.crossOrigin = ''
+  link.addEventListener('load', () => resolve())
+  link.addEventListener('error', () => {
+    link.remove()
+    reject(new Error(`${path} could not be loaded`))
+  })
+  link.href = path
+  document.head.append(link)
+  await promise
+}
+
+async function fetchWhole(path: string): Promise<void> {
+  const response = await fetch(path)
+  if (!response.ok) throw new Error(`The server answered ${path} with ${response.status}`)
+  await response.arrayBuffer()
 }
