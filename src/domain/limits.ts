@@ -880,6 +880,17 @@ export const FIGURE_SPAN_DEFAULT_MS = 30 * 86_400_000
 /** Groups of figures in one answer, those that cost most: unless the client asks for more, and at most. */
 export const FIGURE_GROUPS_DEFAULT = 100
 export const FIGURE_GROUPS_MAX = 1_000
+/** Advice is looked for this often, in attempts of this span; the newest ones of a project if there are more. */
+export const ADVICE_INTERVAL_MS = 3_600_000
+export const ADVICE_SPAN_MS = 30 * 86_400_000
+export const ADVICE_ATTEMPTS_MAX = 50_000
+export const ADVICE_BATCH_ATTEMPTS_MAX = 1_000
+/** The most findings that one answer has; those that waste most come first. */
+export const ADVICE_MAX = 100
+/** Advice that is no longer found is forgotten after this time, also that it was dismissed. */
+export const ADVICE_KEPT_MS = 90 * 86_400_000
+/** How often servers ask whether it is time to look. */
+export const ADVICE_CHECK_INTERVAL_MS = 60_000
 /** For how long sums of figures are kept: five years. */
 export const FIGURES_KEPT_MS = 1_826 * 86_400_000
 /** Windows up to this length are exact, with figures for each hour; longer ones are rounded to days. */

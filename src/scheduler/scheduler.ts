@@ -3,6 +3,7 @@ import {
   BATCH_TIMEOUT_CHECK_INTERVAL_MS,
   COORDINATOR_INTERVAL_MS,
   DISPATCH_INTERVAL_MS,
+  ADVICE_CHECK_INTERVAL_MS,
   FIGURES_INTERVAL_MS,
   SWEEP_INTERVAL_MS,
 } from '../domain/limits.ts'
@@ -27,6 +28,7 @@ import type { QueueProgress } from './scheduling/queue-progress.ts'
 import { PROMOTE } from './session/promote-sessions.handler.ts'
 import { resubmitSessions } from './resubmit-sessions.handler.ts'
 import { scheduleGroups } from './scheduling/schedule-sessions.handler.ts'
+import { findAdvice } from './session/find-advice.handler.ts'
 import { rollUpDueFigures } from './session/roll-up-figures.handler.ts'
 import { groupFailures } from './session/group-failures.handler.ts'
 import { settleGroups } from './session/settle-groups.handler.ts'
@@ -55,11 +57,19 @@ type WokenName = Exclude<
   | 'sync-discovery'
   | 'run-schedules'
 >
-type ServiceName = WokenName | 'watch-agents' | 'sweep-leftovers' | 'roll-up-figures'
+type TimedName = 'watch-agents' | 'sweep-leftovers' | 'roll-up-figures' | 'find-advice'
+type ServiceName = WokenName | TimedName
+
+const TIMED: readonly ServiceName[] = [
+  'watch-agents',
+  'sweep-leftovers',
+  'roll-up-figures',
+  'find-advice',
+] satisfies TimedName[]
 
 /** Whether other services wake it; otherwise it runs only at its interval. */
 export function isWoken(name: ServiceName): name is WokenName {
-  return name !== 'watch-agents' && name !== 'sweep-leftovers' && name !== 'roll-up-figures'
+  return !TIMED.includes(name)
 }
 
 /** The background services that drive sessions, one per handler; each finds its own work in the database. */
@@ -91,6 +101,7 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
     'settle-groups': service('settle-groups', COORDINATOR_INTERVAL_MS, () => settleGroups(context)),
     'group-failures': service('group-failures', COORDINATOR_INTERVAL_MS, () => groupFailures(context)),
     'roll-up-figures': service('roll-up-figures', FIGURES_INTERVAL_MS, () => rollUpDueFigures(context)),
+    'find-advice': service('find-advice', ADVICE_CHECK_INTERVAL_MS, () => findAdvice(context)),
     'resubmit-sessions': service('resubmit-sessions', COORDINATOR_INTERVAL_MS, () => resubmitSessions(context)),
     'watch-agents': service('watch-agents', lease.checkIntervalMs, () => watchAgents(context)),
     'sweep-leftovers': service('sweep-leftovers', SWEEP_INTERVAL_MS, () => sweepLeftovers(context)),

@@ -23,6 +23,7 @@ export const ErrorCodeEnum = builder.enumType('ErrorCode', {
     OUTPUTS_NOT_FOUND: { description: 'The session has no outputs, or no such file in them that you may see.' },
     GROUP_NOT_FOUND: { description: 'No such group of sessions, or it is not yours.' },
     FAILURE_GROUP_NOT_FOUND: { description: 'No such group of failures, or it is not yours.' },
+    ADVICE_NOT_FOUND: { description: 'No such advice, or it is not yours.' },
     GROUP_CLOSED: { description: 'The group takes no more members, or has ended. Create another one.' },
     OUTPUTS_IN_PLACE: {
       description: 'The files stay where their program left them: the servers have only the list. `place` says where.',

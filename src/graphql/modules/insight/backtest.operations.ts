@@ -140,7 +140,7 @@ const AirflowBacktestType = builder.objectRef<NonNullable<BacktestReport['airflo
   }),
 })
 
-const BacktestType = builder.objectRef<BacktestReport>('RetryBacktest').implement({
+export const BacktestType = builder.objectRef<BacktestReport>('RetryBacktest').implement({
   description: 'What a policy would have made of the chains that have finished in a span of time.',
   fields: (t) => ({
     from: t.expose('from', { type: 'DateTime', description: 'Beginning of the span.' }),

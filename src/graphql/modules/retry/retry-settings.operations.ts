@@ -62,7 +62,7 @@ const RateLimitType = builder.objectRef<RateLimit>('RateLimit').implement({
   }),
 })
 
-const BreakerSettingType = builder.objectRef<BreakerSetting>('RetryBreakerSetting').implement({
+export const BreakerSettingType = builder.objectRef<BreakerSetting>('RetryBreakerSetting').implement({
   description: 'When the retries of a group of failures are held by themselves, but for single probes.',
   fields: (t) => ({
     failures: t.exposeInt('failures', { description: 'Least number of its failures within the window.' }),

@@ -51,6 +51,21 @@ ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value, updated_at = EXCLUDED.up
 const CLEAR_CLUSTER_SQL = `DELETE FROM settings WHERE key = 'retry-defaults'`
 const READ_CLUSTER_SQL = `SELECT value AS policy FROM settings WHERE key = 'retry-defaults' FOR UPDATE`
 
+/** Locks the policy of a domain or project until the transaction ends, and reads it; null if none is set. */
+export async function lockRetryDefaults(
+  tx: Queryable,
+  scope: Exclude<RetryScope, 'CLUSTER'>,
+  scopeId: string,
+): Promise<unknown> {
+  const { rows } = await tx.query<{ policy: unknown }>(LOCK_SQL[scope], [scopeId])
+  return rows[0]?.policy ?? null
+}
+
+const LOCK_SQL = {
+  DOMAIN: 'SELECT retry_defaults AS policy FROM domains WHERE id = $1 FOR NO KEY UPDATE',
+  PROJECT: 'SELECT retry_defaults AS policy FROM projects WHERE id = $1 FOR NO KEY UPDATE',
+} as const
+
 /** Replaces the policy of a scope; a null `policy` clears it. Returns the previous policy; null if none was set. */
 export async function replaceRetryDefaults(
   tx: Queryable,
@@ -65,10 +80,9 @@ export async function replaceRetryDefaults(
     return before.rows[0]?.policy ?? null
   }
   const table = scope === 'DOMAIN' ? 'domains' : 'projects'
-  const lock = `SELECT retry_defaults AS policy FROM ${table} WHERE id = $1 FOR NO KEY UPDATE`
-  const before = await tx.query<{ policy: unknown }>(lock, [scopeId])
+  const before = await lockRetryDefaults(tx, scope, scopeId)
   await tx.query(`UPDATE ${table} SET retry_defaults = $2 WHERE id = $1`, [scopeId, value])
-  return before.rows[0]?.policy ?? null
+  return before
 }
 
 /**
