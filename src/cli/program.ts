@@ -38,6 +38,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     resubmit: async () => (await import('./resubmission.ts')).resubmitCommand(),
     'bulk-actions': async () => (await import('./resubmission.ts')).bulkActionsCommand(),
     policy: async () => (await import('./retry/policy.ts')).policyCommand(),
+    advice: async () => (await import('./retry/advice.ts')).adviceCommand(),
     backtest: async () => (await import('./retry/backtest.ts')).backtestCommand(),
   },
   'Administration:': {

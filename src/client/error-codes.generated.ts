@@ -16,6 +16,7 @@ export const ERROR_CODES = {
   OUTPUTS_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   GROUP_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   FAILURE_GROUP_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
+  ADVICE_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
   GROUP_CLOSED: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   OUTPUTS_IN_PLACE: { type: 'InvalidStateError', httpStatus: 409, retryable: false },
   DEPENDENCY_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },

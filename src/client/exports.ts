@@ -21,7 +21,7 @@ export type {
   SessionSummaryFragment as SessionSummary,
 } from './operations.generated.ts'
 export type { FailureGroup, RetryInsight, SessionComparison, UsageRow } from './failure.ts'
-export type { RetryBacktest, RetryBacktestProgress } from './retry.ts'
+export type { RetryAdvice, RetryBacktest, RetryBacktestProgress } from './retry.ts'
 export type { QueuedSession } from './session.ts'
 export type { SessionGroup } from './group.ts'
 export { hasGroupEnded } from './group.ts'

@@ -1088,6 +1088,72 @@ export type RetryBacktestProgressSubscriptionVariables = Exact<{
 
 export type RetryBacktestProgressSubscription = { retryBacktestProgress: { share: number, chains: number, backtest: RetryBacktestFragment | null } };
 
+export type RetryAdviceSummaryFragment = { adviceId: string, kind: Types.RetryAdviceKind, finding: string, change: string, evidenceCount: number, slotSecondsWasted: number, gibHoursWasted: number, exampleChainIds: Array<string>, canApply: boolean, foundAt: string, state: Types.RetryAdviceState, stateBy: string | null, stateAt: string | null, project: { name: string } | null, patch: { name: string | null, memoryBytes: number | null, batchTimeout: number | null, drainAgentId: string | null, takeGpu: string | null, policy: PartialPolicyFragment | null, breaker: { failures: number, chains: number, window: number } | null } };
+
+export type RetryAdviceQueryVariables = Exact<{
+  scope: Types.RetryScope;
+  name?: string | null | undefined;
+  states?: Array<Types.RetryAdviceState> | Types.RetryAdviceState | null | undefined;
+  adviceId?: string | null | undefined;
+  withBacktest: boolean;
+}>;
+
+
+export type RetryAdviceQuery = { retryAdvice: Array<(
+    { backtest?: RetryBacktestFragment | null }
+    & RetryAdviceSummaryFragment
+  )> };
+
+export type ApplyRetryAdviceMutationVariables = Exact<{
+  input: Types.ApplyRetryAdviceInput;
+}>;
+
+
+export type ApplyRetryAdviceMutation = { applyRetryAdvice:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'RetryAdvicePayload', advice: RetryAdviceSummaryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type DismissRetryAdviceMutationVariables = Exact<{
+  input: Types.DismissRetryAdviceInput;
+}>;
+
+
+export type DismissRetryAdviceMutation = { dismissRetryAdvice:
+    | (
+      { __typename: 'ConflictError' }
+      & Failure_ConflictError_Fragment
+    )
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'RetryAdvicePayload', advice: RetryAdviceSummaryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
 export type ChainOutputsQueryVariables = Exact<{
   id: string;
 }>;
@@ -3238,37 +3304,6 @@ export const RetryBacktestFragmentDoc = new TypedDocumentString(`
     exampleChainIds
   }
 }`, {"fragmentName":"RetryBacktest"}) as unknown as TypedDocumentString<RetryBacktestFragment, unknown>;
-export const BulkActionSummaryFragmentDoc = new TypedDocumentString(`
-    fragment BulkActionSummary on BulkAction {
-  bulkActionId
-  clientKey
-  action
-  actor
-  state
-  total
-  done
-  pending
-  refusedCount
-  createdAt
-  finishedAt
-  abortedBy
-}
-    `, {"fragmentName":"BulkActionSummary"}) as unknown as TypedDocumentString<BulkActionSummaryFragment, unknown>;
-export const PlannedFragmentDoc = new TypedDocumentString(`
-    fragment Planned on PlannedRetry {
-  retry
-  delaySeconds
-  earliestSeconds
-  latestSeconds
-  elapsedSeconds
-  resourceSlots {
-    slot
-    amount
-  }
-  batchTimeout
-  gpuMemoryBytes
-}
-    `, {"fragmentName":"Planned"}) as unknown as TypedDocumentString<PlannedFragment, unknown>;
 export const PartialPolicyFragmentDoc = new TypedDocumentString(`
     fragment PartialPolicy on PartialRetryPolicy {
   given
@@ -3321,6 +3356,122 @@ export const PartialPolicyFragmentDoc = new TypedDocumentString(`
     max
   }
 }`, {"fragmentName":"PartialPolicy"}) as unknown as TypedDocumentString<PartialPolicyFragment, unknown>;
+export const RetryAdviceSummaryFragmentDoc = new TypedDocumentString(`
+    fragment RetryAdviceSummary on RetryAdvice {
+  adviceId
+  kind
+  project {
+    name
+  }
+  finding
+  change
+  evidenceCount
+  slotSecondsWasted
+  gibHoursWasted
+  exampleChainIds
+  patch {
+    policy {
+      ...PartialPolicy
+    }
+    breaker {
+      failures
+      chains
+      window
+    }
+    name
+    memoryBytes
+    batchTimeout
+    drainAgentId
+    takeGpu
+  }
+  canApply
+  foundAt
+  state
+  stateBy
+  stateAt
+}
+    fragment PartialPolicy on PartialRetryPolicy {
+  given
+  maxRetries
+  delays
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  trustVerdicts
+  checkpoint
+  checkpointWait
+  pinImage
+  oomIsFailure
+  progressTimeout
+  rules {
+    ...Rule
+  }
+}
+fragment Rule on RetryRule {
+  action
+  avoid
+  exclude
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}`, {"fragmentName":"RetryAdviceSummary"}) as unknown as TypedDocumentString<RetryAdviceSummaryFragment, unknown>;
+export const BulkActionSummaryFragmentDoc = new TypedDocumentString(`
+    fragment BulkActionSummary on BulkAction {
+  bulkActionId
+  clientKey
+  action
+  actor
+  state
+  total
+  done
+  pending
+  refusedCount
+  createdAt
+  finishedAt
+  abortedBy
+}
+    `, {"fragmentName":"BulkActionSummary"}) as unknown as TypedDocumentString<BulkActionSummaryFragment, unknown>;
+export const PlannedFragmentDoc = new TypedDocumentString(`
+    fragment Planned on PlannedRetry {
+  retry
+  delaySeconds
+  earliestSeconds
+  latestSeconds
+  elapsedSeconds
+  resourceSlots {
+    slot
+    amount
+  }
+  batchTimeout
+  gpuMemoryBytes
+}
+    `, {"fragmentName":"Planned"}) as unknown as TypedDocumentString<PlannedFragment, unknown>;
 export const DefaultsFragmentDoc = new TypedDocumentString(`
     fragment Defaults on RetryDefaults {
   scope
@@ -6447,6 +6598,398 @@ fragment RetryBacktest on RetryBacktest {
     }
   }
 }`) as unknown as TypedDocumentString<RetryBacktestProgressSubscription, RetryBacktestProgressSubscriptionVariables>;
+export const RetryAdviceDocument = new TypedDocumentString(`
+    query RetryAdvice($scope: RetryScope!, $name: String, $states: [RetryAdviceState!], $adviceId: UUID, $withBacktest: Boolean!) {
+  retryAdvice(scope: $scope, name: $name, states: $states, adviceId: $adviceId) {
+    ...RetryAdviceSummary
+    backtest @include(if: $withBacktest) {
+      ...RetryBacktest
+    }
+  }
+}
+    fragment PartialPolicy on PartialRetryPolicy {
+  given
+  maxRetries
+  delays
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  trustVerdicts
+  checkpoint
+  checkpointWait
+  pinImage
+  oomIsFailure
+  progressTimeout
+  rules {
+    ...Rule
+  }
+}
+fragment Rule on RetryRule {
+  action
+  avoid
+  exclude
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}
+fragment BacktestOutcomes on BacktestOutcomes {
+  same {
+    chains
+    laterSeconds
+  }
+  earlier {
+    chains
+    attempts
+    slotSeconds
+    seconds
+    successesLost
+    lost {
+      name
+      project
+      successes
+      exampleChainIds
+    }
+    exampleChainIds
+  }
+  longer {
+    chains
+    attempts
+    slotSeconds
+    expected {
+      successes
+      low
+      high
+      chains
+      comparable
+    }
+    exampleChainIds
+  }
+  unknown {
+    reason
+    chains
+    attempts
+    slotSeconds
+    exampleChainIds
+  }
+}
+fragment RetryBacktest on RetryBacktest {
+  from
+  to
+  isComplete
+  recorded {
+    chains
+    attempts
+    slotSeconds
+    succeeded
+  }
+  outcomes {
+    ...BacktestOutcomes
+  }
+  airflow {
+    outcomes {
+      ...BacktestOutcomes
+    }
+    explanation {
+      alike
+      differs
+    }
+  }
+}
+fragment RetryAdviceSummary on RetryAdvice {
+  adviceId
+  kind
+  project {
+    name
+  }
+  finding
+  change
+  evidenceCount
+  slotSecondsWasted
+  gibHoursWasted
+  exampleChainIds
+  patch {
+    policy {
+      ...PartialPolicy
+    }
+    breaker {
+      failures
+      chains
+      window
+    }
+    name
+    memoryBytes
+    batchTimeout
+    drainAgentId
+    takeGpu
+  }
+  canApply
+  foundAt
+  state
+  stateBy
+  stateAt
+}`) as unknown as TypedDocumentString<RetryAdviceQuery, RetryAdviceQueryVariables>;
+export const ApplyRetryAdviceDocument = new TypedDocumentString(`
+    mutation ApplyRetryAdvice($input: ApplyRetryAdviceInput!) {
+  applyRetryAdvice(input: $input) {
+    __typename
+    ... on RetryAdvicePayload {
+      advice {
+        ...RetryAdviceSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
+}
+fragment PartialPolicy on PartialRetryPolicy {
+  given
+  maxRetries
+  delays
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  trustVerdicts
+  checkpoint
+  checkpointWait
+  pinImage
+  oomIsFailure
+  progressTimeout
+  rules {
+    ...Rule
+  }
+}
+fragment Rule on RetryRule {
+  action
+  avoid
+  exclude
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}
+fragment RetryAdviceSummary on RetryAdvice {
+  adviceId
+  kind
+  project {
+    name
+  }
+  finding
+  change
+  evidenceCount
+  slotSecondsWasted
+  gibHoursWasted
+  exampleChainIds
+  patch {
+    policy {
+      ...PartialPolicy
+    }
+    breaker {
+      failures
+      chains
+      window
+    }
+    name
+    memoryBytes
+    batchTimeout
+    drainAgentId
+    takeGpu
+  }
+  canApply
+  foundAt
+  state
+  stateBy
+  stateAt
+}`) as unknown as TypedDocumentString<ApplyRetryAdviceMutation, ApplyRetryAdviceMutationVariables>;
+export const DismissRetryAdviceDocument = new TypedDocumentString(`
+    mutation DismissRetryAdvice($input: DismissRetryAdviceInput!) {
+  dismissRetryAdvice(input: $input) {
+    __typename
+    ... on RetryAdvicePayload {
+      advice {
+        ...RetryAdviceSummary
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
+}
+fragment PartialPolicy on PartialRetryPolicy {
+  given
+  maxRetries
+  delays
+  retryDelay
+  backoff
+  backoffMultiplier
+  maxRetryDelay
+  jitter
+  jitterRatio
+  eligibleCauses
+  emitRetryEvents
+  maxElapsed
+  countPreStartFailures
+  maxUncountedRetries
+  trustVerdicts
+  checkpoint
+  checkpointWait
+  pinImage
+  oomIsFailure
+  progressTimeout
+  rules {
+    ...Rule
+  }
+}
+fragment Rule on RetryRule {
+  action
+  avoid
+  exclude
+  delay
+  match {
+    causes
+    exitCodes
+    exitCodesNotIn
+    reason
+  }
+  scaleResources {
+    slot
+    from
+    factor
+    max
+  }
+  scaleGpuMemory {
+    factor
+    max
+  }
+  scaleTimeout {
+    factor
+    max
+  }
+}
+fragment RetryAdviceSummary on RetryAdvice {
+  adviceId
+  kind
+  project {
+    name
+  }
+  finding
+  change
+  evidenceCount
+  slotSecondsWasted
+  gibHoursWasted
+  exampleChainIds
+  patch {
+    policy {
+      ...PartialPolicy
+    }
+    breaker {
+      failures
+      chains
+      window
+    }
+    name
+    memoryBytes
+    batchTimeout
+    drainAgentId
+    takeGpu
+  }
+  canApply
+  foundAt
+  state
+  stateBy
+  stateAt
+}`) as unknown as TypedDocumentString<DismissRetryAdviceMutation, DismissRetryAdviceMutationVariables>;
 export const ChainOutputsDocument = new TypedDocumentString(`
     query ChainOutputs($id: UUID!) {
   session(id: $id) {

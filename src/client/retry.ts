@@ -1,6 +1,12 @@
+import { v7 as uuidv7 } from 'uuid'
 import type { CallOptions, Connection } from './connection/connection.ts'
 import {
   AirflowPolicyPreviewDocument,
+  ApplyRetryAdviceDocument,
+  DismissRetryAdviceDocument,
+  RetryAdviceDocument,
+  type RetryAdviceQueryVariables,
+  type RetryAdviceSummaryFragment,
   type RetryBacktestFragment,
   RetryBacktestProgressDocument,
   type RetryBacktestProgressSubscription,
@@ -17,15 +23,18 @@ import {
 } from './operations.generated.ts'
 import type {
   AirflowSettingsInput,
+  ApplyRetryAdviceInput,
+  DismissRetryAdviceInput,
   RetryDecisionFilter,
   SetRetryDefaultsInput,
   SetRetrySwitchInput,
 } from './schema-types.generated.ts'
 import { allPages, payloadOf } from './answers.ts'
-import { ConnectionLostError } from './errors.ts'
+import { ConnectionLostError, NotFoundError } from './errors.ts'
 import { picked } from './streams/closeable.ts'
 
 export type RetryBacktest = RetryBacktestFragment
+export type RetryAdvice = RetryAdviceSummaryFragment
 export type RetryBacktestProgress = RetryBacktestProgressSubscription['retryBacktestProgress']
 
 export function retryOperations(connection: Connection) {
@@ -53,6 +62,47 @@ export function retryOperations(connection: Connection) {
     ): Promise<RetryBacktest> {
       for await (const { backtest } of followRetryBacktest(query, options)) if (backtest) return backtest
       throw new ConnectionLostError('CONNECTION_LOST', 'The backtest ended without a result')
+    },
+
+    /**
+     * Returns advice, what wastes most first: of a project, of a domain's projects, or of all projects and about machines
+     * (CLUSTER).
+     * @throws ValidationError
+     */
+    async retryAdvice(
+      query: Omit<RetryAdviceQueryVariables, 'withBacktest' | 'adviceId'>,
+      options?: CallOptions,
+    ): Promise<RetryAdvice[]> {
+      return (await request(RetryAdviceDocument, { ...query, withBacktest: false }, options)).retryAdvice
+    },
+
+    /**
+     * Returns one piece of advice, and what its change would have made of the last 30 days: null if it changes no policy.
+     * @throws NotFoundError, ApiError (TOO_MANY_REQUESTS: you have other backtests in progress)
+     */
+    async backtestRetryAdvice(
+      adviceId: string,
+      options?: CallOptions,
+    ): Promise<{ advice: RetryAdvice; backtest: RetryBacktest | null }> {
+      const query = { scope: 'CLUSTER', adviceId, withBacktest: true } as const
+      const [found] = (await request(RetryAdviceDocument, query, options)).retryAdvice
+      if (!found) throw new NotFoundError('ADVICE_NOT_FOUND', `There is no advice ${adviceId}.`)
+      const { backtest = null, ...advice } = found
+      return { advice, backtest }
+    },
+
+    /** Makes the change that advice suggests. @throws ValidationError, NotFoundError, ForbiddenError */
+    async applyRetryAdvice(input: ApplyRetryAdviceInput, options?: CallOptions): Promise<RetryAdvice> {
+      const keyed = { ...input, clientKey: input.clientKey ?? uuidv7() }
+      const data = await request(ApplyRetryAdviceDocument, { input: keyed }, { ...options, idempotent: true })
+      return payloadOf(data.applyRetryAdvice).advice
+    },
+
+    /** Says that advice is not wanted, or with `dismissed: false` that it is. @throws NotFoundError, ForbiddenError */
+    async dismissRetryAdvice(input: DismissRetryAdviceInput, options?: CallOptions): Promise<RetryAdvice> {
+      const keyed = { ...input, clientKey: input.clientKey ?? uuidv7() }
+      const data = await request(DismissRetryAdviceDocument, { input: keyed }, { ...options, idempotent: true })
+      return payloadOf(data.dismissRetryAdvice).advice
     },
 
     /** Returns the schedule that a policy gives, without creating anything. @throws ValidationError */

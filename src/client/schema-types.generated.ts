@@ -85,6 +85,16 @@ export type AirflowSettingsInput = {
   taskId?: string | null | undefined;
 };
 
+/** Advice to apply. */
+export type ApplyRetryAdviceInput = {
+  /** Id of the advice. */
+  adviceId: string;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+};
+
 /** Filter of audit log entries. All given conditions must match. */
 export type AuditFilter = {
   /** One of these actions. */
@@ -769,6 +779,18 @@ export type DestroyDeploymentInput = {
   reason?: string | null | undefined;
 };
 
+/** Advice to dismiss. */
+export type DismissRetryAdviceInput = {
+  /** Id of the advice. */
+  adviceId: string;
+  /** Idempotency key chosen by the client, unique in the project: a repeated request with the same key changes nothing, and returns what the first one did. Kept for 14 days. */
+  clientKey?: string | null | undefined;
+  /** False opens it again; true if missing. */
+  dismissed?: boolean | null | undefined;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+};
+
 /** The agent to change. */
 export type DrainAgentInput = {
   /** Its id. */
@@ -844,6 +866,8 @@ export type EnvVarInput = {
 
 /** Error codes, for programs. Errors that are not part of the data have the same codes in `extensions.code`; there, INTERNAL means a fault of the server. */
 export type ErrorCode =
+  /** No such advice, or it is not yours. */
+  | 'ADVICE_NOT_FOUND'
   /** The agent accepts work or still has kernels. Drain it and wait. */
   | 'AGENT_IN_USE'
   /** No such agent. */
@@ -1475,6 +1499,36 @@ export type ResumeScheduleInput = {
   /** Id of the schedule. */
   scheduleId: string;
 };
+
+/** Kinds of advice. */
+export type RetryAdviceKind =
+  /** An agent fails what others finish. */
+  | 'BAD_AGENT'
+  /** A GPU fails what others finish. */
+  | 'BAD_GPU'
+  /** One failure hits many chains at once, and their retries, too. */
+  | 'MANY_FAIL_AT_ONCE'
+  /** Programs request far more memory than they use. */
+  | 'MEMORY_TOO_HIGH'
+  /** Programs run out of memory that succeed with more, or are retried without more. */
+  | 'MEMORY_TOO_LOW'
+  /** No retry after an exit code succeeds. */
+  | 'NEVER_SUCCEEDS'
+  /** Outages last longer than the retries of the chains that they hit. */
+  | 'OUTAGE_TOO_LONG'
+  /** No retry after some number of them succeeds. */
+  | 'RETRIES_UNUSED'
+  /** Programs run out of time that succeed with more, or are retried without more. */
+  | 'TIMEOUT_TOO_LOW';
+
+/** What people have done about advice. */
+export type RetryAdviceState =
+  /** The change was made. It opens again when its evidence has doubled. */
+  | 'APPLIED'
+  /** It is not wanted. It opens again when its evidence has doubled. */
+  | 'DISMISSED'
+  /** Nothing yet. */
+  | 'OPEN';
 
 /** Where a retry does not run if it can run elsewhere. */
 export type RetryAvoidance =

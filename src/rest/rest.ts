@@ -5,6 +5,7 @@ import type { Admission } from '../services/access/admission.ts'
 import type { Authenticate } from '../services/access/authenticate.ts'
 import type { ReadContext } from '../services/session/read-sessions.ts'
 import { createRefusalLog } from '../services/access/audit.ts'
+import { serveAdvice } from './advice.routes.ts'
 import { serveInsight } from './insight.routes.ts'
 import { serveKernels } from './kernel.routes.ts'
 import { serveLogs } from './log.routes.ts'
@@ -102,6 +103,7 @@ function restApp({ authenticate, admission, ...base }: RestDependencies): RestAp
   serveGroups(app, base)
   serveRetries(app)
   serveInsight(app)
+  serveAdvice(app)
   serveKernels(app, base)
   serveLogs(app)
   serveChains(app)

@@ -14,6 +14,7 @@ export const UI_PATHS: Readonly<Record<string, readonly string[]>> = {
   '/failures/$failureGroupId': ['failures/failure-page'],
   '/compare/$leftId/$rightId': ['compare/compare-page'],
   '/queue': ['queue/queue-page'],
+  '/advice': ['advice/advice-page'],
   '/insights': ['insights/insights-page'],
   '/usage': ['insights/usage-page'],
   '/agents': ['agents/agents-page'],

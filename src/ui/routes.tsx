@@ -79,6 +79,13 @@ const queue = createRoute({
   component: lazyPage(() => import('./pages/queue/queue-page.tsx'), 'QueuePage'),
 })
 
+const advice = createRoute({
+  getParentRoute: () => frame,
+  path: '/advice',
+  validateSearch: searchReader('advice'),
+  component: lazyPage(() => import('./pages/advice/advice-page.tsx'), 'AdvicePage'),
+})
+
 const insights = createRoute({
   getParentRoute: () => frame,
   path: '/insights',
@@ -319,6 +326,7 @@ export const router = createRouter({
       failure,
       compare,
       queue,
+      advice,
       insights,
       usage,
       agents,

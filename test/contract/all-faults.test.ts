@@ -119,6 +119,8 @@ const FAULTY: Record<string, [input: object, paths: string[]]> = {
   ],
   cancelSessionGroup: [{ groupId: ID, reason: '' }, ['reason']],
   setFailureGroupState: [{ failureGroupId: ID, state: 'KNOWN', link: 'ftp://x', note: '\0' }, ['note', 'link']],
+  applyRetryAdvice: [{ adviceId: ID, reason: '\0' }, ['reason']],
+  dismissRetryAdvice: [{ adviceId: ID, reason: '' }, ['reason']],
   setRetryBreaker: [{ failureGroupId: ID, open: true, reason: '\0' }, ['reason']],
   nameFailureGroup: [{ failureGroupId: ID, name: '\0' }, ['name']],
   mergeFailureGroups: [{ failureGroupIds: [], into: ID }, ['failureGroupIds']],

@@ -58,7 +58,7 @@ export function backtestCommand(): Command {
           bar.update(Math.round(share * BAR), BAR, counted(chains, 'chain'))
           if (backtest === null) continue
           bar.end()
-          await show(backtest, out)
+          await showBacktest(backtest, out)
         }
       } finally {
         bar.end()
@@ -71,7 +71,7 @@ export function backtestCommand(): Command {
 /** `--since` and `--before` mean the end. */
 const CREATED = { since: '--created-since <time>', before: '--created-before <time>' }
 
-async function show(found: RetryBacktest, out: Output): Promise<void> {
+export async function showBacktest(found: RetryBacktest, out: Output): Promise<void> {
   if (out.json) return out.show(found, () => '')
   const { recorded, from, to, isComplete, outcomes, airflow } = found
   const { chains, attempts, slotSeconds, succeeded } = recorded

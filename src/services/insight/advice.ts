@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { AdvicePatch, AdviceState } from '../../domain/insight/advice/advice.ts'
+import { ADVICE_STATES, type AdvicePatch, type AdviceState } from '../../domain/insight/advice/advice.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import { ADVICE_MAX } from '../../domain/limits.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
@@ -19,9 +19,13 @@ import { resolveInProject } from '../session/plan-attempt.ts'
 import { type BacktestReport, backtestRetryPolicy } from './backtest.ts'
 import type { ReadContext } from '../session/read-sessions.ts'
 
+export type { AdviceRow }
+
 export interface AdviceInput extends RetryScopeInput {
   /** Only that which is open if missing. */
   states?: readonly AdviceState[] | null
+  /** Only this one, in any state. */
+  adviceId?: string | null
 }
 
 /**
@@ -35,12 +39,13 @@ export async function readRetryAdvice(
 ): Promise<AdviceRow[]> {
   const issues = scopeIssues(input)
   if (issues.length > 0) return refuseInput(issues)
-  const { scope, name = null } = input
+  const { scope, name = null, adviceId = null } = input
   return listAdvice(db, {
     visibleProjectId: viewer.projectId,
     project: scope === 'PROJECT' ? name : null,
     domain: scope === 'DOMAIN' ? name : null,
-    states: input.states ?? ['OPEN'],
+    states: input.states ?? (adviceId === null ? ['OPEN'] : ADVICE_STATES),
+    adviceId,
     limit: ADVICE_MAX,
   })
 }

@@ -245,6 +245,14 @@ export function InsightsIcon(props: IconProps) {
   )
 }
 
+export function AdviceIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <path d="M8 2a4.2 4.2 0 0 0-2.4 7.6c.5.4.7.8.7 1.4h3.4c0-.6.2-1 .7-1.4A4.2 4.2 0 0 0 8 2M6.5 13.5h3" />
+    </Icon>
+  )
+}
+
 export function UsageIcon(props: IconProps) {
   return (
     <Icon {...props}>

@@ -165,3 +165,11 @@ export function policyOptions(draft: Draft): string[] | null {
 export function policyAsInput(policy: object): string {
   return `npx reprise run --policy - -- COMMAND <<'JSON'\n${policyAsJson(policy)}\nJSON`
 }
+
+/** The fields that are set, in the form of the input. */
+export function givenOf(policy: SetPolicy): Record<string, unknown> {
+  const given = Object.fromEntries(policy.given.map((path) => [path, policy[path]]))
+  return JSON.parse(
+    JSON.stringify(given, (key, each: unknown) => (policy.given.includes(key) ? each : (each ?? undefined))),
+  ) as Record<string, unknown>
+}

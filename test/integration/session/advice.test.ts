@@ -5,8 +5,7 @@ import { ADVICE_INTERVAL_MS } from '../../../src/domain/limits.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { testServer } from '../../support/servers/test-server.ts'
 import { advanceClock } from '../../support/sessions/advance-clock.ts'
-import type { SessionRow } from '../../support/sessions/factories.ts'
-import { BAD_AGENT, simulateMonth } from '../../support/sessions/simulated-months.ts'
+import { BAD_AGENT, simulateMonth, storeMonth } from '../../support/sessions/simulated-months.ts'
 import { randomOf } from '../../support/seeds.ts'
 
 let server: TestServer
@@ -15,46 +14,7 @@ let projectId: string
 let [admin, owner, member, stranger]: string[] = []
 const agents = new Map<string, string>()
 
-async function agentOf(name: string): Promise<string> {
-  const known = agents.get(name)
-  if (known !== undefined) return known
-  const id = await server.factory.agent(name)
-  agents.set(name, id)
-  return id
-}
-
-/** Writes the attempts of a simulated month, which has just ended. */
-async function store(attempts: readonly AdvisedAttempt[]): Promise<void> {
-  const { db, factory } = server
-  const start = Date.now() - 30.5 * 86_400_000
-  const rows = new Map<string, SessionRow>()
-  for (const attempt of attempts.toSorted((a, b) => a.attempt - b.attempt)) {
-    const failed = attempt.outcome === 'FAILED'
-    const row = await factory.session({
-      projectId,
-      name: attempt.name,
-      status: failed ? 'ERROR' : 'TERMINATED',
-      failureCause: attempt.cause ?? undefined,
-      phase: failed ? (attempt.lost ? 'EXHAUSTED' : 'DISPATCHED') : 'SUCCEEDED',
-      parent: rows.get(attempt.chainId),
-      createdAt: new Date(start + attempt.startedMs!),
-      retryPolicy: { maxRetries: attempt.maxRetries },
-    })
-    rows.set(attempt.chainId, row)
-    const times = [new Date(start + attempt.startedMs!), new Date(start + attempt.endedMs)]
-    const slots = { cpu: String(attempt.cpus), mem: String(attempt.memoryBytes) }
-    await db.query(
-      `UPDATE sessions SET started_at = $2, terminated_at = $3, exit_code = $4, resource_slots = $5 WHERE id = $1`,
-      [row.id, ...times, attempt.exitCode, JSON.stringify(slots)],
-    )
-    await db.query('UPDATE kernels SET agent_id = $2, peak_memory_bytes = $3 WHERE session_id = $1', [
-      row.id,
-      await agentOf(attempt.agentId!),
-      attempt.peakMemoryBytes === null ? null : Math.round(attempt.peakMemoryBytes),
-    ])
-  }
-  while ((await background.run('roll-up-figures'))[0]! > 0);
-}
+const store = (attempts: readonly AdvisedAttempt[]) => storeMonth(server, { projectId, agents }, attempts)
 
 beforeAll(async () => {
   server = await startGraphQLServer()

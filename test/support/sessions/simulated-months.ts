@@ -1,5 +1,8 @@
 import type { AdvisedAttempt } from '../../../src/domain/insight/advice/attempts.ts'
 import type { Random } from '../random.ts'
+import { testServer } from '../servers/test-server.ts'
+import type { TestServer } from '../servers/graphql-server.ts'
+import type { SessionRow } from './factories.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
@@ -232,4 +235,48 @@ class Month {
   #between(low: number, high: number): number {
     return low + (high - low) * this.#random.next()
   }
+}
+
+/**
+ * Writes the attempts of a simulated month, which has just ended, and has them summed up.
+ * @param agents ids by name, to which missing ones are added
+ */
+export async function storeMonth(
+  server: Pick<TestServer, 'db' | 'factory'>,
+  { projectId, agents }: { projectId: string; agents: Map<string, string> },
+  attempts: readonly AdvisedAttempt[],
+): Promise<void> {
+  const { db, factory } = server
+  const start = Date.now() - 30.5 * DAY_MS
+  const rows = new Map<string, SessionRow>()
+  for (const attempt of attempts.toSorted((a, b) => a.attempt - b.attempt)) {
+    const { outcome, chainId, agentId, lost } = attempt
+    const failed = outcome === 'FAILED'
+    if (!agents.has(agentId!)) agents.set(agentId!, await factory.agent(agentId!))
+    const [startedAt, endedAt] = [attempt.startedMs!, attempt.endedMs].map((ms) => new Date(start + ms))
+    const row = await factory.session({
+      projectId,
+      name: attempt.name,
+      status: failed ? 'ERROR' : 'TERMINATED',
+      failureCause: attempt.cause ?? undefined,
+      phase: failed ? (lost ? 'EXHAUSTED' : 'DISPATCHED') : 'SUCCEEDED',
+      parent: rows.get(chainId),
+      createdAt: startedAt,
+      retryPolicy: { maxRetries: attempt.maxRetries },
+    })
+    rows.set(chainId, row)
+    const slots = { cpu: String(attempt.cpus), mem: String(attempt.memoryBytes) }
+    await db.query(
+      `UPDATE sessions SET started_at = $2, terminated_at = $3, exit_code = $4, resource_slots = $5 WHERE id = $1`,
+      [row.id, startedAt, endedAt, attempt.exitCode, JSON.stringify(slots)],
+    )
+    const peak = attempt.peakMemoryBytes === null ? null : Math.round(attempt.peakMemoryBytes)
+    await db.query('UPDATE kernels SET agent_id = $2, peak_memory_bytes = $3 WHERE session_id = $1', [
+      row.id,
+      agents.get(agentId!),
+      peak,
+    ])
+  }
+  const background = testServer(db)
+  while ((await background.run('roll-up-figures'))[0]! > 0);
 }

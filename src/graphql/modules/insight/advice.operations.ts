@@ -2,12 +2,12 @@ import type { ADVICE_STATES, AdviceKind, AdvicePatch } from '../../../domain/ins
 import { sayAdvice } from '../../../domain/insight/advice/say-advice.ts'
 import { ADVICE_MAX } from '../../../domain/limits.ts'
 import {
+  type AdviceRow,
   applyRetryAdvice,
   backtestAdvice,
   dismissRetryAdvice,
   readRetryAdvice,
 } from '../../../services/insight/advice.ts'
-import type { AdviceRow } from '../../../store/sql/insight/advice.sql.ts'
 import { builder } from '../../builder.ts'
 import type { GraphQLContext } from '../../context.ts'
 import { ProjectNode } from '../access/access.types.ts'
@@ -68,7 +68,8 @@ const PatchType = builder.objectRef<AdvicePatch>('RetryAdvicePatch').implement({
       description: 'The name of the sessions whose request changes, where they are submitted.',
       resolve: ofKind('REQUEST', ({ name }) => name),
     }),
-    memoryBytes: t.float({
+    memoryBytes: t.field({
+      type: 'Bytes',
       nullable: true,
       description: 'The memory to request, in bytes.',
       resolve: ofKind('REQUEST', ({ memoryBytes }) => memoryBytes ?? null),
@@ -169,8 +170,9 @@ builder.queryField('retryAdvice', (t) =>
       }),
       name: t.arg.string({ description: 'Name of the domain or project.' }),
       states: t.arg({ type: [AdviceStateEnum], description: 'Only advice in these states; if missing, open advice.' }),
+      adviceId: t.arg({ type: 'UUID', description: 'Only this advice, in any state.' }),
     },
-    complexity: { field: COST, multiplier: SHOWN },
+    complexity: ({ adviceId }) => ({ field: COST, multiplier: adviceId == null ? SHOWN : 1 }),
     resolve: (_root, args, context) => readRetryAdvice(context, args),
   }),
 )

@@ -116,7 +116,7 @@ export interface AdviceRow extends Omit<Advice, 'evidence'> {
 }
 
 const ROWS = `
-SELECT r.id, r.project_id AS "projectId", p.name AS project, r.kind, r.subject, r.evidence || jsonb_build_object('kind', r.kind) AS evidence,
+SELECT r.id, r.project_id AS "projectId", p.name AS project, r.subject, r.evidence || jsonb_build_object('kind', r.kind) AS evidence,
   r.patch, r.examples, r.count, r.slot_seconds AS "slotSeconds", r.gib_hours AS "gibHours", r.waste, r.found_at AS "foundAt",
   r.state, r.state_by AS "stateBy", r.state_at AS "stateAt", coalesce(a.name, g.name, g.title) AS named
 FROM retry_advice r LEFT JOIN projects p ON p.id = r.project_id
@@ -131,16 +131,18 @@ export interface AdviceScope {
   project: string | null
   domain: string | null
   states: readonly AdviceState[]
+  adviceId: string | null
   limit: number
 }
 
 const LIST_SQL = `${ROWS} ($1::uuid IS NULL OR r.project_id = $1) AND ($2::text IS NULL OR p.name = $2)
   AND ($3::text IS NULL OR p.domain_id = (SELECT d.id FROM domains d WHERE d.name = $3)) AND r.state = ANY($4::advice_state[])
-ORDER BY r.waste DESC, r.id LIMIT $5`
+  AND ($5::uuid IS NULL OR r.id = $5)
+ORDER BY r.waste DESC, r.id LIMIT $6`
 
 export async function listAdvice(db: Queryable, scope: AdviceScope): Promise<AdviceRow[]> {
-  const { visibleProjectId, project, domain, states, limit } = scope
-  return (await db.query<AdviceRow>(LIST_SQL, [visibleProjectId, project, domain, states, limit])).rows
+  const { visibleProjectId, project, domain, states, adviceId, limit } = scope
+  return (await db.query<AdviceRow>(LIST_SQL, [visibleProjectId, project, domain, states, adviceId, limit])).rows
 }
 
 const LOCK_SQL = `${ROWS} r.id = $1 AND ($2::uuid IS NULL OR r.project_id = $2) FOR NO KEY UPDATE OF r`

@@ -17,6 +17,7 @@ const OF_PROJECTS = [
   '/failures',
   '/insights',
   '/usage',
+  '/advice',
   '/deployments',
   '/sessions',
   '/settings/switches',

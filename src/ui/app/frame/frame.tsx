@@ -7,6 +7,7 @@ import { isUnauthenticated } from '../../api/problem.ts'
 import { useStore } from '../../api/store.ts'
 import { Button, Keys, typed } from '../../design/controls.tsx'
 import {
+  AdviceIcon,
   AgentsIcon,
   ChainsIcon,
   CrossIcon,
@@ -50,6 +51,7 @@ const PAGES = [
   { to: '/retries', name: 'Retries', keys: 'g r', icon: WaitingIcon },
   { to: '/failures', name: 'Failures', keys: 'g f', icon: FailuresIcon },
   { to: '/insights', name: 'Insights', keys: 'g i', icon: InsightsIcon },
+  { to: '/advice', name: 'Advice', keys: 'g v', icon: AdviceIcon },
   { to: '/usage', name: 'Usage', keys: 'g u', icon: UsageIcon },
   { to: '/schedules', name: 'Schedules', keys: 'g h', icon: SchedulesIcon },
   { to: '/agents', name: 'Agents', keys: 'g a', icon: AgentsIcon },

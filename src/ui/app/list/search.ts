@@ -246,6 +246,7 @@ const PARAMETERS = {
   failure: { range: oneOf(RANGES) },
   /** `group`: the resource group. The project is only kept for other pages. */
   queue: { group: text, project: text },
+  advice: { show: oneOf({ open: true, applied: true, dismissed: true }), project: text },
   insights: { range: oneOf(RANGES), by: oneOf(INSIGHT_GROUPINGS), project: text },
   /** `key` is that of the label to group by. */
   usage: { range: oneOf(RANGES), by: oneOf(USAGE_GROUPINGS), key: text, project: text },

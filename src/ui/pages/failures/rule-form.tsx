@@ -8,7 +8,7 @@ import { noAdministration, useViewer } from '../../app/viewer.ts'
 import { SelectField, TextField } from '../../design/controls.tsx'
 import { causeInWords } from '../../design/causes.ts'
 import { Backtest } from '../../policy/backtest.tsx'
-import { readDraft, type SetPolicy } from '../../policy/policy-draft.ts'
+import { givenOf, readDraft } from '../../policy/policy-draft.ts'
 import type { Field } from '../../policy/policy-fields.ts'
 import type { FailureGroup } from './message-parts.tsx'
 import { UiAddRuleDocument, UiRuleDefaultsDocument } from './messages.generated.ts'
@@ -91,12 +91,4 @@ function ruleFor(
     action,
     ...(action !== 'FAIL' && delay !== undefined && { delay }),
   }
-}
-
-/** The fields that are set, in the form of the input. */
-function givenOf(policy: SetPolicy): Record<string, unknown> {
-  const given = Object.fromEntries(policy.given.map((path) => [path, policy[path]]))
-  return JSON.parse(
-    JSON.stringify(given, (key, each: unknown) => (policy.given.includes(key) ? each : (each ?? undefined))),
-  ) as Record<string, unknown>
 }
