@@ -13,6 +13,7 @@ import {
   type UiBacktestSubscription,
   type UiBacktestSubscriptionVariables,
 } from './policy.generated.ts'
+import './policy.css'
 import './backtest.css'
 
 type Progress = UiBacktestSubscription['retryBacktestProgress']
