@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import type { Client, RetryAdvice, RetryBacktest } from '../../client/node/index.ts'
 import { act, actOnOne, describedCommand } from '../client-command.ts'
 import { beginningWith, findId } from '../find.ts'
-import { counted, relative, shortId } from '../output/format.ts'
+import { relative, shortId } from '../output/format.ts'
 import type { Output } from '../output/output.ts'
 import type { Terminal } from '../output/terminal.ts'
 import { showBacktest } from './backtest.ts'
@@ -96,15 +96,15 @@ function findAdvice(client: Client, text: string): Promise<string> {
 
 function show(): Command {
   const command = describedCommand('show', 'show advice, and what its change would have made of the last 30 days', [
-    'reprise advice show 0192f0c1',
+    'reprise advice show 01990000-0000-7000-8000-000000000000',
   ]).argument('<advice>', ADVICE_ARGUMENT)
   return act(command, async ({ client, out, signal }, _options, [text]) => {
     const { advice, backtest } = await client.backtestRetryAdvice(await findAdvice(client, text!), { signal })
     if (out.json) return out.show({ ...advice, backtest }, () => '')
     out.print(textOf(advice, out.terminal))
     if (advice.exampleChainIds.length > 0) {
-      const ids = advice.exampleChainIds.map((id) => shortId(id, out.terminal)).join(', ')
-      out.print(`\nFor example ${counted(advice.exampleChainIds.length, 'chain')}: ${ids}`)
+      const ids = advice.exampleChainIds.map((id) => `  ${shortId(id, out.terminal)}`)
+      out.print(['\nits newest chains', ...ids].join('\n'))
     }
     if (backtest !== null) await showPast(backtest, out)
   })
@@ -116,7 +116,9 @@ async function showPast(backtest: RetryBacktest, out: Output): Promise<void> {
 }
 
 function apply(): Command {
-  const command = describedCommand('apply', 'make the change that advice suggests', ['reprise advice apply 0192f0c1'])
+  const command = describedCommand('apply', 'make the change that advice suggests', [
+    'reprise advice apply 01990000-0000-7000-8000-000000000000',
+  ])
     .argument('<advice>', ADVICE_ARGUMENT)
     .option('--reason <text>', 'reason, stored for later')
   return actOnOne(
@@ -129,7 +131,7 @@ function apply(): Command {
 
 function dismiss(): Command {
   const command = describedCommand('dismiss', 'hide advice until its evidence has doubled', [
-    'reprise advice dismiss 0192f0c1 --reason "these retries are cheap"',
+    'reprise advice dismiss 01990000-0000-7000-8000-000000000000 --reason "these retries are cheap"',
   ])
     .argument('<advice>', ADVICE_ARGUMENT)
     .option('--undo', 'show it again')

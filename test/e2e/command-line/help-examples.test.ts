@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -130,6 +131,9 @@ const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = 
       await eventually(async () => (await client.session(sessionId)).result === 'SUCCESS')
     }
   },
+  'reprise advice show': async () => randomUUID(),
+  'reprise advice apply': async () => randomUUID(),
+  'reprise advice dismiss': async () => randomUUID(),
   'reprise history': () => session({ command: ['true'] }),
   'reprise projects revoke': () => client.setProjectMember({ project: 'research', user: 'ada', role: 'MEMBER' }),
   'reprise tokens create': () => client.setProjectMember({ project: 'research', user: 'ada', role: 'MEMBER' }),
@@ -176,6 +180,9 @@ const ENDS_WITH: Readonly<Record<string, number>> = {
   'reprise agents gpus node-7 --return GPU-5d5ba0d6': 3,
   'reprise agents gpus node-7 --take GPU-5d5ba0d6 --reason "fan noise"': 3,
   'reprise logs --cause oom-killed --all-attempts': 3,
+  'reprise advice show': 3,
+  'reprise advice apply': 3,
+  'reprise advice dismiss': 3,
   // One of the two members has failed.
   'reprise wait sweep    # a group, by its key, name or id': 1,
   'reprise download sweep --to results/    # of the members of a group, each into its own directory': 1,
