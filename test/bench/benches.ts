@@ -141,6 +141,12 @@ export const BENCHES: readonly Bench[] = [
     load: async () => (await import('./fingerprints.bench.ts')).fingerprints,
   },
   {
+    name: 'memory-advice',
+    size: 1,
+    limitSeconds: 320,
+    load: async () => (await import('./memory-advice.bench.ts')).memoryAdvice,
+  },
+  {
     name: 'backtest',
     size: 100_000,
     limitSeconds: 720,

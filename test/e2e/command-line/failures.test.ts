@@ -201,32 +201,34 @@ test('insights and usage are tables, plots, JSON and CSV', async () => {
 })
 
 test('advice is listed, tried on the past, applied and dismissed', async () => {
-  const { server, reprise } = await serveCommands('advice')
+  const served = await serveCommands('advice')
+  const { factory, db } = served.server
+  const run = served.reprise
   try {
-    const projectId = await server.factory.project('physics')
+    const projectId = await factory.project('physics')
     const month = simulateMonth(randomOf(3), { uselessExits: 25, modest: 12, badAgent: true }, 400)
-    await storeMonth(server, { projectId, agents: new Map() }, month)
-    expect((await reprise('advice')).stderr).toContain('no advice')
-    await testServer(server.db).run('find-advice')
-    const { stdout: list } = await reprise('advice')
+    await storeMonth(served.server, { projectId, agents: new Map() }, month)
+    expect((await run('advice')).stderr).toContain('no advice')
+    await testServer(db).run('find-advice')
+    const { stdout: list } = await run('advice')
     expect(list).toContain('and no retry succeeded.\n→ End chains at exit code 64.')
     expect(list).toContain('· Request 1.15 GiB of memory for modest.')
     expect(Math.max(...list.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(80)
-    const all = JSON.parse((await reprise('advice', 'list', '--project', 'physics', '--json')).stdout) as any[]
+    const all = JSON.parse((await run('advice', 'list', '--project', 'physics', '--json')).stdout) as any[]
     const idOf = (kind: string) => all.find((advice) => advice.kind === kind).adviceId as string
     const useless = idOf('NEVER_SUCCEEDS')
-    const { stdout: tried } = await reprise('advice', 'show', useless)
+    const { stdout: tried } = await run('advice', 'show', useless)
     expect(tried).toMatch(/stop earlier +25 +−7\d/)
     expect(Math.max(...tried.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(80)
-    expect((await reprise('advice', 'apply', useless)).stdout).toBe('Applied: End chains at exit code 64.\n')
-    expect((await reprise('defaults')).stdout).toContain('physics')
-    expect(await reprise('advice', 'apply', idOf('MEMORY_TOO_HIGH'))).toMatchObject({ status: 2 })
-    expect((await reprise('advice', 'dismiss', idOf('MEMORY_TOO_HIGH'))).stdout).toContain('Dismissed: modest requests')
-    const { stdout: done } = await reprise('advice', 'list', '--all')
+    expect((await run('advice', 'apply', useless)).stdout).toBe('Applied: End chains at exit code 64.\n')
+    expect((await run('defaults')).stdout).toContain('physics')
+    expect(await run('advice', 'apply', idOf('MEMORY_TOO_HIGH'))).toMatchObject({ status: 2 })
+    expect((await run('advice', 'dismiss', idOf('MEMORY_TOO_HIGH'))).stdout).toContain('Dismissed: modest requests')
+    const { stdout: done } = await run('advice', 'list', '--all')
     expect(done).toMatch(/applied by .* ago|applied by .* now/)
-    expect(await reprise('advice', 'show', UNKNOWN_ADVICE)).toMatchObject({ status: 3 })
+    expect(await run('advice', 'show', UNKNOWN_ADVICE)).toMatchObject({ status: 3 })
   } finally {
-    await server.close()
+    await served.server.close()
   }
 })
 

@@ -56,7 +56,7 @@ describe('advice', () => {
     expect(await kinds(stranger!)).toEqual([])
     expect(await kinds(stranger!, 'scope: PROJECT, name: "advised"')).toEqual([])
     expect(await kinds(admin!, 'scope: PROJECT, name: "advised"')).not.toContain('BAD_AGENT')
-    const [useless] = (await advice(owner!)).filter(({ kind }) => kind === 'NEVER_SUCCEEDS')
+    const useless = (await advice(owner!)).find(({ kind }) => kind === 'NEVER_SUCCEEDS')
     expect(useless).toMatchObject({
       project: { name: 'advised' },
       change: 'End chains at exit code 64.',
@@ -69,7 +69,7 @@ describe('advice', () => {
   })
 
   it('shows what its change would have made of the past', async () => {
-    const [found] = (await advice(owner!)).filter(({ kind }) => kind === 'NEVER_SUCCEEDS')
+    const found = (await advice(owner!)).find(({ kind }) => kind === 'NEVER_SUCCEEDS')
     const query = `{ retryAdvice(scope: PROJECT, name: "advised") { adviceId backtest { recorded { chains } outcomes { earlier { attempts successesLost } } } } }`
     const { data } = (await server.query(query, {}, owner)) as any
     const tested = data.retryAdvice.find(({ adviceId }: any) => adviceId === found.adviceId)

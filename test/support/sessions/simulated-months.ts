@@ -190,14 +190,36 @@ class Month {
       const own = facts(retry)
       const failure = this.#machine(agentId, gpus, endedMs) ?? fate(retry, endedMs)
       const attempt: AdvisedAttempt = {
-        ...{ chainId, name, attempt: retry + 1, retry, startedMs, endedMs, agentId, gpus, resourceGroup: 'default' },
-        ...{ outcome: 'SUCCEEDED', cause: null, exitCode: 0, timedOut: false, retryOutcome: null, lost: false },
-        ...{ failureGroupId: null, cpus: 2, kernels: 1, memoryBytes: 4 * GIB, peakMemoryBytes: null },
-        ...{ batchTimeoutSeconds: null, maxRetries: retries },
+        chainId,
+        name,
+        attempt: retry + 1,
+        retry,
+        startedMs,
+        endedMs,
+        agentId,
+        gpus,
+        resourceGroup: 'default',
+        outcome: 'SUCCEEDED',
+        cause: null,
+        exitCode: 0,
+        timedOut: false,
+        retryOutcome: null,
+        lost: false,
+        failureGroupId: null,
+        cpus: 2,
+        kernels: 1,
+        memoryBytes: 4 * GIB,
+        peakMemoryBytes: null,
+        batchTimeoutSeconds: null,
+        maxRetries: retries,
         ...own,
         ...(failure === null
           ? { timedOut: false }
-          : { outcome: 'FAILED' as const, cause: 'KERNEL_NONZERO_EXIT' as const, ...failure }),
+          : {
+              outcome: 'FAILED' as const,
+              cause: 'KERNEL_NONZERO_EXIT' as const,
+              ...failure,
+            }),
       }
       chain.push(attempt)
       if (failure === null) break

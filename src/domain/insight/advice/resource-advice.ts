@@ -143,8 +143,13 @@ export function findTooLittleTime(chains: readonly AdvisedAttempt[][]): Advice[]
     const leastSeconds = Math.min(...enough)
     if (short.length < SHORT.chains || enough.length < SHORT.chains || wanted <= request) return []
     const evidence = {
-      ...{ kind: 'TIMEOUT_TOO_LOW' as const, name, chains: short.length, succeeded: enough.length },
-      ...{ leastSeconds, timeoutSeconds: request, retries: 0 },
+      kind: 'TIMEOUT_TOO_LOW' as const,
+      name,
+      chains: short.length,
+      succeeded: enough.length,
+      leastSeconds,
+      timeoutSeconds: request,
+      retries: 0,
     }
     const patch = { kind: 'REQUEST', name, timeoutSeconds: Math.ceil(wanted) } as const
     return [{ subject: `name ${name}`, evidence, patch, ...wastedBy(wasted), gibHours: 0 }]
@@ -153,8 +158,13 @@ export function findTooLittleTime(chains: readonly AdvisedAttempt[][]): Advice[]
   const { chains: short, request, wasted } = shortageOf(chains, TIME)
   if (retries === 0 || short.length < SHORT.chains) return byName
   const evidence = {
-    ...{ kind: 'TIMEOUT_TOO_LOW' as const, name: null, chains: short.length, succeeded: 0 },
-    ...{ leastSeconds: 0, timeoutSeconds: request, retries },
+    kind: 'TIMEOUT_TOO_LOW' as const,
+    name: null,
+    chains: short.length,
+    succeeded: 0,
+    leastSeconds: 0,
+    timeoutSeconds: request,
+    retries,
   }
   const scaleTimeout = { factor: GROWTH.factor, max: Math.ceil(request * GROWTH.most) }
   const rule: RetryRule = { match: { reason: 'task-timeout' }, action: 'RETRY', scaleTimeout }

@@ -145,7 +145,7 @@ export function findLongOutages(chains: readonly AdvisedAttempt[][]): Advice[] {
         patch: { kind: 'POLICY', policy: { rules: [{ match: { causes: [cause] }, action: 'RETRY', delay }] } },
         count: new Set(chainIds).size,
         slotSeconds: lost.reduce(
-          (sum, { chain }) => sum + chain.reduce((all, each) => all + slotSecondsOf(each), 0),
+          (sum, { chain }) => sum + chain.reduce((own, each) => own + slotSecondsOf(each), 0),
           0,
         ),
         gibHours: 0,

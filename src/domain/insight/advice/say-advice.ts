@@ -88,7 +88,11 @@ function sayPolicy(evidence: AdviceEvidence): string {
       return `Double the memory of each retry after a lack of memory.`
     case 'TIMEOUT_TOO_LOW':
       return `Double the batch timeout of each retry after a timeout.`
-    default:
+    case 'OUTAGE_TOO_LONG':
+    case 'MEMORY_TOO_HIGH':
+    case 'MANY_FAIL_AT_ONCE':
+    case 'BAD_AGENT':
+    case 'BAD_GPU':
       return `Wait longer between retries, so that they outlast most outages.`
   }
 }

@@ -57,7 +57,7 @@ function hypergeometric({ all, failures, here }: Table): number[] {
 }
 
 function convolve(one: readonly number[], other: readonly number[]): number[] {
-  const sums = new Array<number>(one.length + other.length - 1).fill(0)
+  const sums = Array.from({ length: one.length + other.length - 1 }, () => 0)
   for (const [i, a] of one.entries()) for (const [j, b] of other.entries()) sums[i + j]! += a * b
   return sums
 }
