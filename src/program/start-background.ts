@@ -50,7 +50,11 @@ async function announcePresence(parts: RuntimeParts): Promise<void> {
 }
 
 function schedulerServices(parts: RuntimeParts): BackgroundService[] {
-  const services = createSchedulerServices({ ...parts, sync: NO_SYNC_POINTS })
+  const services = createSchedulerServices({
+    ...parts,
+    sync: NO_SYNC_POINTS,
+    quarantines: parts.config.quarantine === 'act',
+  })
   for (const [name, service] of Object.entries(services) as [keyof typeof services, BackgroundService][]) {
     if (isWoken(name)) parts.wake.on(name, service.wake)
   }

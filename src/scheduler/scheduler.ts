@@ -45,6 +45,8 @@ export interface SchedulerContext {
   trace: Tracer
   server: ServerIdentity
   lease: Lease
+  /** Whether bad agents and GPUs are taken out of service without being asked. */
+  quarantines: boolean
 }
 
 type WokenName = Exclude<

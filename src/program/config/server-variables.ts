@@ -146,6 +146,14 @@ export const SERVER_VARIABLES = {
     unit: null,
     schema: z.enum(['on', 'off']).default('on'),
   }),
+  quarantine: variable({
+    name: 'REPRISE_QUARANTINE',
+    default: 'propose',
+    meaning:
+      'What happens to agents and GPUs that fail what others finish: `propose` shows advice; `act` also drains such agents and takes such GPUs out of service, at most a tenth of the agents.',
+    unit: null,
+    schema: z.enum(['propose', 'act']).default('propose'),
+  }),
   metricsPublic: variable({
     name: 'REPRISE_METRICS_PUBLIC',
     default: 'false',

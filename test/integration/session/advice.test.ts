@@ -114,6 +114,33 @@ describe('advice', () => {
     expect(log.rows.map(({ action }) => action)).toEqual(['retry.apply_advice', 'agent.drain', 'retry.apply_advice'])
   })
 
+  it('about a machine is followed at once where the server may do so', async () => {
+    const { db } = server
+    const acting = testServer(db, undefined, undefined, { quarantines: true })
+    const drained = async () => {
+      await advanceClock(db, ADVICE_INTERVAL_MS / 1_000)
+      await acting.run('find-advice')
+      return (await db.query<{ name: string }>('SELECT name FROM agents WHERE drained_at IS NOT NULL')).rows
+    }
+    await db.query(`UPDATE retry_advice SET state = 'OPEN', state_by = NULL, state_at = NULL, state_count = NULL
+      WHERE kind = 'BAD_AGENT'`)
+    await db.query(`UPDATE agents SET status = 'DRAINING', drained_at = reprise_now() WHERE name = 'agent-1'`)
+    await db.query(`UPDATE agents SET status = 'ALIVE', drained_at = NULL, drain_reason = NULL WHERE name = $1`, [
+      BAD_AGENT,
+    ])
+    // One of eight is drained already.
+    expect(await drained()).toEqual([{ name: 'agent-1' }])
+    await db.query(`UPDATE agents SET status = 'ALIVE', drained_at = NULL, drain_reason = NULL`)
+    expect(await drained()).toEqual([{ name: BAD_AGENT }])
+    const { rows } = await db.query<{ actor: string; reason: string }>(
+      `SELECT actor, reason FROM audit_log WHERE action = 'agent.drain' ORDER BY id DESC LIMIT 1`,
+    )
+    expect(rows).toEqual([{ actor: 'find-advice', reason: expect.stringContaining(`${BAD_AGENT} failed`) }])
+    await db.query(`UPDATE agents SET status = 'ALIVE', drained_at = NULL, drain_reason = NULL`)
+    // A person has brought it back.
+    expect(await drained()).toEqual([])
+  })
+
   it('that is dismissed stays so until its evidence has doubled', async () => {
     const id = (await advice(owner!)).find(({ kind }) => kind === 'MEMORY_TOO_HIGH').adviceId as string
     const dismissed = await change('dismissRetryAdvice', { adviceId: id }, owner!)

@@ -68,12 +68,12 @@ export function testServer(
   db: Database,
   sync: SyncPoints = NO_SYNC_POINTS,
   hub: WakeHub = createWakeHub(),
-  options: { log?: Logger; lease?: Lease; waitMaxMs?: number } = {},
+  options: { log?: Logger; lease?: Lease; waitMaxMs?: number; quarantines?: boolean } = {},
 ): TestServer {
-  const { log = pino({ enabled: false }), lease = LEASE, ...gatewayOptions } = options
+  const { log = pino({ enabled: false }), lease = LEASE, quarantines = false, ...gatewayOptions } = options
   const identity = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['api', 'scheduler', 'agent'] }
   const metrics = createMetrics()
-  const parts = { db, wake: hub, log, metrics, sync, trace: NO_TRACER, server: identity, lease }
+  const parts = { db, wake: hub, log, metrics, sync, trace: NO_TRACER, server: identity, lease, quarantines }
   const services = createSchedulerServices(parts)
   const context: ServiceContext = { db, wake: hub, log, metrics, secrets: TEST_SECRETS, viewer: ADMIN }
   const run = async (...names: ServiceName[]) => {

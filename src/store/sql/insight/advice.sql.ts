@@ -152,6 +152,21 @@ export async function listAdvice(db: Queryable, scope: AdviceScope): Promise<Adv
   return (await db.query<AdviceRow>(LIST_SQL, [visibleProjectId, project, domain, states, adviceId, limit])).rows
 }
 
+const MACHINES_SQL = `${ROWS} r.project_id IS NULL AND r.state = 'OPEN' ORDER BY r.waste DESC, r.id LIMIT $1`
+
+export async function listMachineAdvice(db: Queryable, limit: number): Promise<AdviceRow[]> {
+  return (await db.query<AdviceRow>(MACHINES_SQL, [limit])).rows
+}
+
+const SPARE_SQL = `
+SELECT count(*) > 1 AND (count(*) FILTER (WHERE drained_at IS NOT NULL) + 1) * 10 <= greatest(count(*), 10) AS spare
+FROM agents WHERE status IN ('ALIVE', 'SUSPECT', 'DRAINING')`
+
+/** Whether one more agent may be drained, so that at most a tenth of all, or one, are. */
+export async function maySpareAgent(db: Queryable): Promise<boolean> {
+  return (await db.query<{ spare: boolean }>(SPARE_SQL)).rows[0]!.spare
+}
+
 const LOCK_SQL = `${ROWS} r.id = $1 AND ($2::uuid IS NULL OR r.project_id = $2) FOR NO KEY UPDATE OF r`
 
 export async function lockAdvice(
