@@ -17,7 +17,7 @@ const group = {
     .string()
     .nullable()
     .openapi({ description: 'The value of the property, or the id of what it names; null for none.' }),
-  title: z.string().nullable().openapi({ description: 'The name that people know it by.' }),
+  title: z.string().nullable().openapi({ description: 'The name that people know it by, or a rule in words.' }),
 }
 
 const slotSeconds = (description: string) =>

@@ -18,6 +18,8 @@ import {
   FILTERED_FAILURES_MAX,
   STATISTICS_TIMEOUT_MS,
 } from '../../domain/limits.ts'
+import { ruleInWords } from '../../domain/retry/explain.ts'
+import type { RetryRule } from '../../domain/retry/policy/policy.ts'
 import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-text.ts'
 import {
   type FigureOrder,
@@ -229,9 +231,14 @@ async function readGroups(
   const titled = rows.map((row) => ({
     ...NO_SUMS,
     ...row,
-    title: row.key === '' ? null : (titles.get(row.key) ?? row.key),
+    title: row.key === '' ? null : (titles.get(row.key) ?? wordsOf(groupBy, row.key)),
   }))
   return { wanted, rows: titled, window }
+}
+
+/** The words for a value of a property that has no name. */
+function wordsOf(groupBy: FigureGrouping, key: string): string {
+  return groupBy === 'RULE' ? ruleInWords(JSON.parse(key) as RetryRule) : key
 }
 
 /**
