@@ -211,6 +211,7 @@ async function readGroups(
   const limit = first ?? FIGURE_GROUPS_DEFAULT
   if (limit < 1 || limit > FIGURE_GROUPS_MAX) throw argumentError('first', `Must be 1 to ${FIGURE_GROUPS_MAX}.`)
   const window = await windowOf(context, input.window ?? {})
+  const isOpen = input.window?.to == null
   const { project, where } = splitFilter(input.filter)
   const chosen = where === null ? null : await chosenSessions(context, where, { window, withRunning })
   const wanted: WantedFigures = {
@@ -218,7 +219,7 @@ async function readGroups(
     project,
     grouping: groupBy,
     label: labelKey ?? '',
-    spans: spansOf(window, { exactly: chosen !== null, withRunning }),
+    spans: spansOf(window, { exactly: chosen !== null, withRunning, isOpen }),
     sessionIds: chosen?.ended ?? null,
   }
   const page: FigurePage = { order, limit, ...(withRunning && { running: chosen?.running ?? null }) }
@@ -245,10 +246,14 @@ function wordsOf(groupBy: FigureGrouping, key: string): string {
  * The window is exact for chosen sessions, whose figures are summed up anew. Others are summed up by days, to which long
  * windows are rounded, and all for usage.
  */
-function spansOf(window: TimeSpan, { exactly, withRunning }: { exactly: boolean; withRunning: boolean }): FigureSpans {
+function spansOf(
+  window: TimeSpan,
+  { exactly, withRunning, isOpen }: { exactly: boolean; withRunning: boolean; isOpen: boolean },
+): FigureSpans {
   if (exactly) return { days: null, edges: [window] }
-  if (isShort(window) && !withRunning) return figureSpans(window)
   const days = wholeDays(window)
+  // Nothing has ended after now: the sums of today are right for a window that ends now.
+  if (isShort(window) && !withRunning) return figureSpans(isOpen ? { from: window.from, to: days.to } : window)
   // Sessions that run are not part of any day's sums yet.
   return { days, edges: withRunning ? [days] : [] }
 }
