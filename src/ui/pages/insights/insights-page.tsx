@@ -89,8 +89,8 @@ function Totals({ data: { all } }: { data: UiInsightsQuery }) {
   const figures: [string, string][] = [
     ['attempts', count(total(({ attempts }) => attempts))],
     ['failed', count(total(({ failed }) => failed))],
-    ['chains saved by a retry', count(total(({ chainsSaved }) => chainsSaved))],
-    ['chains lost in spite of retries', count(total(({ chainsLost }) => chainsLost))],
+    ['chains saved by retries', count(total(({ chainsSaved }) => chainsSaved))],
+    ['chains lost anyway', count(total(({ chainsLost }) => chainsLost))],
     ['CPU time lost', shortDuration(total(({ slotSecondsLost }) => slotSecondsLost.cpu))],
     ['waiting', shortDuration(total(({ waitingSeconds }) => waitingSeconds))],
   ]
