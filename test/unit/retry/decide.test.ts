@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { retryEnvironment } from '../../../src/domain/retry/child.ts'
 import { type DecidedSession, decideRetry } from '../../../src/domain/retry/decide.ts'
-import { ruleInWords } from '../../../src/domain/retry/explain.ts'
-import type { RetryPolicy, RetryRule } from '../../../src/domain/retry/policy/policy.ts'
+import type { RetryPolicy } from '../../../src/domain/retry/policy/policy.ts'
 import { retryState } from '../../../src/domain/retry/retry-state.ts'
 import { HOLD_REASONS, NEVER_RETRIED_CAUSES } from '../../../src/domain/session/failure.ts'
 import { ENDED_AT, failedSession, policyOf } from './sessions.ts'
@@ -184,32 +183,6 @@ describe('decisions', () => {
         emit: 'session.retry_scheduled',
       })
       expect(decide({}, { emitRetryEvents: false })).toMatchObject({ phase: 'SCHEDULED', emit: null })
-    })
-
-    it.each<[RetryRule, string]>([
-      [{ match: {}, action: 'RETRY' }, 'any failure is retried'],
-      [{ match: { exitCodes: [1, 5, '64-78'] }, action: 'FAIL' }, 'exit code 1, 5 or 64-78 is not retried'],
-      [
-        { match: { causes: ['AGENT_TRANSIENT', 'HUNG'] }, action: 'RETRY_UNCOUNTED', delay: 90, avoid: 'AGENT' },
-        'agent lost or hung is retried without using up a retry, after 90 s, rather on another agent',
-      ],
-      [
-        {
-          match: { causes: ['OOM_KILLED'], exitCodesNotIn: [2], reason: 'cuda*' },
-          action: 'RETRY',
-          scaleResources: [
-            { slot: 'mem', factor: 2, max: '68719476736' },
-            { slot: 'cpu', from: 'PEAK', factor: 1.5 },
-          ],
-          scaleGpuMemory: { factor: 2 },
-          scaleTimeout: { factor: 1.5, max: 3_600 },
-          exclude: 'AGENT',
-        },
-        'out of memory with an exit code other than 2 and the reason “cuda*” is retried, mem × 2 up to 64 GiB, ' +
-          'peak of cpu × 1.5, GPU memory × 2, timeout × 1.5 up to 1 h, only on another agent',
-      ],
-    ])('explains the rule %j in words', (rule, words) => {
-      expect(ruleInWords(rule)).toBe(words)
     })
 
     it('explains rule, growth and jitter', () => {
