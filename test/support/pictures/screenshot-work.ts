@@ -170,7 +170,8 @@ async function addMonth(db: Database): Promise<void> {
       ...place,
       grouping: 'PROJECT',
       key: projectId,
-      ...{ retry, bucket: -1 },
+      retry,
+      bucket: -1,
       ...causes.map(({ byRetry }) => countsOf(byRetry[retry]!)).reduce(added),
     }))
     await insertRows(db, 'rolled_retries', [...retries, ...counts])
