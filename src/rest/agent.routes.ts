@@ -1,6 +1,7 @@
 import { readGpuHolders } from '../services/agent/gpus.ts'
 import { createRoute, z } from '@hono/zod-openapi'
 import { GPU_SLOTS, type ObservedGpu } from '../domain/gpu.ts'
+import type { AgentWarning } from '../domain/warning.ts'
 import { type AgentRecord, readAgent, readAgents, readVolumes, type Volume } from '../services/agent/agents.ts'
 import { labels, time, toLabels, toTime } from './fields.ts'
 import { COMMON_PROBLEMS, json, nextLink, PAGE_PARAMETERS, pageOf, problems, toPage } from './route-parts.ts'
@@ -43,6 +44,9 @@ const AgentResource = z
       .string()
       .nullable()
       .openapi({ description: 'Why it accepts no new kernels at present; null while it accepts them.' }),
+    warnings: z
+      .array(z.string())
+      .openapi({ description: 'What it cannot bound, isolate or enforce, as reported when it last registered.' }),
     drain_reason: z.string().nullable(),
     drained_at: time().nullable(),
     version: z.string(),
@@ -157,6 +161,7 @@ function toAgent(record: AgentRecord, holders: GpuHolders): z.infer<typeof Agent
       fault: gpu.fault,
     })),
     refuses: record.refuses,
+    warnings: ((record.warnings ?? []) as unknown as AgentWarning[]).map(({ text }) => text),
     drain_reason: record.drainReason,
     drained_at: toTime(record.drainedAt),
     version: record.version,

@@ -3,12 +3,13 @@ import { FIGURE_GROUPINGS, isOfFailures } from '../domain/insight/figures.ts'
 import { FIGURE_GROUPS_MAX } from '../domain/limits.ts'
 import {
   type FiguresInput,
+  type InsightPoint,
   readRetryInsights,
   readUsageRows,
   type RetryInsight,
   type UsageRow,
 } from '../services/insight/read-figures.ts'
-import { labelFilters, moment, toLabelFilters } from './parameters.ts'
+import { flag, labelFilters, moment, toLabelFilters } from './parameters.ts'
 import type { RestApp } from './rest-app.ts'
 import { COMMON_PROBLEMS, json } from './route-parts.ts'
 
@@ -17,7 +18,7 @@ const group = {
     .string()
     .nullable()
     .openapi({ description: 'The value of the property, or the id of what it names; null for none.' }),
-  title: z.string().nullable().openapi({ description: 'The name that people know it by.' }),
+  title: z.string().nullable().openapi({ description: 'The name that people know it by, or a rule in words.' }),
 }
 
 const slotSeconds = (description: string) =>
@@ -46,6 +47,21 @@ const InsightResource = z
     waiting_seconds: z.number(),
     median_seconds_to_success: z.number().nullable(),
     effective_share: z.number().nullable(),
+    series: z
+      .array(
+        z.object({
+          from: z.iso.datetime(),
+          attempts: z.int(),
+          failed: z.int(),
+          running_seconds_lost: z.number(),
+          slot_seconds_lost: slotSeconds('The same, times what they requested.'),
+        }),
+      )
+      .optional()
+      .openapi({
+        description:
+          'The same by the day (UTC), for windows up to 3 days by the hour, without those that have no attempts; only with `series=true`.',
+      }),
   })
   .openapi('RetryInsight', { description: 'What failures and retries of one group came to.' })
 
@@ -87,6 +103,10 @@ const parameters = <const Grouping extends string>(groupings: readonly Grouping[
 const tags = ['insight']
 const USAGE_GROUPINGS = FIGURE_GROUPINGS.filter((grouping) => !isOfFailures(grouping))
 
+const insightParameters = parameters(FIGURE_GROUPINGS, 'CAUSE').extend({
+  series: flag('True: with the figures of each group by the day or by the hour.'),
+})
+
 const insightsRoute = createRoute({
   method: 'get',
   path: '/v2/insights',
@@ -94,7 +114,7 @@ const insightsRoute = createRoute({
   summary: 'Show what failures cost and retries bring',
   description: 'Attempts of batch sessions by one property; those that lost most CPU time come first.',
   tags,
-  request: { query: parameters(FIGURE_GROUPINGS, 'CAUSE') },
+  request: { query: insightParameters },
   responses: {
     200: json(z.object({ items: z.array(InsightResource) }).openapi('RetryInsights'), 'The groups.'),
     ...COMMON_PROBLEMS,
@@ -117,8 +137,9 @@ const usageRoute = createRoute({
 
 export function serveFigures(app: RestApp): void {
   app.openapi(insightsRoute, async (c) => {
-    const rows = await readRetryInsights(c.get('context'), toInput(c.req.valid('query')))
-    return c.json({ items: await Promise.all(rows.map(toInsight)) }, 200)
+    const { series = false, ...query } = c.req.valid('query')
+    const rows = await readRetryInsights(c.get('context'), toInput(query))
+    return c.json({ items: await Promise.all(rows.map((row) => toInsight(row, series))) }, 200)
   })
   app.openapi(usageRoute, async (c) => {
     const rows = await readUsageRows(c.get('context'), toInput(c.req.valid('query')))
@@ -135,8 +156,9 @@ function toInput(query: Query): FiguresInput {
   return { groupBy: by, labelKey, window: { from, to }, filter, first: limit }
 }
 
-async function toInsight(row: RetryInsight): Promise<z.infer<typeof InsightResource>> {
+async function toInsight(row: RetryInsight, withSeries: boolean): Promise<z.infer<typeof InsightResource>> {
   const retried = await row.retried()
+  const points = withSeries ? await row.series() : undefined
   const { key, title, attempts, failed, retries } = row
   return {
     key,
@@ -152,6 +174,17 @@ async function toInsight(row: RetryInsight): Promise<z.infer<typeof InsightResou
     waiting_seconds: row.waitingSeconds,
     median_seconds_to_success: retried.medianSecondsToSuccess,
     effective_share: row.effectiveShare,
+    ...(points && { series: points.map(toPoint) }),
+  }
+}
+
+function toPoint({ from, attempts, failed, runningSecondsLost, slotSecondsLost }: InsightPoint) {
+  return {
+    from: from.toISOString(),
+    attempts,
+    failed,
+    running_seconds_lost: runningSecondsLost,
+    slot_seconds_lost: slotSecondsLost,
   }
 }
 

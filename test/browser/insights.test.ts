@@ -13,7 +13,8 @@ describeUi('insights and usage', {}, (ui) => {
     expect(await opened.violations()).toEqual([])
 
     const saved = 'test "$REPRISE_ATTEMPT" = 2 || { sleep 1.2; exit 3; }'
-    const policy = { maxRetries: 1, retryDelay: 0.1 }
+    const rules = [{ match: { exitCodes: [3] }, action: 'RETRY' as const }]
+    const policy = { maxRetries: 1, retryDelay: 0.1, rules }
     const chains = await Promise.all([
       ui.create('mended', saved, policy),
       ui.create('broken', 'exit 64', policy, { labels: [{ key: 'team', value: 'red' }] }),
@@ -32,6 +33,17 @@ describeUi('insights and usage', {}, (ui) => {
     )
     await page.getByRole('button', { name: 'Cause', exact: true }).click()
     await page.getByRole('table', { name: 'Insights by cause' }).waitFor()
+    await page.getByRole('button', { name: 'Rule', exact: true }).click()
+    await rowOf(page, 'exit code 3 is retried').waitFor()
+    await rowOf(page, 'no rule matched').waitFor()
+    await page.getByRole('button', { name: 'Label', exact: true }).click()
+    await page.getByText('Choose the key of a label.').waitFor()
+    await page.getByLabel('Key of the label').fill('team')
+    await page.keyboard.press('Enter')
+    await rowOf(page, 'red').waitFor()
+    await page.getByRole('button', { name: 'Project', exact: true }).click()
+    await page.getByRole('table', { name: 'Insights by project' }).waitFor()
+    expect(new URL(page.url()).searchParams.has('key')).toBe(false)
     expect(await opened.violations()).toEqual([])
   })
 
@@ -58,6 +70,8 @@ describeUi('insights and usage', {}, (ui) => {
     await page.keyboard.press('g')
     await page.keyboard.press('i')
     await page.getByRole('heading', { name: 'Insights' }).waitFor()
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Queue' }).click()
+    await page.getByRole('heading', { name: 'Queue' }).waitFor()
   })
 
   testAppearance(ui, [

@@ -1,6 +1,8 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { describeOwnUi, describeUi, testAppearance, testUnreadable } from '../support/ui-suite.ts'
+import { eventually } from '../support/eventually.ts'
+import { createFactories } from '../support/sessions/factories.ts'
+import { describeOwnUi, describeUi, rowOf, testAppearance, testUnreadable } from '../support/ui-suite.ts'
 
 /** The overview, of sessions that a real agent ran: some failed, one was saved by its retry, one is held by a switch. */
 
@@ -175,6 +177,57 @@ describeOwnUi('the overview', 'overview-page', (ui) => {
     for (const id of [never, later]) {
       await ui.query('mutation ($id: UUID!) { terminateSession(input: { sessionId: $id }) { __typename } }', { id })
     }
+  })
+
+  test('says what is broken now, and which agents warn', async () => {
+    const chain = await create('breaks', 'echo "no route to the storage"; exit 11', 50, { policy: { retryDelay: 2 } })
+    const { db } = ui.database
+    const group = async () =>
+      (
+        await db.query<{ id: string }>(
+          'SELECT g.id FROM failures f JOIN failure_groups g ON g.id = f.group_id WHERE f.chain_id = $1 LIMIT 1',
+          [chain],
+        )
+      ).rows[0]?.id
+    const id = await eventually(group)
+    await ui.query(
+      'mutation ($id: UUID!) { setRetryBreaker(input: { failureGroupId: $id, open: true }) { __typename } }',
+      {
+        id,
+      },
+    )
+    await ui.reached(chain, ['HELD'])
+    const gpu = {
+      slot: 'cuda.device',
+      uuid: 'GPU-1',
+      index: 0,
+      name: 'H100',
+      memoryBytes: null,
+      fault: 'fell off the bus',
+    }
+    const agentId = await createFactories(db).agent('node-7')
+    await db.query(
+      `UPDATE agents SET status = 'DRAINING', drained_at = now(), gpus = $2, warnings = $3 WHERE id = $1`,
+      [agentId, JSON.stringify([gpu]), JSON.stringify([{ kind: 'limits', text: 'memory is not bounded' }])],
+    )
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/')
+    const broken = panel(page, 'On call').getByRole('list', { name: 'Needs attention' })
+    await broken.getByText('1 GPU of node-7 is out of service: fell off the bus.').waitFor()
+    await panel(page, 'On call').getByText('An agent warns:').getByRole('link', { name: 'node-7' }).click()
+    await page.getByText('memory is not bounded').waitFor()
+    expect(await opened.violations()).toEqual([])
+    await page.goto('/')
+    await broken.getByRole('link', { name: '1 retry is held: many chains fail alike.' }).click()
+    await rowOf(page, 'breaks').waitFor()
+    expect(new URL(page.url()).search).toBe('?phase=held&reason=breaker')
+    expect(opened.faults).toEqual([])
+    await ui.query('mutation ($id: UUID!) { terminateSession(input: { sessionId: $id }) { __typename } }', {
+      id: chain,
+    })
+    await reached(chain, 'CANCELLED')
+    await db.query('DELETE FROM agents WHERE id = $1', [agentId])
   })
 
   testUnreadable(ui, {

@@ -150,7 +150,7 @@ describePages('a browser', (server) => {
 })
 
 /**
- * Pictures of pages in twelve states, light and dark, of work whose times are always the same; and those of the
+ * Pictures of pages in thirteen states, light and dark, of work whose times are always the same; and those of the
  * documentation.
  */
 
@@ -203,10 +203,18 @@ const STATES: Readonly<Record<string, State>> = {
     ready: (page) => page.getByRole('heading', { name: 'There is no such chain' }).waitFor(),
   },
   retries: { path: '/retries', ready: row('merge-risk-9') },
+  insights: {
+    path: '/insights',
+    ready: (page) => page.getByRole('table', { name: 'Insights by cause' }).getByText('out of memory').waitFor(),
+  },
   policy: { path: '/policy?retries=6&delay=30s&backoff=exponential&jitter=random', ready: drawn },
 }
 
-const DOCUMENTED = { 'web-ui-chains.png': STATES['chains']!, 'web-ui-chain.png': STATES['chain-waiting']! }
+const DOCUMENTED = {
+  'web-ui-chains.png': STATES['chains']!,
+  'web-ui-chain.png': STATES['chain-waiting']!,
+  'web-ui-insights.png': STATES['insights']!,
+}
 
 const missing = whyNoBrowser() ?? skipReason('browser', isPackaged() ? null : 'other browsers draw other letters')
 

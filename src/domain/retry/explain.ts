@@ -1,7 +1,7 @@
 import { describeAmount, describeBytes, formatDecimal } from '../amounts.ts'
 import { FAILURE_NAMES, type FailureCause, type FailureError } from '../session/failure.ts'
 import type { Delay } from './delay.ts'
-import type { RetryRule } from './policy/policy.ts'
+import type { RetryRule, RuleMatch } from './policy/policy.ts'
 import {
   asksForGpus,
   gpuMemoryOf,
@@ -74,6 +74,54 @@ export function describeFailure(cause: FailureCause, error: FailureError | null,
 
 export function describeRule(matched: MatchedRule): string {
   return `rules[${matched.index}] (${matched.rule.action})`
+}
+
+const ACTION_WORDS: Readonly<Record<RetryRule['action'], string>> = {
+  RETRY: 'is retried',
+  RETRY_UNCOUNTED: 'is retried without using up a retry',
+  FAIL: 'is not retried',
+}
+
+/** Returns text such as `out of memory is retried, mem × 2 up to 64 GiB` or `exit code 1 or 64-78 is not retried`. */
+export function ruleInWords(rule: RetryRule): string {
+  const { action, delay, scaleResources = [], scaleGpuMemory, scaleTimeout, avoid, exclude } = rule
+  const grown = (what: string, factor: number, max: string | undefined) =>
+    `${what} × ${factor}${max === undefined ? '' : ` up to ${max}`}`
+  const slots = scaleResources.map(({ slot, from, factor, max }) =>
+    grown(from === 'PEAK' ? `peak of ${slot}` : slot, factor, max && describeAmount(slot, max)),
+  )
+  const changes = [
+    ...(delay === undefined ? [] : [`after ${seconds(delay * 1000)}`]),
+    ...slots,
+    ...(scaleGpuMemory
+      ? [grown('GPU memory', scaleGpuMemory.factor, scaleGpuMemory.max && describeAmount('mem', scaleGpuMemory.max))]
+      : []),
+    ...(scaleTimeout
+      ? [
+          grown(
+            'timeout',
+            scaleTimeout.factor,
+            scaleTimeout.max === undefined ? undefined : seconds(scaleTimeout.max * 1000),
+          ),
+        ]
+      : []),
+    ...(avoid === undefined ? [] : [`rather ${avoid === 'AGENT' ? 'on another agent' : 'in another resource group'}`]),
+    ...(exclude === undefined ? [] : ['only on another agent']),
+  ]
+  return [`${matchInWords(rule.match)} ${ACTION_WORDS[action]}`, ...changes].join(', ')
+}
+
+function matchInWords({ causes, exitCodes, exitCodesNotIn, reason }: RuleMatch): string {
+  const either = (words: readonly (string | number)[]) =>
+    [...(words.length > 1 ? [words.slice(0, -1).join(', ')] : []), words.at(-1)].join(' or ')
+  const conditions = [
+    ...(causes === undefined ? [] : [either(causes.map((cause) => CAUSE_WORDS[cause][0]))]),
+    ...(exitCodes === undefined ? [] : [`exit code ${either(exitCodes)}`]),
+    ...(exitCodesNotIn === undefined ? [] : [`an exit code other than ${either(exitCodesNotIn)}`]),
+    ...(reason === undefined ? [] : [`the reason “${reason}”`]),
+  ]
+  const [first = 'any failure', ...others] = conditions
+  return others.length === 0 ? first : `${first} with ${others.join(' and ')}`
 }
 
 /**

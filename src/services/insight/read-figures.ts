@@ -18,6 +18,8 @@ import {
   FILTERED_FAILURES_MAX,
   STATISTICS_TIMEOUT_MS,
 } from '../../domain/limits.ts'
+import { ruleInWords } from '../../domain/retry/explain.ts'
+import type { RetryRule } from '../../domain/retry/policy/policy.ts'
 import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-text.ts'
 import {
   type FigureOrder,
@@ -209,6 +211,7 @@ async function readGroups(
   const limit = first ?? FIGURE_GROUPS_DEFAULT
   if (limit < 1 || limit > FIGURE_GROUPS_MAX) throw argumentError('first', `Must be 1 to ${FIGURE_GROUPS_MAX}.`)
   const window = await windowOf(context, input.window ?? {})
+  const isOpen = input.window?.to == null
   const { project, where } = splitFilter(input.filter)
   const chosen = where === null ? null : await chosenSessions(context, where, { window, withRunning })
   const wanted: WantedFigures = {
@@ -216,7 +219,7 @@ async function readGroups(
     project,
     grouping: groupBy,
     label: labelKey ?? '',
-    spans: spansOf(window, { exactly: chosen !== null, withRunning }),
+    spans: spansOf(window, { exactly: chosen !== null, withRunning, isOpen }),
     sessionIds: chosen?.ended ?? null,
   }
   const page: FigurePage = { order, limit, ...(withRunning && { running: chosen?.running ?? null }) }
@@ -229,19 +232,28 @@ async function readGroups(
   const titled = rows.map((row) => ({
     ...NO_SUMS,
     ...row,
-    title: row.key === '' ? null : (titles.get(row.key) ?? row.key),
+    title: row.key === '' ? null : (titles.get(row.key) ?? wordsOf(groupBy, row.key)),
   }))
   return { wanted, rows: titled, window }
+}
+
+/** The words for a value of a property that has no name. */
+function wordsOf(groupBy: FigureGrouping, key: string): string {
+  return groupBy === 'RULE' ? ruleInWords(JSON.parse(key) as RetryRule) : key
 }
 
 /**
  * The window is exact for chosen sessions, whose figures are summed up anew. Others are summed up by days, to which long
  * windows are rounded, and all for usage.
  */
-function spansOf(window: TimeSpan, { exactly, withRunning }: { exactly: boolean; withRunning: boolean }): FigureSpans {
+function spansOf(
+  window: TimeSpan,
+  { exactly, withRunning, isOpen }: { exactly: boolean; withRunning: boolean; isOpen: boolean },
+): FigureSpans {
   if (exactly) return { days: null, edges: [window] }
-  if (isShort(window) && !withRunning) return figureSpans(window)
   const days = wholeDays(window)
+  // Nothing has ended after now: the sums of today are right for a window that ends now.
+  if (isShort(window) && !withRunning) return figureSpans(isOpen ? { from: window.from, to: days.to } : window)
   // Sessions that run are not part of any day's sums yet.
   return { days, edges: withRunning ? [days] : [] }
 }

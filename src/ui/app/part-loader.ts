@@ -129,11 +129,11 @@ export async function importWithFiles<Module>(
   importModule: () => Promise<Module>,
   paths: readonly string[] = [],
 ): Promise<Module> {
-  await Promise.all(paths.map((path) => loaded(`/${path}`)))
+  await Promise.all(paths.map((path) => loadFile(`/${path}`)))
   return importModule()
 }
 
-function loaded(path: string): Promise<void> {
+function loadFile(path: string): Promise<void> {
   const known = loads.get(path)
   if (known !== undefined) return known
   const load = path.endsWith('.css') ? loadStyles(path) : loadScript(path)

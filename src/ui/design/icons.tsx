@@ -42,6 +42,14 @@ export function SessionsIcon(props: IconProps) {
   )
 }
 
+export function QueueIcon(props: IconProps) {
+  return (
+    <Icon {...props}>
+      <path d="m2.5 5.5 3 2.5-3 2.5zM8 5v6M10.8 5v6M13.6 5v6" />
+    </Icon>
+  )
+}
+
 export function GroupsIcon(props: IconProps) {
   return (
     <Icon {...props}>

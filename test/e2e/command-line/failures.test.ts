@@ -9,6 +9,7 @@ import { readAdminToken, startServer, type ServerProcess } from '../../../src/cl
 import { createClient, type Client } from '../../../src/client/node/index.ts'
 import { commandLine, startCommand } from '../../support/programs/command-line.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { PSEUDO_TERMINAL, startInTerminal } from '../../support/programs/pseudo-terminal.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
@@ -233,3 +234,60 @@ test('advice is listed, tried on the past, applied and dismissed', async () => {
 })
 
 const UNKNOWN_ADVICE = '00000000-0000-7000-8000-00000000dead'
+
+test('a backtest is a table that fits into 80 columns, with the successes that are lost by name', async () => {
+  const label = ['--label', 'backtest=1']
+  const mended = 'test "$REPRISE_ATTEMPT" = 2 || exit 1'
+  await Promise.all([
+    reprise('run', '--name', 'mended', ...label, '--retries', '1', '--retry-delay', '0.2s', '--', 'sh', '-c', mended),
+    reprise(
+      'run',
+      '--name',
+      'usage-error',
+      ...label,
+      '--retries',
+      '1',
+      '--retry-delay',
+      '0.2s',
+      '--',
+      'sh',
+      '-c',
+      'exit 64',
+    ),
+    reprise('run', '--name', 'alone', ...label, '--', 'sh', '-c', 'exit 7'),
+  ])
+  const settings = JSON.stringify({ retries: 2, retry_delay: 60 })
+  const words = [
+    'backtest',
+    '--rule',
+    'fail exit=1',
+    '--rule',
+    'fail exit=64',
+    ...label,
+    '--retries',
+    '3',
+    '--airflow',
+    settings,
+  ]
+  const { status, stdout } = await reprise(...words)
+  expect(status).toBe(0)
+  const lines = stdout.split('\n')
+  expect(lines[0]).toMatch(/^3 chains, \d{4}-\d\d-\d\d .+ to /)
+  expect(lines[1]).toMatch(/^5 attempts, .+ of CPU time, 1 succeeded$/)
+  expect(lines[3]).toMatch(/^ +CHAINS +ATTEMPTS +CPU TIME +TIME +SUCCESSES$/)
+  expect(lines[4]).toMatch(/^end alike +0 /)
+  expect(lines[5]).toMatch(/^stop earlier +2 +−2 +−\S+ s +−\S+ s +−1$/)
+  expect(lines[6]).toMatch(/^continue longer +0 /)
+  expect(lines[7]).toMatch(/^unknown +1 +≤ \+3 +≤ \+\S+ s +– +–$/)
+  expect(stdout).toContain('\nsuccesses lost:\n  1 × mended\nunknown: 1 with more retries')
+  expect(stdout).toMatch(/\nunder Airflow's settings\n +CHAINS .+\nend alike +1 /)
+
+  if (!PSEUDO_TERMINAL) return
+  const { text } = await startInTerminal(words, { columns: 80, environment: { ...environment, NO_COLOR: '1' } }).ended
+  const table = text
+    .split('\r\n')
+    .filter((line) => /^( +CHAINS|end alike|stop earlier|continue longer|unknown +\d)/.test(line))
+  expect(table).toHaveLength(10)
+  expect(table.slice(0, 5)).toEqual(lines.slice(3, 8))
+  expect(Math.max(...table.map(({ length }) => length))).toBeLessThanOrEqual(80)
+})

@@ -137,13 +137,19 @@ describe('reads', () => {
 
   test('agents are listed by name, and read one by one', async () => {
     for (const name of ['b', 'a']) await server.factory.agent(name)
+    const reported = [{ kind: 'limits', text: 'memory is not bounded' }]
+    await server.db.query(`UPDATE agents SET warnings = $1 WHERE name = 'a'`, [JSON.stringify(reported)])
     const { body } = await get('/v2/agents?status=alive')
     const shown = body.items.filter(({ name }: { name: string }) => ['a', 'b'].includes(name))
     expect(shown.map(({ name }: { name: string }) => name)).toEqual(['a', 'b'])
     expect(shown[0]).toMatchObject({
       status: 'ALIVE',
       slots: [{ slot: 'cpu', capacity: '1000', used: '0' }, { slot: 'mem' }],
+      warnings: ['memory is not bounded'],
     })
+    expect(shown[1]).toMatchObject({ warnings: [] })
+    const { data } = await server.query('query ($id: UUID!) { agent(id: $id) { warnings } }', { id: shown[0].id })
+    expect(data).toEqual({ agent: { warnings: ['memory is not bounded'] } })
     expect((await get(`/v2/agents/${shown[0].id}`)).body).toEqual(shown[0])
     expect(await get(`/v2/agents/${randomUUID()}`)).toMatchObject({ status: 404, body: { code: 'AGENT_NOT_FOUND' } })
   })

@@ -1,11 +1,14 @@
 /** Policies replayed on chains that the scheduler itself has made. */
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { RetryPolicyInput } from '../../../src/client/schema-types.generated.ts'
+import { BACKTESTS_PER_PERSON_MAX, BACKTESTS_WAITING_MAX } from '../../../src/domain/limits.ts'
 import { backtestRetryPolicy, followBacktest } from '../../../src/services/insight/backtest.ts'
 import type { FakeAgent } from '../../support/agents/fake-agent.ts'
+import { eventually } from '../../support/eventually.ts'
 import { useFakeAgentApi } from '../../support/servers/fake-agent-api.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
 import { advanceClock } from '../../support/sessions/advance-clock.ts'
+import { createFactories } from '../../support/sessions/factories.ts'
 import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
 
 const given = useFakeAgentApi()
@@ -162,5 +165,116 @@ describe('a policy replayed on finished chains', () => {
       outcomes: { earlier: { chains: 1, successes_lost: 1, lost: [{ name: 'train', successes: 1 }] } },
     })
     expect(response.status).toBe(200)
+  })
+})
+
+describe('a backtest over HTTP', () => {
+  interface Asked {
+    filter?: object
+    token?: string
+    signal?: AbortSignal
+  }
+
+  async function post(path: string, body: object, { token = given.api.adminToken, signal }: Asked): Promise<any> {
+    const response = await fetch(`${given.api.url}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      ...(signal && { signal }),
+    })
+    return response.json()
+  }
+
+  const GRAPHQL = `query ($filter: SessionFilter) { backtestRetryPolicy(policy: {}, filter: $filter) { isComplete } }`
+  /** Each returns the code of the error, or `complete`. */
+  const APIS = {
+    REST: async ({ filter, ...asked }: Asked) => {
+      const { is_complete: isComplete, code } = await post('/v2/retry-policy/backtest', { policy: {}, filter }, asked)
+      return isComplete ? 'complete' : code
+    },
+    GraphQL: async ({ filter, ...asked }: Asked) => {
+      const { data, errors } = await post('/graphql', { query: GRAPHQL, variables: { filter } }, asked)
+      return data?.backtestRetryPolicy.isComplete ? 'complete' : errors[0].extensions.code
+    },
+  }
+  /** Nothing has this name: the decisions of no chain are read. */
+  const NOTHING = { name: 'nothing' }
+  const nothing = (api: keyof typeof APIS) => ({ filter: api === 'REST' ? NOTHING : { name: { equals: 'nothing' } } })
+
+  /** Makes backtests wait where they read the decisions of chains, until it is released. */
+  async function holdReads() {
+    const client = await given.api.database.connect()
+    await client.query('BEGIN')
+    const held = client.query('LOCK TABLE retry_decisions IN ACCESS EXCLUSIVE MODE')
+    return {
+      held,
+      async release() {
+        await client.query('COMMIT')
+        await client.end()
+      },
+    }
+  }
+
+  const waiting = (count: number) =>
+    eventually(async () => {
+      const { rows } = await given.api.db.query<{ count: number }>(
+        `SELECT count(*)::int AS count FROM pg_locks WHERE NOT granted AND relation = 'retry_decisions'::regclass
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+      )
+      return rows[0]!.count === count
+    })
+
+  async function failedChains(projects: number): Promise<void> {
+    const factory = createFactories(given.api.db)
+    for (let made = 0; made < projects; made++)
+      await factory.session({
+        projectId: await factory.project(),
+        status: 'ERROR',
+        phase: 'EXHAUSTED',
+        createdAt: new Date(Date.now() - 3_600_000),
+      })
+  }
+
+  it.each(['REST', 'GraphQL'] as const)('stops when the connection is closed: %s', async (api) => {
+    await failedChains(2)
+    const first = await holdReads()
+    await first.held
+    const leaving = new AbortController()
+    const left = APIS[api]({ signal: leaving.signal }).catch((error: Error) => error.name)
+    await waiting(1)
+    // It comes before the second project's chains would be read.
+    const second = await holdReads()
+    await waiting(2)
+    leaving.abort()
+    expect(await left).toBe('AbortError')
+    // The server notices in the meantime.
+    for (let asked = 0; asked < 3; asked++) expect((await fetch(`${given.api.url}/healthz`)).status).toBe(200)
+    await first.release()
+    await second.held
+    // The person's turn is over, although the second project's chains can still not be read.
+    expect(await APIS[api](nothing(api))).toBe('complete')
+    await waiting(0)
+    await second.release()
+  })
+
+  it.each(['REST', 'GraphQL'] as const)('is refused to a person whose others wait already: %s', async (api) => {
+    const { factory, db } = given.api
+    await failedChains(1)
+    // One token may not have as many requests at the same time.
+    const tokens = await Promise.all([1, 2].map(() => factory.token({ role: 'ADMIN', name: 'hurried' })))
+    await db.query(`INSERT INTO users (id, name) VALUES (gen_random_uuid(), 'hurried')`)
+    await db.query(
+      `UPDATE api_tokens SET user_id = (SELECT id FROM users WHERE name = 'hurried') WHERE name = 'hurried'`,
+    )
+    const reads = await holdReads()
+    await reads.held
+    const asked = Array.from({ length: BACKTESTS_PER_PERSON_MAX + BACKTESTS_WAITING_MAX + 1 }, (_, index) =>
+      APIS[api]({ token: tokens[index % 2]! }),
+    )
+    expect(await Promise.race(asked)).toBe('TOO_MANY_REQUESTS')
+    expect(await APIS[api](nothing(api))).toBe('complete')
+    await reads.release()
+    const answers = await Promise.all(asked)
+    expect(answers.filter((answer) => answer !== 'complete')).toEqual(['TOO_MANY_REQUESTS'])
   })
 })

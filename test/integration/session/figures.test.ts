@@ -1,8 +1,10 @@
 /** The figures of docs/insights.md, computed from its attempts; filters, windows, tenants and what still runs. */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { renamed, snakeCase } from '../../../src/rest/snake-case.ts'
 import { removeOldFigures } from '../../../src/store/sql/retention.sql.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { askRest } from '../../support/servers/rest-client.ts'
 import { metricValue } from '../../support/servers/metric-value.ts'
 import { testServer } from '../../support/servers/test-server.ts'
 import type { SessionRow } from '../../support/sessions/factories.ts'
@@ -86,7 +88,7 @@ const INSIGHTS = `query ($groupBy: InsightGrouping!, $labelKey: String, $filter:
   retryInsights(groupBy: $groupBy, labelKey: $labelKey, filter: $filter, window: $window, first: $first) {
     key title attempts failed retries chainsSaved chainsLost runningSecondsLost slotSecondsLost { cpu mem gpu } waitingSeconds
     medianSecondsToSuccess effectiveShare successByRetry { retry succeeded failed stopped share cumulative }
-    series { from attempts failed slotSecondsLost { cpu } } } }`
+    series { from attempts failed runningSecondsLost slotSecondsLost { cpu mem gpu } } } }`
 const USAGE = `query ($groupBy: UsageGrouping!, $labelKey: String, $filter: SessionFilter, $window: TimeWindow) {
   usage(groupBy: $groupBy, labelKey: $labelKey, filter: $filter, window: $window) {
     key title sessions runningSeconds slotSeconds { cpu mem gpu } cpuSecondsUsed } }`
@@ -95,6 +97,9 @@ const insights = async (variables: object, token = member!) =>
   (await server.query(INSIGHTS, variables, token)) as { data: any; errors?: any[] }
 const usage = async (variables: object, token = member!) =>
   (await server.query(USAGE, variables, token)) as { data: any; errors?: any[] }
+
+const get = (path: string, token = member!) => askRest(server, 'GET', path, { token })
+const EARLY = { from: NOON.toISOString(), to: new Date(NOON.getTime() + 700_000).toISOString() }
 
 describe('figures', () => {
   it('are those of the documentation', async () => {
@@ -128,7 +133,13 @@ describe('figures', () => {
     const short = (await insights({ groupBy: 'EXIT_CODE', window })).data.retryInsights
     expect(short).toEqual(all.map((row: any) => ({ ...row, series: expect.anything() })))
     expect(short[0].series).toEqual([
-      { from: NOON.toISOString(), attempts: 4, failed: 4, slotSecondsLost: { cpu: 3_100 } },
+      {
+        from: NOON.toISOString(),
+        attempts: 4,
+        failed: 4,
+        runningSecondsLost: 1_550,
+        slotSecondsLost: { cpu: 3_100, mem: 1_550 * 4_294_967_296, gpu: 0 },
+      },
     ])
     const early = { from: NOON, to: new Date(NOON.getTime() + 700_000) }
     expect(
@@ -144,7 +155,33 @@ describe('figures', () => {
     expect(clipped.data.usage).toMatchObject([{ key: 'chain-E', sessions: 0, runningSeconds: 55 }])
   })
 
+  it.each([
+    ['EXIT_CODE', 'by=exit_code', {}],
+    ['LABEL', 'by=label&label_key=team', { labelKey: 'team' }],
+    ['NAME', 'label=team=red&by=name', { filter: { label: { key: 'team', value: 'red' } } }],
+    ['PROJECT', `by=PROJECT&from=${EARLY.from}&to=${EARLY.to}`, { window: EARLY }],
+  ])('by %s are the same in REST (%s)', async (groupBy, asked, variables) => {
+    const { retryInsights } = (await insights({ groupBy, ...variables })).data
+    const rest = await get(`/v2/insights?${asked}&series=true`)
+    expect(retryInsights.length).toBeGreaterThan(0)
+    expect(rest).toMatchObject({ status: 200, body: { items: renamed(retryInsights, snakeCase) } })
+    expect(rest.body.items[0].series.length).toBeGreaterThan(0)
+    expect((await get(`/v2/insights?${asked}`)).body.items[0]).not.toHaveProperty('series')
+    if (groupBy === 'EXIT_CODE') return
+    const used = (await usage({ groupBy, ...variables })).data.usage
+    expect((await get(`/v2/usage?${asked}`)).body.items).toEqual(renamed(used, snakeCase))
+  })
+
+  it('that cannot be computed are refused by REST as well', async () => {
+    for (const asked of ['by=label', 'by=name&label_key=team', 'limit=0', 'by=colour', 'series=maybe'])
+      expect([asked, (await get(`/v2/insights?${asked}`)).status]).toEqual([asked, 422])
+    for (const asked of ['by=cause', 'series=true'])
+      expect([asked, (await get(`/v2/usage?${asked}`)).status]).toEqual([asked, 422])
+  })
+
   it('belong to their project', async () => {
+    expect((await get('/v2/insights?by=name', stranger)).body.items).toEqual([])
+    expect((await get('/v2/usage?by=project&project=figures', stranger)).body.items).toEqual([])
     expect((await insights({ groupBy: 'NAME' }, stranger)).data.retryInsights).toEqual([])
     expect((await usage({ groupBy: 'PROJECT' }, stranger)).data.usage).toEqual([])
     expect((await usage({ groupBy: 'PROJECT', filter: { project: 'figures' } }, stranger)).data.usage).toEqual([])

@@ -7,6 +7,7 @@ import { createPrisma } from '../../../src/store/prisma.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { stoppedClock, type StoppedClock } from './stopped-clock.ts'
 import { fakeAgent, type FakeAgent } from '../agents/fake-agent.ts'
+import { insertRows } from '../database/insert-rows.ts'
 import { kernelRows } from '../database/session-rows.ts'
 import { type ServiceName, testServer, type TestServer } from '../servers/test-server.ts'
 
@@ -75,6 +76,7 @@ export async function createScreenshotWork(connectionString: string): Promise<Sc
   await playPresent(work, clock, create)
   await attempt(work, clock, reco, { ran: 66, exitCode: 3, log: recoLog(9, true) }, SCREENSHOT_TIME)
   await clock.set(SCREENSHOT_TIME)
+  await addMonth(db)
   return {
     chains,
     async close() {
@@ -129,6 +131,104 @@ async function playPresent(work: FakeWork, clock: StoppedClock, create: Create):
   await work.start(train, { queued: 1, preparing: 3 }, 'epoch 1: loss 0.412\n')
   await create('render-survey-3', { labels: labels({ team: 'vision' }), resourceSlots: slots({ cpu: '64' }) })
   await work.settle()
+}
+
+const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+/**
+ * Of each cause: failures a day, the hours that each ran, the share of retries that succeed, and the class of the time to
+ * success.
+ */
+const CAUSES = {
+  KERNEL_NONZERO_EXIT: { failed: 22, hours: 0.6, mended: 0.24, bucket: 46 },
+  OOM_KILLED: { failed: 9, hours: 1.7, mended: 0.55, bucket: 52 },
+  AGENT_TRANSIENT: { failed: 4, hours: 2.4, mended: 0.83, bucket: 54 },
+  IMAGE_PULL_FAILURE: { failed: 3, hours: 0, mended: 0.92, bucket: 33 },
+} as const
+const CPUS = 4
+/** Of a failure, how many first retries there are, how many second ones, and so on. */
+const RETRIES = [0.42, 0.22, 0.11, 0.06]
+
+/** The figures of a month of work that has been deleted: quiet weekends, and one day on which agents were lost. */
+async function addMonth(db: Database): Promise<void> {
+  const { rows } = await db.query<{ id: string }>(`SELECT id FROM projects WHERE name = 'default'`)
+  const projectId = rows[0]!.id
+  const today = Math.floor(SCREENSHOT_TIME.getTime() / DAY_MS) * DAY_MS
+  for (let ago = 0; ago < 30; ago++) {
+    const day = new Date(today - ago * DAY_MS)
+    const place = { project_id: projectId, label: '', at: day }
+    const causes = Object.entries(CAUSES).map(([key, cause]) => ({ key, ...figuresOf(cause, key, ago, day) }))
+    const figures = causes.map(({ key, sums }) => ({ ...place, grouping: 'CAUSE', key, ...sums }))
+    const all = causes.map(({ sums }) => sums).reduce(added)
+    const [attempts, useful] = [all['failed']! * 7, all['failed']! * 6 * 0.9 * HOUR_MS]
+    const whole = { ...all, attempts, useful_ms: useful, spent_ms: useful + all['lost_ms']! }
+    await insertRows(db, 'rolled_figures', [...figures, { ...place, grouping: 'PROJECT', key: projectId, ...whole }])
+    const retries = causes.flatMap(({ key, byRetry }) =>
+      byRetry.map((each) => ({ ...place, grouping: 'CAUSE', key, ...each })),
+    )
+    const counts = RETRIES.map((_, retry) => ({
+      ...place,
+      grouping: 'PROJECT',
+      key: projectId,
+      retry,
+      bucket: -1,
+      ...causes.map(({ byRetry }) => countsOf(byRetry[retry]!)).reduce(added),
+    }))
+    await insertRows(db, 'rolled_retries', [...retries, ...counts])
+  }
+}
+
+type Sums = Record<string, number>
+const added = (a: Sums, b: Sums): Sums =>
+  Object.fromEntries(Object.entries(a).map(([name, sum]) => [name, sum + b[name]!]))
+const countsOf = ({
+  retries,
+  saved,
+  retries_failed,
+}: {
+  retries: number
+  saved: number
+  retries_failed: number
+}): Sums => ({
+  retries,
+  saved,
+  retries_failed,
+})
+
+function figuresOf(cause: (typeof CAUSES)[keyof typeof CAUSES], key: string, ago: number, day: Date) {
+  const isQuiet = day.getUTCDay() % 6 === 0
+  const outage = key === 'AGENT_TRANSIENT' && ago === 11 ? 9 : 1
+  // Rounded so that the sums of many days come out right.
+  const whole = (amount: number, nth: number) => Math.floor(amount + ((ago * 0.618 + nth * 0.37) % 1))
+  const failed = whole(cause.failed * outage * (isQuiet ? 0.3 : 1) * (1 + 0.4 * Math.sin(ago * cause.failed)), 0)
+  const byRetry = RETRIES.map((share, retry) => {
+    const retries = whole(failed * share, retry)
+    const saved = Math.min(retries, whole(retries * cause.mended * (1 - retry * 0.15), retry + 1))
+    return { retry, bucket: -1, retries, saved, retries_failed: retries - saved }
+  })
+  const all = byRetry.map(countsOf).reduce(added)
+  const lost = failed * cause.hours * HOUR_MS
+  const spent = { sessions: 0, running_ms: 0, cpu_ms: 0, memory_mib_ms: 0, gpu_ms: 0, used_cpu_ms: 0 }
+  const times = {
+    waited_ms: failed * 0.25 * HOUR_MS,
+    useful_ms: 0,
+    spent_ms: lost,
+    lost_ms: lost,
+    lost_cpu_ms: lost * CPUS,
+  }
+  return {
+    sums: {
+      ...spent,
+      ...all,
+      attempts: failed,
+      failed,
+      lost: whole(all['retries_failed']! * 0.3, 1),
+      ...times,
+      lost_memory_mib_ms: 0,
+      lost_gpu_ms: 0,
+    } as Sums,
+    byRetry: [...byRetry, { retry: -1, bucket: cause.bucket, retries: 0, saved: all['saved']!, retries_failed: 0 }],
+  }
 }
 
 /** Plays the newest attempt of a chain from its due time to its end, or to `endsAt`. */

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { parseAmount } from '../../../src/domain/amounts.ts'
 import type { GpuNeed } from '../../../src/domain/gpu.ts'
 import { type DecidedSession, decideRetry } from '../../../src/domain/retry/decide.ts'
-import type { GpuMemoryGrowth, RetryPolicy } from '../../../src/domain/retry/policy/policy.ts'
+import { ruleInWords } from '../../../src/domain/retry/explain.ts'
+import type { GpuMemoryGrowth, RetryPolicy, RetryRule } from '../../../src/domain/retry/policy/policy.ts'
 import { applyGrowth, type Growable, scaleResources, scaleTimeout } from '../../../src/domain/retry/policy/rules.ts'
 import { FAILURE_NAMES } from '../../../src/domain/session/failure.ts'
 import { checkProperty } from '../../support/seeds.ts'
@@ -241,5 +242,33 @@ describe('growth', () => {
         resourceSlots: { mem: '4294967296' },
       })
     })
+  })
+})
+
+describe('rules', () => {
+  it.each<[RetryRule, string]>([
+    [{ match: {}, action: 'RETRY' }, 'any failure is retried'],
+    [{ match: { exitCodes: [1, 5, '64-78'] }, action: 'FAIL' }, 'exit code 1, 5 or 64-78 is not retried'],
+    [
+      { match: { causes: ['AGENT_TRANSIENT', 'HUNG'] }, action: 'RETRY_UNCOUNTED', delay: 90, avoid: 'AGENT' },
+      'agent lost or hung is retried without using up a retry, after 90 s, rather on another agent',
+    ],
+    [
+      {
+        match: { causes: ['OOM_KILLED'], exitCodesNotIn: [2], reason: 'cuda*' },
+        action: 'RETRY',
+        scaleResources: [
+          { slot: 'mem', factor: 2, max: '68719476736' },
+          { slot: 'cpu', from: 'PEAK', factor: 1.5 },
+        ],
+        scaleGpuMemory: { factor: 2 },
+        scaleTimeout: { factor: 1.5, max: 3_600 },
+        exclude: 'AGENT',
+      },
+      'out of memory with an exit code other than 2 and the reason “cuda*” is retried, mem × 2 up to 64 GiB, ' +
+        'peak of cpu × 1.5, GPU memory × 2, timeout × 1.5 up to 1 h, only on another agent',
+    ],
+  ])('%j in words', (rule, words) => {
+    expect(ruleInWords(rule)).toBe(words)
   })
 })

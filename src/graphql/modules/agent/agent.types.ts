@@ -1,4 +1,5 @@
 import type { ObservedGpu } from '../../../domain/gpu.ts'
+import type { AgentWarning } from '../../../domain/warning.ts'
 import type { Volume } from '../../../services/agent/agents.ts'
 import { AGENTS_BY_NAME } from '../../../services/paging.ts'
 import { builder } from '../../builder.ts'
@@ -157,6 +158,12 @@ export const AgentNode = builder.prismaNode('Agent', {
       nullable: true,
       description:
         'Why it accepts no new kernels at present, although it is alive: its disk is full, or it cannot isolate kernels as before. Null while it accepts them.',
+    }),
+    warnings: t.stringList({
+      description:
+        'What its operator should know: what it cannot bound, isolate or enforce. It reported these when it last registered; it runs kernels all the same.',
+      select: { warnings: true },
+      resolve: ({ warnings }) => ((warnings ?? []) as unknown as AgentWarning[]).map(({ text }) => text),
     }),
     drainReason: t.exposeString('drainReason', {
       nullable: true,

@@ -88,7 +88,10 @@ const GROUP = {
     nullable: true,
     description: 'The value of the property, or the id of what it names; null for attempts without it.',
   },
-  title: { nullable: true, description: 'The name that people know it by; null for attempts without one.' },
+  title: {
+    nullable: true,
+    description: 'The name that people know it by, or a rule in words; null for attempts without one.',
+  },
 } as const
 
 const RetryInsightType = builder.objectRef<RetryInsight>('RetryInsight').implement({

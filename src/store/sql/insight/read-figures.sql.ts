@@ -157,19 +157,37 @@ export async function readRetryFigures(
 ): Promise<RetryRow[]> {
   const values = [...valuesOf(wanted, null), keys]
   const text = `
-WITH cells AS MATERIALIZED (
+SELECT key, coalesce(array_agg(bucket) FILTER (WHERE bucket >= 0), '{}') AS buckets, coalesce(array_agg(saved) FILTER (WHERE bucket >= 0), '{}') AS chains,
+  coalesce(json_agg(json_build_object('retry', retry + 1, 'succeeded', saved, 'failed', retries_failed,
+    'stopped', retries - saved - retries_failed)) FILTER (WHERE retry >= 0), '[]') AS counts
+FROM (
   SELECT key, retry, bucket, ${RETRY_SUMS.map(sum).join(', ')} FROM (${wantedSums(wanted, RETRY_SUMS, { retries: true })}) AS wanted
-  WHERE ${ALL_TYPED} GROUP BY key, retry, bucket
-), curves AS (
-  SELECT key, json_agg(json_build_object('retry', retry + 1, 'succeeded', saved, 'failed', retries_failed,
-    'stopped', retries - saved - retries_failed) ORDER BY retry) AS counts
-  FROM (SELECT key, retry, ${RETRY_SUMS.map(sum).join(', ')} FROM cells WHERE retry >= 0 GROUP BY key, retry HAVING sum(retries) <> 0) AS c GROUP BY key
-), times AS (
-  SELECT key, json_agg(json_build_object('bucket', bucket, 'chains', saved)) AS times
-  FROM (SELECT key, bucket, ${sum('saved')} FROM cells WHERE bucket >= 0 GROUP BY key, bucket HAVING sum(saved) <> 0) AS t GROUP BY key
-)
-SELECT key, counts, coalesce(times, '[]') AS times FROM curves LEFT JOIN times USING (key)`
-  return (await db.queryWithin<RetryRow>(timeoutMs, text, values)).rows
+  WHERE ${ALL_TYPED} GROUP BY key, retry, bucket HAVING sum(retries) <> 0 OR sum(saved) <> 0
+) AS cells GROUP BY key`
+  const { rows } = await db.queryWithin<RetryCells>(timeoutMs, text, values)
+  return rows.map(({ key, counts, buckets, chains }) => ({
+    key,
+    counts: addUp(counts),
+    times: buckets.map((bucket, index) => ({ bucket, chains: chains[index]! })),
+  }))
+}
+
+/** Arrays are made, sent and read faster than objects: there are many classes of time. */
+interface RetryCells {
+  key: string
+  counts: RetryCount[]
+  buckets: number[]
+  chains: number[]
+}
+
+/** A retry has several counts, one for each class of time, where attempts were summed up anew. */
+function addUp(counts: readonly RetryCount[]): RetryCount[] {
+  return [...Map.groupBy(counts, ({ retry }) => retry)].map(([retry, own]) => ({
+    retry,
+    succeeded: own.reduce((all, { succeeded }) => all + succeeded, 0),
+    failed: own.reduce((all, { failed }) => all + failed, 0),
+    stopped: own.reduce((all, { stopped }) => all + stopped, 0),
+  }))
 }
 
 const RETRY_SUMS = ['retries', 'saved', 'retries_failed'] as const satisfies SummedFigure[]

@@ -19,6 +19,7 @@ import {
   OverviewIcon,
   PolicyIcon,
   BulkActionsIcon,
+  QueueIcon,
   SchedulesIcon,
   SearchIcon,
   SessionsIcon,
@@ -48,6 +49,7 @@ const PAGES = [
   { to: '/chains', name: 'Chains', keys: 'g c', icon: ChainsIcon },
   { to: '/groups', name: 'Groups', keys: 'g g', icon: GroupsIcon },
   { to: '/sessions', name: 'Sessions', keys: 'g e', icon: SessionsIcon },
+  { to: '/queue', name: 'Queue', keys: 'g q', icon: QueueIcon },
   { to: '/retries', name: 'Retries', keys: 'g r', icon: WaitingIcon },
   { to: '/failures', name: 'Failures', keys: 'g f', icon: FailuresIcon },
   { to: '/insights', name: 'Insights', keys: 'g i', icon: InsightsIcon },
@@ -114,7 +116,6 @@ function Framed({ data }: { data: UiViewerQuery }) {
       does: `go to ${name}`,
       run: () => void navigate({ to, search: kept }),
     })),
-    { keys: 'g q', does: 'go to Queue', run: () => void navigate({ to: '/queue', search: kept }) },
     {
       keys: '/',
       does: 'search',

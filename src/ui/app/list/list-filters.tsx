@@ -1,4 +1,5 @@
-import { typed } from '../../design/controls.tsx'
+import type { SubmitEvent } from 'react'
+import { Button, TextField, typed } from '../../design/controls.tsx'
 import { count } from '../../words/numbers.ts'
 import '../../design/controls.css'
 import '../app.css'
@@ -69,6 +70,21 @@ export function NameFilter({
         spellCheck="false"
         maxLength={200}
       />
+    </form>
+  )
+}
+
+/** Asks for the key of the label to group by. */
+export function LabelKeyForm({ value, onChoose }: { value: string | undefined; onChoose: (key: string) => void }) {
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const key = typed(event.currentTarget, 'key').trim()
+    if (key !== '') onChoose(key)
+  }
+  return (
+    <form className="label-key" onSubmit={submit}>
+      <TextField label="Key of the label" name="key" defaultValue={value ?? ''} />
+      <Button>Show</Button>
     </form>
   )
 }

@@ -93,12 +93,16 @@ export type GroupingWord = keyof typeof GROUPINGS
 export const INSIGHT_GROUPINGS = {
   cause: 'CAUSE',
   exit: 'EXIT_CODE',
-  name: 'NAME',
-  user: 'USER',
-  agent: 'AGENT',
-  image: 'IMAGE',
   message: 'FAILURE_GROUP',
   rule: 'RULE',
+  name: 'NAME',
+  user: 'USER',
+  project: 'PROJECT',
+  label: 'LABEL',
+  batch: 'SESSION_GROUP',
+  image: 'IMAGE',
+  agent: 'AGENT',
+  group: 'RESOURCE_GROUP',
 } as const satisfies Record<string, InsightGrouping>
 export type InsightWord = keyof typeof INSIGHT_GROUPINGS
 
@@ -247,8 +251,8 @@ const PARAMETERS = {
   /** `group`: the resource group. The project is only kept for other pages. */
   queue: { group: text, project: text },
   advice: { show: oneOf({ open: true, applied: true, dismissed: true }), project: text },
-  insights: { range: oneOf(RANGES), by: oneOf(INSIGHT_GROUPINGS), project: text },
   /** `key` is that of the label to group by. */
+  insights: { range: oneOf(RANGES), by: oneOf(INSIGHT_GROUPINGS), key: text, project: text },
   usage: { range: oneOf(RANGES), by: oneOf(USAGE_GROUPINGS), key: text, project: text },
   /** Agents belong to all projects; the project is only kept for other pages. */
   agents: { status: oneOf(AGENT_STATUSES), group: text, project: text },

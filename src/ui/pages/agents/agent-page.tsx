@@ -98,7 +98,8 @@ function ActButton({ name, whyNot, run }: AgentAct) {
 }
 
 function factsOf(agent: Agent): Fact[] {
-  const { resourceGroup, version, isolation, refuses, embedded, registeredAt, lastHeardAt, labels, agentId } = agent
+  const { resourceGroup, version, isolation, refuses, warnings, embedded } = agent
+  const { registeredAt, lastHeardAt, labels, agentId } = agent
   return [
     [
       'group',
@@ -111,6 +112,7 @@ function factsOf(agent: Agent): Fact[] {
     ['version', `${version}${embedded ? ', in the process of a server' : ''}`],
     ['isolation', isolation ?? 'not reported'],
     ...(refuses === null ? [] : [['refuses', `new kernels: ${refuses}`] as const]),
+    ...(warnings.length === 0 ? [] : [['warns', warnings.join('; ')] as const]),
     [
       'labels',
       labels.length === 0

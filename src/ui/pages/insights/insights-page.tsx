@@ -1,7 +1,7 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { usePolled } from '../../api/poll.ts'
 import { IgnoredParameters, useChangeSearch, useRowKeys } from '../../app/list/list-page.tsx'
-import { Tabs } from '../../app/list/list-filters.tsx'
+import { LabelKeyForm, Tabs } from '../../app/list/list-filters.tsx'
 import { INSIGHT_GROUPINGS, type InsightWord, type SearchOf } from '../../app/list/search.ts'
 import { RANGE_NAMES, spanOf } from '../../app/list/time-range.ts'
 import { useMoments } from '../../app/moments.tsx'
@@ -24,7 +24,8 @@ const EVERY_MS = 30_000
 /** What failures cost, and what retries bring. */
 export function InsightsPage() {
   const search = route.useSearch()
-  const { range = '31d', by = 'cause', project, dropped } = search
+  const { range = '31d', by = 'cause', key, project, dropped } = search
+  const isAsked = by !== 'label' || key !== undefined
   const moments = useMoments()
   const change = useChangeSearch<'insights'>()
   const { data, error, again } = usePolled(
@@ -32,7 +33,9 @@ export function InsightsPage() {
     (now: number) => ({
       filter: project === undefined ? null : { project },
       window: { from: spanOf(range, now, moments.offsetMinutes(now)).from },
-      groupBy: INSIGHT_GROUPINGS[by],
+      // Before a label is chosen, the groups are not shown.
+      groupBy: isAsked ? INSIGHT_GROUPINGS[by] : INSIGHT_GROUPINGS.cause,
+      labelKey: by === 'label' ? (key ?? null) : null,
     }),
     EVERY_MS,
   )
@@ -68,7 +71,7 @@ export function InsightsPage() {
               <SuccessBars all={data.all} />
             </Panel>
           </div>
-          <Groups data={data} search={search} onBy={(chosen) => change({ by: chosen })} />
+          <Groups data={data} search={search} onChange={change} />
         </>
       ) : error ? (
         <ProblemPanel error={error} onAgain={again} />
@@ -86,8 +89,8 @@ function Totals({ data: { all } }: { data: UiInsightsQuery }) {
   const figures: [string, string][] = [
     ['attempts', count(total(({ attempts }) => attempts))],
     ['failed', count(total(({ failed }) => failed))],
-    ['chains saved by a retry', count(total(({ chainsSaved }) => chainsSaved))],
-    ['chains lost in spite of retries', count(total(({ chainsLost }) => chainsLost))],
+    ['chains saved by retries', count(total(({ chainsSaved }) => chainsSaved))],
+    ['chains lost anyway', count(total(({ chainsLost }) => chainsLost))],
     ['CPU time lost', shortDuration(total(({ slotSecondsLost }) => slotSecondsLost.cpu))],
     ['waiting', shortDuration(total(({ waitingSeconds }) => waitingSeconds))],
   ]
@@ -106,29 +109,41 @@ function Totals({ data: { all } }: { data: UiInsightsQuery }) {
 const NAMES = {
   cause: 'Cause',
   exit: 'Exit code',
-  name: 'Name',
-  user: 'User',
-  agent: 'Agent',
-  image: 'Image',
   message: 'Message',
   rule: 'Rule',
+  name: 'Name',
+  user: 'User',
+  project: 'Project',
+  label: 'Label',
+  batch: 'Group',
+  image: 'Image',
+  agent: 'Agent',
+  group: 'Resource group',
 } satisfies Record<InsightWord, string>
 
 interface GroupsProps {
   data: UiInsightsQuery
   search: SearchOf<'insights'>
-  onBy: (by: InsightWord | undefined) => void
+  onChange: (change: { by?: InsightWord | undefined; key: string | undefined }) => void
 }
 
-function Groups({ data: { groups }, search: { by = 'cause', range = '31d' }, onBy }: GroupsProps) {
+function Groups({ data: { groups }, search: { by = 'cause', key, range = '31d' }, onChange }: GroupsProps) {
   const tabs = Object.keys(INSIGHT_GROUPINGS).map((word) => ({
     tab: word === 'cause' ? undefined : (word as InsightWord),
     name: NAMES[word as InsightWord],
   }))
   return (
     <Panel title="In common" className="insight-groups">
-      <Tabs label="Grouped by" tabs={tabs} chosen={by === 'cause' ? undefined : by} onChoose={onBy} />
-      {groups.length === 0 ? (
+      <Tabs
+        label="Grouped by"
+        tabs={tabs}
+        chosen={by === 'cause' ? undefined : by}
+        onChoose={(chosen) => onChange({ by: chosen, key: undefined })}
+      />
+      {by === 'label' && <LabelKeyForm value={key} onChoose={(chosen) => onChange({ key: chosen })} />}
+      {by === 'label' && key === undefined ? (
+        <p className="panel-empty">Choose the key of a label.</p>
+      ) : groups.length === 0 ? (
         <p className="panel-empty">Nothing in the {RANGE_NAMES[range]}.</p>
       ) : (
         <Table
@@ -198,8 +213,10 @@ function columnsOf(by: InsightWord): readonly Column<Group & { id: string }>[] {
 }
 
 function What({ by, group: { key, title } }: { by: InsightWord; group: Group }) {
-  if (by !== 'cause')
-    return <span className="insight-title">{by === 'exit' && key ? `exit code ${key}` : (title ?? 'none')}</span>
+  if (by !== 'cause') {
+    const words = by === 'exit' && key ? `exit code ${key}` : (title ?? (by === 'rule' ? 'no rule matched' : 'none'))
+    return <span className="insight-title">{words}</span>
+  }
   const look = lookOfCause(key)
   return (
     <span className="insight-cause">

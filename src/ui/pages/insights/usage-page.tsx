@@ -1,13 +1,12 @@
 import { getRouteApi } from '@tanstack/react-router'
-import type { SubmitEvent } from 'react'
 import { usePolled } from '../../api/poll.ts'
-import { Tabs } from '../../app/list/list-filters.tsx'
+import { LabelKeyForm, Tabs } from '../../app/list/list-filters.tsx'
 import { IgnoredParameters, useChangeSearch, useRowKeys } from '../../app/list/list-page.tsx'
 import { USAGE_GROUPINGS, type UsageWord } from '../../app/list/search.ts'
 import { RANGE_NAMES, spanOf } from '../../app/list/time-range.ts'
 import { useMoments } from '../../app/moments.tsx'
 import { Outdated, ProblemPanel, useTitle } from '../../app/page.tsx'
-import { Button, Choice, TextField, typed } from '../../design/controls.tsx'
+import { Button, Choice } from '../../design/controls.tsx'
 import { Panel, Skeleton } from '../../design/panel.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { count, percentage } from '../../words/numbers.ts'
@@ -78,7 +77,7 @@ export function UsagePage() {
           chosen={by === 'user' ? undefined : by}
           onChoose={(chosen) => change({ by: chosen, key: undefined })}
         />
-        {by === 'label' && <LabelForm value={key ?? ''} onChoose={(chosen) => change({ key: chosen })} />}
+        {by === 'label' && <LabelKeyForm value={key} onChoose={(chosen) => change({ key: chosen })} />}
         {rows && isAsked ? (
           <Rows rows={rows} by={by} />
         ) : !isAsked ? (
@@ -90,20 +89,6 @@ export function UsagePage() {
         )}
       </Panel>
     </div>
-  )
-}
-
-function LabelForm({ value, onChoose }: { value: string; onChoose: (key: string) => void }) {
-  const submit = (event: SubmitEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    const key = typed(event.currentTarget, 'key').trim()
-    if (key !== '') onChoose(key)
-  }
-  return (
-    <form className="usage-label" onSubmit={submit}>
-      <TextField label="Key of the label" name="key" defaultValue={value} />
-      <Button>Show</Button>
-    </form>
   )
 }
 

@@ -1,18 +1,18 @@
 import { Link } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
+import { Fragment, type ReactNode } from 'react'
 import { usePolled } from '../../api/poll.ts'
 import { WORK } from '../../app/list/filters.ts'
 import { sinceOf } from '../../app/list/time-range.ts'
+import { HOLDS } from '../../design/causes.ts'
 import { AlertIcon } from '../../design/icons.tsx'
 import { count, counted } from '../../words/numbers.ts'
 import { duration } from '../../words/time.ts'
-import { UiOnCallDocument, type UiOnCallQuery } from './overview.generated.ts'
+import { UiOnCallCostDocument, UiOnCallDocument, type UiOnCallQuery } from './overview.generated.ts'
 import type { Overview } from './use-overview.ts'
 
 const EVERY_MS = 10_000
+const COST_EVERY_MS = 30_000
 const SHOWN_MAX = 3
-/** More groups than these are not added up. */
-const COSTS_MAX = 20
 
 /** What a person on call looks for first: what is new, what is broken, what waits in vain, and what it costs. */
 export function OnCall({ data, project }: { data: Overview; project: string | undefined }) {
@@ -23,12 +23,15 @@ export function OnCall({ data, project }: { data: Overview; project: string | un
       filter: project === undefined ? null : { project },
       from: sinceOf('24h', now),
       impossible: { ...of, sessionType: WORK, state: ['IMPOSSIBLE' as const] },
-      costs: COSTS_MAX,
+      held: { ...of, phase: ['HELD' as const], holdReason: ['BREAKER' as const] },
     }),
     EVERY_MS,
   )
   const fresh = read?.newest.edges.map(({ node }) => node).filter(({ isNew }) => isNew)
-  const broken = [...agentNotes(data), ...(read ? regressions(read) : [])]
+  const broken = [
+    ...agentNotes(data),
+    ...(read ? [...gpuNotes(read), ...breakerNotes(read, of), ...regressions(read)] : []),
+  ]
   const impossible = read?.impossible
   return (
     <section className="on-call" aria-label="On call">
@@ -37,7 +40,13 @@ export function OnCall({ data, project }: { data: Overview; project: string | un
           <FailureLine key={failureGroupId} id={failureGroupId} title={title} note={count(attempts)} />
         ))}
       </Card>
-      <Card name="Broken now" total={broken.length} none="Nothing." label="Needs attention">
+      <Card
+        name="Broken now"
+        total={broken.length}
+        none="Nothing."
+        label="Needs attention"
+        foot={read && <Warned read={read} />}
+      >
         {broken.map(({ key, words }) => (
           <li key={key} className="on-call-broken">
             <AlertIcon className="tone-held" />
@@ -59,7 +68,7 @@ export function OnCall({ data, project }: { data: Overview; project: string | un
           </li>
         ))}
       </Card>
-      <Cost read={read} />
+      <Cost project={project} />
     </section>
   )
 }
@@ -70,10 +79,11 @@ interface CardProps {
   total: number | undefined
   none: string
   label?: string
+  foot?: ReactNode
   children: readonly ReactNode[] | undefined
 }
 
-function Card({ name, total, none, label = name, children }: CardProps) {
+function Card({ name, total, none, label = name, foot, children }: CardProps) {
   const shown = children?.slice(0, SHOWN_MAX) ?? []
   const more = (total ?? 0) - shown.length
   return (
@@ -89,6 +99,7 @@ function Card({ name, total, none, label = name, children }: CardProps) {
           {more > 0 && <li className="on-call-more">and {count(more)} more</li>}
         </ul>
       )}
+      {foot}
     </div>
   )
 }
@@ -110,23 +121,48 @@ function FailureLine({ id, title, note }: { id: string; title: string; note: str
   )
 }
 
-/** The CPU time of attempts that failed, and of which messages. */
-function Cost({ read }: { read: UiOnCallQuery | undefined }) {
-  const groups = read?.costly.edges.map(({ node }) => node).filter(({ cpuSecondsLost }) => cpuSecondsLost > 0) ?? []
-  const lost = groups.reduce((sum, { cpuSecondsLost }) => sum + cpuSecondsLost, 0)
-  const isPart = (read?.costly.totalCount ?? 0) > COSTS_MAX
+/** Agents that cannot do all that they should, though they run kernels. */
+function Warned({ read }: { read: UiOnCallQuery }) {
+  const warned = agentsOf(read).filter(({ warnings }) => warnings.length > 0)
+  if (warned.length === 0) return null
+  const more = warned.length - NAMED_MAX
+  return (
+    <p className="on-call-warned">
+      {warned.length === 1 ? 'An agent warns: ' : `${count(warned.length)} agents warn: `}
+      {warned.slice(0, NAMED_MAX).map(({ id, agentId, name, warnings }, index) => (
+        <Fragment key={id}>
+          {index > 0 && ', '}
+          <Link to="/agents/$agentId" params={{ agentId }} title={warnings.join('\n')}>
+            {name}
+          </Link>
+        </Fragment>
+      ))}
+      {more > 0 && ` and ${count(more)} more`}
+    </p>
+  )
+}
+
+/** The CPU time of attempts that failed, and the messages that cost most. */
+function Cost({ project }: { project: string | undefined }) {
+  const { data } = usePolled(
+    UiOnCallCostDocument,
+    (now: number) => ({
+      filter: project === undefined ? null : { project },
+      window: { from: sinceOf('24h', now) },
+    }),
+    COST_EVERY_MS,
+  )
+  const lost = data?.all.reduce((sum, { slotSecondsLost }) => sum + slotSecondsLost.cpu, 0) ?? 0
+  const messages = data?.messages.filter(({ key, slotSecondsLost }) => key !== null && slotSecondsLost.cpu > 0) ?? []
   return (
     <div className="on-call-card">
-      <h2>
-        Lost to failures{' '}
-        {lost > 0 && <span className="on-call-count">{`${isPart ? 'over ' : ''}${duration(lost)} of CPU time`}</span>}
-      </h2>
-      {read && groups.length === 0 ? (
+      <h2>Lost to failures {lost > 0 && <span className="on-call-count">{`${duration(lost)} of CPU time`}</span>}</h2>
+      {data && lost === 0 ? (
         <p>Nothing in the last 24 hours.</p>
       ) : (
         <ul aria-label="Lost to failures">
-          {groups.slice(0, SHOWN_MAX).map(({ failureGroupId, title, cpuSecondsLost }) => (
-            <FailureLine key={failureGroupId} id={failureGroupId} title={title} note={duration(cpuSecondsLost)} />
+          {messages.slice(0, SHOWN_MAX).map(({ key, title, slotSecondsLost }) => (
+            <FailureLine key={key} id={key!} title={title ?? ''} note={duration(slotSecondsLost.cpu)} />
           ))}
         </ul>
       )}
@@ -161,6 +197,32 @@ function regressions({ now, latest }: UiOnCallQuery): Note[] {
 }
 
 const NAMED_MAX = 3
+
+function agentsOf({ agents }: UiOnCallQuery) {
+  return agents.edges.map(({ node }) => node)
+}
+
+/** GPUs that no session gets, although their agents run. */
+function gpuNotes(read: UiOnCallQuery): Note[] {
+  return agentsOf(read).flatMap(({ id, name, gpuFault, gpus }) => {
+    const faulty = gpus.filter(({ fault }) => fault !== null)
+    if (gpuFault !== null) return [{ key: `${id} GPUs`, words: `Agent ${name} cannot see its GPUs: ${gpuFault}.` }]
+    if (faulty.length === 0) return []
+    const words = `${counted(faulty.length, 'GPU')} of ${name} ${faulty.length === 1 ? 'is' : 'are'} out of service: ${faulty[0]!.fault}.`
+    return [{ key: `${id} GPUs`, words }]
+  })
+}
+
+/** Retries that wait because many chains fail in the same way. */
+function breakerNotes({ held }: UiOnCallQuery, of: { project?: string }): Note[] {
+  if (held.totalCount === 0) return []
+  const words = (
+    <Link to="/retries" search={{ ...of, phase: 'held', reason: 'breaker' }} className="text-link">
+      {`${counted(held.totalCount, 'retry', 'retries')} ${held.totalCount === 1 ? 'is' : 'are'} held: ${HOLDS.BREAKER}.`}
+    </Link>
+  )
+  return [{ key: 'breaker', words }]
+}
 
 function agentNotes({ resourceGroups, states }: Overview): Note[] {
   const agents = resourceGroups.flatMap(({ agents: { edges } }) => edges.map(({ node }) => node))
