@@ -863,6 +863,9 @@ export const FAILURE_PLACES_MAX = 5
 /** Equal parts of the span for which failures are counted. */
 export const FAILURE_PARTS_MAX = 24
 export const FAILURE_GROUPS_MERGED_MAX = 100
+/** Rules of a project for its failures, and the length of their patterns: the worst take 15 ms for the worst lines. */
+export const FAILURE_RULES_MAX = 30
+export const FAILURE_PATTERN_LENGTH_MAX = 100
 /** Groups of failures of a project, those that occurred last, among which similar ones are searched: 4 ms of CPU time. */
 export const SIMILAR_CANDIDATES_MAX = 200
 /** Similar groups that are suggested for a merge: people look at the most similar ones only. */

@@ -12,7 +12,7 @@ import type { BenchGround } from './ground.ts'
  * sets, whose licence forbids copies: BENCH_LOGHUB_DIR names a directory with their files `…_2k.log_structured.csv`.
  */
 export async function* fingerprints(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
-  const facts = { cause: 'KERNEL_NONZERO_EXIT', exitCode: 3, error: null, isUsual: () => false } as const
+  const facts = { cause: 'KERNEL_NONZERO_EXIT', exitCode: 3, error: null, isUsual: () => false, rules: [] } as const
   const logs = Array.from({ length: size }, (_, at) => logOf(at))
   for (const log of logs.slice(0, 20)) fingerprintOf({ ...facts, log })
   const times = logs

@@ -119,6 +119,10 @@ const FAULTY: Record<string, [input: object, paths: string[]]> = {
   ],
   cancelSessionGroup: [{ groupId: ID, reason: '' }, ['reason']],
   setFailureGroupState: [{ failureGroupId: ID, state: 'KNOWN', link: 'ftp://x', note: '\0' }, ['note', 'link']],
+  setFailureRules: [
+    { project: 'a b', rules: [{ pattern: LONG, name: '' }] },
+    ['project', 'rules.0.pattern', 'rules.0.name'],
+  ],
   setRetryBreaker: [{ failureGroupId: ID, open: true, reason: '\0' }, ['reason']],
   nameFailureGroup: [{ failureGroupId: ID, name: '\0' }, ['name']],
   mergeFailureGroups: [{ failureGroupIds: [], into: ID }, ['failureGroupIds']],

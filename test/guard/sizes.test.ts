@@ -8,7 +8,7 @@ import { readSourceFiles, ROOT } from './source-files.ts'
  * A ratchet: the numbers of files may fall at any time, and rise only if the same commit raises the number here. Lower a
  * number once it has fallen.
  */
-const SOURCES_MAX = 947
+const SOURCES_MAX = 949
 const SHORT_SOURCES_MAX = 858
 const TESTS_MAX = 317
 

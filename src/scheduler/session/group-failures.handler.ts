@@ -6,7 +6,7 @@ import {
   USUAL_RUNS_KEPT_MAX,
   USUAL_RUNS_READ_MAX,
 } from '../../domain/limits.ts'
-import { fingerprintOf } from '../../domain/insight/fingerprint.ts'
+import { type FailureRule, fingerprintOf } from '../../domain/insight/fingerprint.ts'
 import { usualLines } from '../../domain/insight/failure-lines.ts'
 import type { Wake } from '../../domain/wake.ts'
 import { messageOf } from '../../observability/error-message.ts'
@@ -17,6 +17,7 @@ import {
   type DescribedFailure,
   type DueFailure,
   keepUsualLines,
+  readFailureRules,
   readUnreadRuns,
   readUsualLines,
   storeFailures,
@@ -53,7 +54,8 @@ export async function groupFailures({ db, wake, log }: InsightContext): Promise<
       ),
       await usualOf(tx, names),
     ]
-    const described = due.map((failure) => describe(failure, logs, usual, log))
+    const rules = await readFailureRules(tx, [...new Set(due.map(({ projectId }) => projectId))])
+    const described = due.map((failure) => describe(failure, { logs, usual, rules, log }))
     const created = await storeFailures(tx, described)
     const opened = await openBreakers(
       tx,
@@ -119,15 +121,19 @@ async function readLogs(
 
 const PIECES_MAX = 200
 
-function describe(
-  failure: DueFailure,
-  logs: ReadonlyMap<string, string>,
-  usual: ReadonlyMap<string, ReadonlySet<string>>,
-  log: Logger,
-): DescribedFailure {
+interface Known {
+  /** By kernel. */
+  logs: ReadonlyMap<string, string>
+  usual: ReadonlyMap<string, ReadonlySet<string>>
+  /** By project. */
+  rules: ReadonlyMap<string, readonly FailureRule[]>
+  log: Logger
+}
+
+function describe(failure: DueFailure, { logs, usual, rules, log }: Known): DescribedFailure {
   const { sessionId, projectId, chainId, name, cause, exitCode, failedAt, statusData, kernelId } = failure
   const known = usual.get(keyOf({ projectId, name }))
-  const facts = { cause, exitCode, error: statusData?.error ?? null }
+  const facts = { cause, exitCode, error: statusData?.error ?? null, rules: rules.get(projectId) ?? [] }
   const isUsual = (masked: string) => known?.has(hashOf(masked)) === true
   const common = { sessionId, projectId, chainId, cause, exitCode, failedAt }
   try {

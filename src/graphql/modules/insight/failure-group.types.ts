@@ -114,6 +114,12 @@ export const FailureGroupType = FailureGroupRef.implement({
       description: 'These lines without what differs from one failure to the next: numbers, times, paths, ids.',
       resolve: of('masked'),
     }),
+    rule: t.string({
+      nullable: true,
+      description:
+        'The pattern of the rule of its project by which its first failure came here; null if that was by what it says.',
+      resolve: of('rule'),
+    }),
     state: t.field({ type: FailureGroupStateEnum, description: 'What people know about it.', resolve: of('state') }),
     note: t.string({ nullable: true, description: 'What they say about it.', resolve: of('note') }),
     link: t.string({ nullable: true, description: 'An address with more about it.', resolve: of('link') }),

@@ -14,6 +14,8 @@ export interface FailureGroupRow {
   exitCode: number | null
   lines: string[]
   masked: string[]
+  /** The pattern of the project's rule by which its first failure was grouped. */
+  rule: string | null
   state: FailureGroupState
   note: string | null
   link: string | null
@@ -29,7 +31,7 @@ export interface FailureGroupRow {
 }
 
 /** A group that was muted until a time that has passed is open. */
-const COLUMNS = `g.id, g.project_id AS "projectId", g.title, g.name, g.cause, g.exit_code AS "exitCode", g.lines, g.masked,
+const COLUMNS = `g.id, g.project_id AS "projectId", g.title, g.name, g.cause, g.exit_code AS "exitCode", g.lines, g.masked, g.rule,
   CASE WHEN g.state = 'MUTED' AND g.muted_until <= reprise_now() THEN 'OPEN' ELSE g.state::text END AS state,
   g.note, g.link, g.muted_until AS "mutedUntil", g.state_by AS "stateBy", g.state_at AS "stateAt",
   g.regressed_at AS "regressedAt", g.merged_into AS "mergedInto",

@@ -1,4 +1,5 @@
 import { FAILURE_GROUPS_PER_DAY_MAX } from '../../../domain/limits.ts'
+import type { FailureRule } from '../../../domain/insight/fingerprint.ts'
 import type { FailureCause, StatusData } from '../../../domain/session/failure.ts'
 import type { Queryable } from '../../database.ts'
 import { EVENT_POSITION } from '../event/event-data.sql.ts'
@@ -105,6 +106,31 @@ function columnsOf(names: readonly WorkName[]): [string[], string[]] {
   return [names.map(({ projectId }) => projectId), names.map(({ name }) => name)]
 }
 
+const RULES_SQL = `
+SELECT id, failure_rules AS rules FROM projects WHERE id = ANY($1::uuid[]) AND failure_rules <> '[]'`
+
+/** Reads the rules of projects that have any, by project. */
+export async function readFailureRules(
+  db: Queryable,
+  projectIds: readonly string[],
+): Promise<Map<string, FailureRule[]>> {
+  const { rows } = await db.query<{ id: string; rules: FailureRule[] }>(RULES_SQL, [projectIds])
+  return new Map(rows.map(({ id, rules }) => [id, rules]))
+}
+
+const LOCK_RULES_SQL = 'SELECT failure_rules AS rules FROM projects WHERE id = $1 FOR NO KEY UPDATE'
+
+/** @returns the rules before */
+export async function replaceFailureRules(
+  tx: Queryable,
+  projectId: string,
+  rules: readonly FailureRule[],
+): Promise<FailureRule[]> {
+  const before = (await tx.query<{ rules: FailureRule[] }>(LOCK_RULES_SQL, [projectId])).rows[0]!
+  await tx.query('UPDATE projects SET failure_rules = $2 WHERE id = $1', [projectId, JSON.stringify(rules)])
+  return before.rules
+}
+
 /** A failed attempt with its fingerprint. */
 export interface DescribedFailure {
   sessionId: string
@@ -118,6 +144,7 @@ export interface DescribedFailure {
   title: string
   lines: string[]
   masked: string[]
+  rule: string | null
 }
 
 /** The fingerprint of the group that has a project's further failures after too many new groups in a day. */
@@ -132,7 +159,7 @@ export const OVERFLOW_FINGERPRINT = 'overflow'
 const STORE_SQL = `
 WITH given AS (
   SELECT * FROM json_to_recordset($1::json) AS i("sessionId" uuid, "projectId" uuid, "chainId" uuid, cause failure_cause,
-    "exitCode" int, "failedAt" timestamptz, fingerprint text, version int, title text, lines text[], masked text[])
+    "exitCode" int, "failedAt" timestamptz, fingerprint text, version int, title text, lines text[], masked text[], rule text)
 ), fresh AS (
   SELECT "projectId", fingerprint, row_number() OVER (PARTITION BY "projectId" ORDER BY min("failedAt"), fingerprint) AS place
   FROM given WHERE NOT EXISTS (
@@ -147,15 +174,16 @@ WITH given AS (
     CASE WHEN fits THEN fingerprint ELSE '${OVERFLOW_FINGERPRINT}' END AS fingerprint,
     CASE WHEN fits THEN cause END AS cause, CASE WHEN fits THEN "exitCode" END AS "exitCode",
     CASE WHEN fits THEN title ELSE 'further kinds of failures' END AS title,
-    CASE WHEN fits THEN lines ELSE '{}' END AS lines, CASE WHEN fits THEN masked ELSE '{}' END AS masked
+    CASE WHEN fits THEN lines ELSE '{}' END AS lines, CASE WHEN fits THEN masked ELSE '{}' END AS masked,
+    CASE WHEN fits THEN rule END AS rule
   FROM (SELECT given.*, coalesce(place <= places, true) AS fits FROM given
     LEFT JOIN fresh USING ("projectId", fingerprint) LEFT JOIN room USING ("projectId")) AS placed
 ), firsts AS (
   SELECT DISTINCT ON ("projectId", fingerprint) *, max("failedAt") OVER (PARTITION BY "projectId", fingerprint) AS last_at
   FROM input ORDER BY "projectId", fingerprint, "failedAt"
 ), groups AS (
-  INSERT INTO failure_groups AS g (id, project_id, fingerprint, version, title, cause, exit_code, lines, masked, created_at, last_at)
-  SELECT gen_random_uuid(), "projectId", fingerprint, version, title, cause, "exitCode", lines, masked, "failedAt", last_at
+  INSERT INTO failure_groups AS g (id, project_id, fingerprint, version, title, cause, exit_code, lines, masked, rule, created_at, last_at)
+  SELECT gen_random_uuid(), "projectId", fingerprint, version, title, cause, "exitCode", lines, masked, rule, "failedAt", last_at
   FROM firsts ORDER BY "projectId", fingerprint
   ON CONFLICT (project_id, fingerprint) DO UPDATE SET last_at = greatest(g.last_at, EXCLUDED.last_at),
     regressed_at = CASE WHEN g.state = 'RESOLVED' AND EXCLUDED.last_at > g.state_at THEN EXCLUDED.last_at ELSE g.regressed_at END,

@@ -79,9 +79,9 @@ export function Sparkline({ parts, label }: SparklineProps) {
 
 /** The lines by which it is recognised, beside what is compared of them. */
 export function Lines({
-  group: { lines, masked },
+  group: { lines, masked, rule },
 }: {
-  group: { lines: readonly string[]; masked: readonly string[] }
+  group: { lines: readonly string[]; masked: readonly string[]; rule: string | null }
 }) {
   return (
     <section className="card" aria-label="What its failures say">
@@ -91,8 +91,13 @@ export function Lines({
       ) : (
         <div className="failure-lines">
           <LinesOf title="As the first one wrote it" lines={lines} />
-          <LinesOf title="What is compared" lines={masked} />
+          <LinesOf title={rule === null ? 'What is compared' : 'Without what differs'} lines={masked} />
         </div>
+      )}
+      {rule !== null && (
+        <p className="card-none">
+          They are one group by the rule <code>{rule}</code> of their project, for one of these lines.
+        </p>
       )}
     </section>
   )
