@@ -366,6 +366,31 @@ describeUi('failures by message', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
+  test('a rule of the project, typed in the settings, groups failures from then on, and their page names it', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/settings/projects')
+    const rules = page.getByRole('button', { name: /^Rules for failures of project-/ })
+    await rules.click()
+    const field = page.getByLabel('Rules', { exact: true })
+    const send = page.getByRole('dialog').getByRole('button', { name: 'Set' })
+    await field.fill('full disks = *left on device*\n\nno pattern')
+    await send.click()
+    await page.getByText('“no pattern”: pattern: ').waitFor()
+    await field.fill('full disks = *left on device*\nfull disks = *quota exceeded*')
+    await send.click()
+    await page.getByText(/^2\srules for failures of project-/).waitFor()
+    await rules.click()
+    expect(await field.inputValue()).toBe('full disks = *left on device*\nfull disks = *quota exceeded*')
+    const ruled = await groupOf(await fail('copy', saying(DISK)))
+    expect(ruled).not.toBe(disk)
+    await page.goto(`/failures/${ruled}`)
+    await page.getByRole('heading', { name: 'full disks', level: 1 }).waitFor()
+    await page.getByText('They are one group by the project’s rule *left on device*.').waitFor()
+    expect(await opened.violations()).toEqual([])
+    expect(opened.faults).toEqual([])
+  })
+
   testAppearance(ui, [
     ['/failures?show=all', (page) => message(page, LONG).waitFor()],
     [() => `/failures/${shard}`, (page) => page.getByRole('table', { name: 'Merged into it' }).waitFor()],

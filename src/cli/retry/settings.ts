@@ -216,6 +216,7 @@ function showFailureRules(): Command {
   ])
   return act(command.argument('<project>'), async ({ client, out, signal }, _options, [project]) => {
     const rules = await client.failureRules(project!, { signal })
+    if (out.json) return out.show(rules, () => '')
     await out.table(
       rules,
       [

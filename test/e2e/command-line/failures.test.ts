@@ -195,3 +195,21 @@ test('insights and usage are tables, plots, JSON and CSV', async () => {
   expect((await reprise('usage', '--by', 'label')).stderr).toContain('A label is given as label:KEY.')
   expect((await reprise('usage', '--by', 'label:team')).stderr).toContain('nothing')
 })
+
+test('the rules by which failures are grouped are set, shown as a table or JSON, and cleared', async () => {
+  const patterns = ['GPU memory=*CUDA out of memory, a=b*', 'GPU memory=*memory allocation failed*', 'disks=*No space*']
+  const set = await reprise('failures', 'rules', 'set', 'default', ...patterns)
+  expect(set).toMatchObject({ status: 0, stdout: 'default: 3 rules, for failures from now on\n' })
+  const shown = (await reprise('failures', 'rules', 'show', 'default')).stdout
+  expect(shown).toMatch(/^GROUP +PATTERN\nGPU memory +\*CUDA out of memory, a=b\*\n/)
+  const json = JSON.parse((await reprise('failures', 'rules', 'show', 'default', '--json')).stdout) as unknown[]
+  expect(json).toHaveLength(3)
+  expect(json[2]).toEqual({ name: 'disks', pattern: '*No space*' })
+  expect(await reprise('failures', 'rules', 'set', 'default', 'none')).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('`none` is no rule like') as string,
+  })
+  expect((await reprise('failures', 'rules', 'show', 'nowhere')).stderr).toContain('nowhere')
+  expect(await reprise('failures', 'rules', 'clear', 'default')).toMatchObject({ status: 0 })
+  expect((await reprise('failures', 'rules', 'default')).stdout).toBe('')
+})

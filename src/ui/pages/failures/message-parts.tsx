@@ -96,7 +96,7 @@ export function Lines({
       )}
       {rule !== null && (
         <p className="card-none">
-          They are one group by the rule <code>{rule}</code> of their project, for one of these lines.
+          They are one group by the project’s rule <code>{rule}</code>.
         </p>
       )}
     </section>
