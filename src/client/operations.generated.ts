@@ -750,7 +750,7 @@ export type EventsQueryVariables = Exact<{
 
 export type EventsQuery = { events: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: EventFieldsFragment }> } };
 
-export type FailureGroupSummaryFragment = { failureGroupId: string, title: string, name: string | null, cause: Types.FailureCause | null, exitCode: number | null, lines: Array<string>, masked: Array<string>, rule: string | null, state: Types.FailureGroupState, note: string | null, link: string | null, mutedUntil: string | null, stateBy: string | null, stateAt: string | null, regressedAt: string | null, createdAt: string, isNew: boolean, attempts: number, chains: number, firstSeenAt: string | null, lastSeenAt: string | null, succeededLater: number | null, runningSecondsLost: number, cpuSecondsLost: number, project: { name: string }, breaker: { openedAt: string, openedBy: string | null, failures: number, chains: number, held: number, probes: number, nextProbeAt: string } | null };
+export type FailureGroupSummaryFragment = { failureGroupId: string, title: string, name: string | null, cause: Types.FailureCause | null, exitCode: number | null, lines: Array<string>, masked: Array<string>, maskVersion: number, rule: string | null, state: Types.FailureGroupState, note: string | null, link: string | null, mutedUntil: string | null, stateBy: string | null, stateAt: string | null, regressedAt: string | null, createdAt: string, isNew: boolean, attempts: number, chains: number, firstSeenAt: string | null, lastSeenAt: string | null, succeededLater: number | null, runningSecondsLost: number, cpuSecondsLost: number, project: { name: string }, maskChanges: Array<{ version: number, since: string }>, breaker: { openedAt: string, openedBy: string | null, failures: number, chains: number, held: number, probes: number, nextProbeAt: string } | null };
 
 export type FailureGroupsQueryVariables = Exact<{
   filter?: Types.SessionFilter | null | undefined;
@@ -2420,6 +2420,11 @@ export const FailureGroupSummaryFragmentDoc = new TypedDocumentString(`
   exitCode
   lines
   masked
+  maskVersion
+  maskChanges {
+    version
+    since
+  }
   rule
   state
   note
@@ -5577,6 +5582,11 @@ export const FailureGroupsDocument = new TypedDocumentString(`
   exitCode
   lines
   masked
+  maskVersion
+  maskChanges {
+    version
+    since
+  }
   rule
   state
   note
@@ -5636,6 +5646,11 @@ export const FailureGroupDocument = new TypedDocumentString(`
   exitCode
   lines
   masked
+  maskVersion
+  maskChanges {
+    version
+    since
+  }
   rule
   state
   note
@@ -5686,6 +5701,11 @@ export const SetFailureGroupStateDocument = new TypedDocumentString(`
   exitCode
   lines
   masked
+  maskVersion
+  maskChanges {
+    version
+    since
+  }
   rule
   state
   note
@@ -5758,6 +5778,11 @@ export const SetRetryBreakerDocument = new TypedDocumentString(`
   exitCode
   lines
   masked
+  maskVersion
+  maskChanges {
+    version
+    since
+  }
   rule
   state
   note

@@ -863,6 +863,8 @@ export const FAILURE_PLACES_MAX = 5
 /** Equal parts of the span for which failures are counted. */
 export const FAILURE_PARTS_MAX = 24
 export const FAILURE_GROUPS_MERGED_MAX = 100
+/** How long after a change of masks failures are also recognised by those before. */
+export const FORMER_MASKS_KEPT_MS = 30 * 86_400_000
 /** Rules of a project for its failures, and the length of their patterns: the worst take 15 ms for the worst lines. */
 export const FAILURE_RULES_MAX = 30
 export const FAILURE_PATTERN_LENGTH_MAX = 100

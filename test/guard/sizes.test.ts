@@ -10,7 +10,7 @@ import { readSourceFiles, ROOT } from './source-files.ts'
  */
 const SOURCES_MAX = 949
 const SHORT_SOURCES_MAX = 858
-const TESTS_MAX = 317
+const TESTS_MAX = 318
 
 /** A source file with at most this many lines of code, without comments and empty lines, is short. */
 const SHORT_LINES = 12

@@ -6,7 +6,7 @@ import { chooseFailureLines, isErrorLike, usualLines } from '../../src/domain/in
 import { findSimilar, similarityOf } from '../../src/domain/insight/failure-group.ts'
 import { type FailureFacts, fingerprintOf } from '../../src/domain/insight/fingerprint.ts'
 import { FAILURE_PATTERN_LENGTH_MAX, FAILURE_RULES_MAX } from '../../src/domain/limits.ts'
-import { MASKED_CHARACTERS_MAX, maskLine } from '../../src/domain/insight/mask-lines.ts'
+import { MASK_VERSIONS, MASKED_CHARACTERS_MAX, maskLine } from '../../src/domain/insight/mask-lines.ts'
 import { checkProperty } from '../support/seeds.ts'
 
 const nothingIsUsual = () => false
@@ -159,8 +159,8 @@ cleaning up`
   })
 
   test('leave out what successful runs print, too', () => {
-    const usual = new Set(usualLines('ERROR: retrying 7\nall is well\n'))
-    const chosen = chooseFailureLines('ERROR: retrying 12\nERROR: disk full\n', (masked) => usual.has(masked))
+    const usual = new Set(usualLines('ERROR: retrying 7\nall is well\n', maskLine))
+    const chosen = chooseFailureLines('ERROR: retrying 12\nERROR: disk full\n', (line) => usual.has(maskLine(line)))
     expect(chosen.lines).toEqual(['ERROR: disk full'])
   })
 
@@ -228,6 +228,21 @@ describe('a fingerprint', () => {
     expect(named('ERROR: it is locked', { error })).toMatchObject({ title: 'mine', rule: null })
     const lost = { name: 'agent-lost', message: 'node-7 is locked' }
     expect(named('', { error: lost, cause: 'AGENT_TRANSIENT' })).toMatchObject({ title: 'shards' })
+  })
+
+  test('depends on the version of the masks, unless people or programs give it', () => {
+    const versions = [{ version: 2, mask: maskLine }, MASK_VERSIONS[0]] as const
+    const given = facts('ERROR: shard 7 is broken')
+    const [before, after] = [fingerprintOf(given), fingerprintOf(given, versions)]
+    expect(after).toEqual({ ...before, version: 2, fingerprint: after.fingerprint, former: before.fingerprint })
+    expect(after.fingerprint).not.toBe(before.fingerprint)
+    const verdict = { reason: null, retry: null, delaySeconds: null, fault: null, fingerprint: 'mine' }
+    const error = { name: 'kernel-exited', message: 'x', exitCode: 3, verdict }
+    for (const more of [{ error }, { rules: [{ pattern: '*shard*', name: 'shards' }] }]) {
+      const named = facts('ERROR: shard 7 is broken', more)
+      expect(fingerprintOf(named, versions)).toEqual({ ...fingerprintOf(named), version: 2 })
+      expect(fingerprintOf(named, versions).former).toBeNull()
+    }
   })
 
   test('takes bounded time, whatever the rules and the lines are', () => {

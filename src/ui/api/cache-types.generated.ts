@@ -86,6 +86,7 @@ export const KEYLESS_TYPES = [
   'FailureGroupConnection',
   'FailureGroupEdge',
   'FailureGroupPayload',
+  'FailureMaskChange',
   'FailurePlace',
   'FailureRule',
   'ForbiddenError',
