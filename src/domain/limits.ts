@@ -885,6 +885,15 @@ export const FIGURE_SPAN_DEFAULT_MS = 30 * 86_400_000
 /** Groups of figures in one answer, those that cost most: unless the client asks for more, and at most. */
 export const FIGURE_GROUPS_DEFAULT = 100
 export const FIGURE_GROUPS_MAX = 1_000
+/** How often a server looks for projects whose week has not been summed up, and for how many at once. */
+export const WEEKLY_SUMMARIES_INTERVAL_MS = 60_000
+export const WEEKLY_SUMMARIES_BATCH_MAX = 100
+/** A week is summed up this long after its end, when its last attempts have been decided and added to the figures. */
+export const WEEKLY_SUMMARIES_AFTER_MS = 600_000
+/** Groups of failures in a weekly summary, those that cost most. */
+export const WEEKLY_FAILURE_GROUPS_MAX = 5
+/** For how long it is known which weeks have been summed up: only the last one is ever asked about. */
+export const WEEKLY_SUMMARIES_KEPT_MS = 90 * 86_400_000
 /** For how long sums of figures are kept: five years. */
 export const FIGURES_KEPT_MS = 1_826 * 86_400_000
 /** Windows up to this length are exact, with figures for each hour; longer ones are rounded to days. */

@@ -4,6 +4,7 @@ import {
   COORDINATOR_INTERVAL_MS,
   DISPATCH_INTERVAL_MS,
   FIGURES_INTERVAL_MS,
+  WEEKLY_SUMMARIES_INTERVAL_MS,
   SWEEP_INTERVAL_MS,
 } from '../domain/limits.ts'
 import type { PromotionName } from '../domain/session/lifecycle.ts'
@@ -27,7 +28,7 @@ import type { QueueProgress } from './scheduling/queue-progress.ts'
 import { PROMOTE } from './session/promote-sessions.handler.ts'
 import { resubmitSessions } from './resubmit-sessions.handler.ts'
 import { scheduleGroups } from './scheduling/schedule-sessions.handler.ts'
-import { rollUpDueFigures } from './session/roll-up-figures.handler.ts'
+import { rollUpDueFigures, summarizeWeeks } from './session/roll-up-figures.handler.ts'
 import { groupFailures } from './session/group-failures.handler.ts'
 import { settleGroups } from './session/settle-groups.handler.ts'
 import { sweepLeftovers } from './session/sweep-leftovers.handler.ts'
@@ -55,11 +56,13 @@ type WokenName = Exclude<
   | 'sync-discovery'
   | 'run-schedules'
 >
-type ServiceName = WokenName | 'watch-agents' | 'sweep-leftovers' | 'roll-up-figures'
+/** Services that run only at their interval. */
+const UNWOKEN = ['watch-agents', 'sweep-leftovers', 'roll-up-figures', 'weekly-summaries'] as const
+type ServiceName = WokenName | (typeof UNWOKEN)[number]
 
 /** Whether other services wake it; otherwise it runs only at its interval. */
 export function isWoken(name: ServiceName): name is WokenName {
-  return name !== 'watch-agents' && name !== 'sweep-leftovers' && name !== 'roll-up-figures'
+  return !UNWOKEN.some((each) => each === name)
 }
 
 /** The background services that drive sessions, one per handler; each finds its own work in the database. */
@@ -91,6 +94,7 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
     'settle-groups': service('settle-groups', COORDINATOR_INTERVAL_MS, () => settleGroups(context)),
     'group-failures': service('group-failures', COORDINATOR_INTERVAL_MS, () => groupFailures(context)),
     'roll-up-figures': service('roll-up-figures', FIGURES_INTERVAL_MS, () => rollUpDueFigures(context)),
+    'weekly-summaries': service('weekly-summaries', WEEKLY_SUMMARIES_INTERVAL_MS, () => summarizeWeeks(context)),
     'resubmit-sessions': service('resubmit-sessions', COORDINATOR_INTERVAL_MS, () => resubmitSessions(context)),
     'watch-agents': service('watch-agents', lease.checkIntervalMs, () => watchAgents(context)),
     'sweep-leftovers': service('sweep-leftovers', SWEEP_INTERVAL_MS, () => sweepLeftovers(context)),
