@@ -205,14 +205,14 @@ function rate(text: string) {
 export function failureRulesCommand(): Command {
   return new Command('rules')
     .description('the rules by which failures of a project are grouped')
-    .addCommand(showFailureRules(), { isDefault: true })
+    .addCommand(showFailureRules())
     .addCommand(setFailureRules())
     .addCommand(clearFailureRules())
 }
 
 function showFailureRules(): Command {
   const command = describedCommand('show', 'show the rules of a project: the first one that matches counts', [
-    'reprise failures rules research',
+    'reprise failures rules show research',
   ])
   return act(command.argument('<project>'), async ({ client, out, signal }, _options, [project]) => {
     const rules = await client.failureRules(project!, { signal })
