@@ -73,7 +73,8 @@ export function act<Options extends object>(
   }: { follow?: boolean | ((options: Options) => boolean); endsItself?: boolean } = {},
 ): Command {
   return withConnection(command).action(async () => {
-    const options = command.opts<Options & ConnectionOptions>()
+    // Options that a command shares with the one above it, such as --json, are read there.
+    const options = command.optsWithGlobals<Options & ConnectionOptions>()
     const out = createOutput(options.json ?? false)
     let server: FoundServer | undefined
     const interrupted = new AbortController()

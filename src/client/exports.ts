@@ -20,7 +20,7 @@ export type {
   SessionDetailFragment as Session,
   SessionSummaryFragment as SessionSummary,
 } from './operations.generated.ts'
-export type { FailureGroup, RetryInsight, SessionComparison, UsageRow } from './failure.ts'
+export type { FailureGroup, FailureRule, RetryInsight, SessionComparison, UsageRow } from './failure.ts'
 export type { RetryAdvice, RetryBacktest, RetryBacktestProgress } from './retry.ts'
 export type { QueuedSession } from './session.ts'
 export type { SessionGroup } from './group.ts'

@@ -12,18 +12,27 @@ import {
   FailureGroupsDocument,
   type FailureGroupsQueryVariables,
   type FailureGroupSummaryFragment,
+  FailureRulesDocument,
+  type FailureRulesQuery,
   RetryInsightsDocument,
   type RetryInsightsQuery,
   type RetryInsightsQueryVariables,
   SetFailureGroupStateDocument,
+  SetFailureRulesDocument,
   SetRetryBreakerDocument,
   UsageDocument,
   type UsageQuery,
   type UsageQueryVariables,
 } from './operations.generated.ts'
-import type { SetFailureGroupStateInput, SetRetryBreakerInput, TimeWindow } from './schema-types.generated.ts'
+import type {
+  SetFailureGroupStateInput,
+  SetFailureRulesInput,
+  SetRetryBreakerInput,
+  TimeWindow,
+} from './schema-types.generated.ts'
 
 export type FailureGroup = FailureGroupSummaryFragment
+export type FailureRule = NonNullable<FailureRulesQuery['project']>['failureRules'][number]
 export type SessionComparison = CompareSessionsQuery['compareSessions']
 export type RetryInsight = RetryInsightsQuery['retryInsights'][number]
 export type UsageRow = UsageQuery['usage'][number]
@@ -84,6 +93,23 @@ export function failureOperations({ request }: Connection) {
       const keyed = { ...input, clientKey: input.clientKey ?? uuidv7() }
       const data = await request(SetFailureGroupStateDocument, { input: keyed }, { ...options, idempotent: true })
       return payloadOf(data.setFailureGroupState).failureGroup
+    },
+
+    /** Returns the rules by which the failures of a project are grouped. @throws NotFoundError */
+    async failureRules(project: string, options?: CallOptions): Promise<FailureRule[]> {
+      const { project: found } = await request(FailureRulesDocument, { project }, options)
+      if (found) return found.failureRules
+      throw new NotFoundError('PROJECT_NOT_FOUND', `There is no project ${project}.`)
+    },
+
+    /**
+     * Replaces the rules by which failures of a project are grouped from now on.
+     *
+     * @throws ValidationError, NotFoundError, ForbiddenError
+     */
+    async setFailureRules(input: SetFailureRulesInput, options?: CallOptions): Promise<FailureRule[]> {
+      const data = await request(SetFailureRulesDocument, { input }, { ...options, idempotent: true })
+      return payloadOf(data.setFailureRules).project.failureRules
     },
 
     /**

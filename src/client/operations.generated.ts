@@ -750,7 +750,7 @@ export type EventsQueryVariables = Exact<{
 
 export type EventsQuery = { events: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: EventFieldsFragment }> } };
 
-export type FailureGroupSummaryFragment = { failureGroupId: string, title: string, name: string | null, cause: Types.FailureCause | null, exitCode: number | null, lines: Array<string>, masked: Array<string>, state: Types.FailureGroupState, note: string | null, link: string | null, mutedUntil: string | null, stateBy: string | null, stateAt: string | null, regressedAt: string | null, createdAt: string, isNew: boolean, attempts: number, chains: number, firstSeenAt: string | null, lastSeenAt: string | null, succeededLater: number | null, runningSecondsLost: number, cpuSecondsLost: number, project: { name: string }, breaker: { openedAt: string, openedBy: string | null, failures: number, chains: number, held: number, probes: number, nextProbeAt: string } | null };
+export type FailureGroupSummaryFragment = { failureGroupId: string, title: string, name: string | null, cause: Types.FailureCause | null, exitCode: number | null, lines: Array<string>, masked: Array<string>, maskVersion: number, rule: string | null, state: Types.FailureGroupState, note: string | null, link: string | null, mutedUntil: string | null, stateBy: string | null, stateAt: string | null, regressedAt: string | null, createdAt: string, isNew: boolean, attempts: number, chains: number, firstSeenAt: string | null, lastSeenAt: string | null, succeededLater: number | null, runningSecondsLost: number, cpuSecondsLost: number, project: { name: string }, maskChanges: Array<{ version: number, since: string }>, breaker: { openedAt: string, openedBy: string | null, failures: number, chains: number, held: number, probes: number, nextProbeAt: string } | null };
 
 export type FailureGroupsQueryVariables = Exact<{
   filter?: Types.SessionFilter | null | undefined;
@@ -866,6 +866,36 @@ export type UsageQueryVariables = Exact<{
 
 
 export type UsageQuery = { usage: Array<{ key: string | null, title: string | null, sessions: number, runningSeconds: number, cpuSecondsUsed: number, slotSeconds: SlotTimesFragment }> };
+
+export type RulesFragment = { failureRules: Array<{ pattern: string, name: string }> };
+
+export type FailureRulesQueryVariables = Exact<{
+  project: string;
+}>;
+
+
+export type FailureRulesQuery = { project: RulesFragment | null };
+
+export type SetFailureRulesMutationVariables = Exact<{
+  input: Types.SetFailureRulesInput;
+}>;
+
+
+export type SetFailureRulesMutation = { setFailureRules:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'SetFailureRulesPayload', project: RulesFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
 
 type Failure_ConflictError_Fragment = { __typename: 'ConflictError', code: Types.ErrorCode, message: string, existing:
     | { __typename: 'Agent', id: string }
@@ -2456,6 +2486,12 @@ export const FailureGroupSummaryFragmentDoc = new TypedDocumentString(`
   exitCode
   lines
   masked
+  maskVersion
+  maskChanges {
+    version
+    since
+  }
+  rule
   state
   note
   link
@@ -2521,6 +2557,14 @@ export const SlotTimesFragmentDoc = new TypedDocumentString(`
   gpu
 }
     `, {"fragmentName":"SlotTimes"}) as unknown as TypedDocumentString<SlotTimesFragment, unknown>;
+export const RulesFragmentDoc = new TypedDocumentString(`
+    fragment Rules on Project {
+  failureRules {
+    pattern
+    name
+  }
+}
+    `, {"fragmentName":"Rules"}) as unknown as TypedDocumentString<RulesFragment, unknown>;
 export const FailureFragmentDoc = new TypedDocumentString(`
     fragment Failure on Error {
   __typename
@@ -5689,6 +5733,12 @@ export const FailureGroupsDocument = new TypedDocumentString(`
   exitCode
   lines
   masked
+  maskVersion
+  maskChanges {
+    version
+    since
+  }
+  rule
   state
   note
   link
@@ -5747,6 +5797,12 @@ export const FailureGroupDocument = new TypedDocumentString(`
   exitCode
   lines
   masked
+  maskVersion
+  maskChanges {
+    version
+    since
+  }
+  rule
   state
   note
   link
@@ -5796,6 +5852,12 @@ export const SetFailureGroupStateDocument = new TypedDocumentString(`
   exitCode
   lines
   masked
+  maskVersion
+  maskChanges {
+    version
+    since
+  }
+  rule
   state
   note
   link
@@ -5867,6 +5929,12 @@ export const SetRetryBreakerDocument = new TypedDocumentString(`
   exitCode
   lines
   masked
+  maskVersion
+  maskChanges {
+    version
+    since
+  }
+  rule
   state
   note
   link
@@ -6053,6 +6121,58 @@ export const UsageDocument = new TypedDocumentString(`
   mem
   gpu
 }`) as unknown as TypedDocumentString<UsageQuery, UsageQueryVariables>;
+export const FailureRulesDocument = new TypedDocumentString(`
+    query FailureRules($project: String!) {
+  project(by: {name: $project}) {
+    ...Rules
+  }
+}
+    fragment Rules on Project {
+  failureRules {
+    pattern
+    name
+  }
+}`) as unknown as TypedDocumentString<FailureRulesQuery, FailureRulesQueryVariables>;
+export const SetFailureRulesDocument = new TypedDocumentString(`
+    mutation SetFailureRules($input: SetFailureRulesInput!) {
+  setFailureRules(input: $input) {
+    __typename
+    ... on SetFailureRulesPayload {
+      project {
+        ...Rules
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Rules on Project {
+  failureRules {
+    pattern
+    name
+  }
+}
+fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ConflictError {
+    existing {
+      __typename
+      id
+    }
+  }
+  ... on InvalidStateError {
+    childSession {
+      sessionId
+    }
+  }
+}`) as unknown as TypedDocumentString<SetFailureRulesMutation, SetFailureRulesMutationVariables>;
 export const SessionGroupDocument = new TypedDocumentString(`
     query SessionGroup($id: UUID, $key: String, $project: String) {
   sessionGroup(id: $id, key: $key, project: $project) {

@@ -1085,6 +1085,14 @@ export type FailureGrouping =
   /** Name of the session. */
   | 'NAME';
 
+/** A rule of a project: failures that say what it looks for are one group. */
+export type FailureRuleInput = {
+  /** The name of the group, up to 256 characters. */
+  name: string;
+  /** A pattern with `*` (any text) and `?` (any character) for a whole line, as it was written or masked; up to 100 characters. */
+  pattern: string;
+};
+
 /** GPUs of each kernel. */
 export type GpusInput = {
   /** Their number: the same as the slot `cuda.device`, and not together with a slot of GPUs. Default: that of the slots, or 1. */
@@ -2377,6 +2385,16 @@ export type SetFailureGroupStateInput = {
   reason?: string | null | undefined;
   /** Its state. */
   state: FailureGroupState;
+};
+
+/** The rules of a project for its failures. */
+export type SetFailureRulesInput = {
+  /** Name of the project. */
+  project: string;
+  /** The reason, for people; recorded in the audit log. */
+  reason?: string | null | undefined;
+  /** The rules, at most 30. They replace all earlier ones, and the first one that matches counts. */
+  rules: Array<FailureRuleInput>;
 };
 
 /** The role of a user in a project. */

@@ -40,7 +40,17 @@ export const GROUP_EVENT_TYPES = ['group.ended'] as const
 
 export type GroupEventType = (typeof GROUP_EVENT_TYPES)[number]
 
-export const EVENT_TYPES = [...SESSION_EVENT_TYPES, ...DEPLOYMENT_EVENT_TYPES, ...GROUP_EVENT_TYPES] as const
+/** Wire names of the events about projects, as stored in the outbox. */
+export const PROJECT_EVENT_TYPES = ['insights.weekly'] as const
+
+export type ProjectEventType = (typeof PROJECT_EVENT_TYPES)[number]
+
+export const EVENT_TYPES = [
+  ...SESSION_EVENT_TYPES,
+  ...DEPLOYMENT_EVENT_TYPES,
+  ...GROUP_EVENT_TYPES,
+  ...PROJECT_EVENT_TYPES,
+] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 
 /** The events about retries with their names in GraphQL (RetryEventType). */
@@ -137,6 +147,31 @@ export interface GroupEventData {
   failures: { index: number; chainId: string; sessionId: string; cause: string | null }[]
 }
 
+/** What the attempts of a project that ended in a week came to; `docs/insights.md` defines each figure. */
+export interface WeeklyFigures {
+  attempts: number
+  failed: number
+  retries: number
+  chainsSaved: number
+  chainsLost: number
+  /** CPUs, bytes and GPUs, times seconds. */
+  slotSecondsLost: { cpu: number; mem: number; gpu: number }
+  /** Null without any attempt. */
+  effectiveShare: number | null
+}
+
+/** `data` of the weekly summary of a project. */
+export interface WeeklyEventData {
+  /** Monday 00:00 (UTC), and a week later; ISO 8601. */
+  from: string
+  to: string
+  figures: WeeklyFigures
+  /** Of the week before. */
+  before: WeeklyFigures
+  /** Those that cost most. */
+  failureGroups: { failureGroupId: string; title: string; failed: number; cpuSecondsLost: number }[]
+}
+
 interface OutboxRow {
   cursor: EventCursor
   projectId: string
@@ -174,8 +209,22 @@ export interface GroupOutboxEvent extends OutboxRow {
   data: GroupEventData
 }
 
-/** One row of the outbox, about a session, a deployment or a group. */
-export type OutboxEvent = SessionOutboxEvent | DeploymentOutboxEvent | GroupOutboxEvent
+export interface ProjectOutboxEvent extends OutboxRow {
+  type: ProjectEventType
+  sessionId: null
+  chainId: null
+  deploymentId: null
+  routeId: null
+  groupId: null
+  data: WeeklyEventData
+}
+
+/** One row of the outbox, about a session, a deployment, a group or a project. */
+export type OutboxEvent = SessionOutboxEvent | DeploymentOutboxEvent | GroupOutboxEvent | ProjectOutboxEvent
+
+export function isProjectEvent(event: OutboxEvent): event is ProjectOutboxEvent {
+  return PROJECT_EVENT_TYPES.some((type) => type === event.type)
+}
 
 /** A filter of events; all given conditions must match. */
 export interface EventFilter {
@@ -256,6 +305,30 @@ export function groupEventFields({ outcome, reason, epoch, counts, failures }: G
     cause,
   }))
   return { outcome, reason, epoch, counts, failures: named }
+}
+
+/** The fields of the weekly summary of a project. */
+export function weeklyEventFields({ from, to, figures, before, failureGroups }: WeeklyEventData): object {
+  const groups = failureGroups.map(({ failureGroupId, title, failed, cpuSecondsLost }) => ({
+    failure_group_id: failureGroupId,
+    title,
+    failed,
+    cpu_seconds_lost: cpuSecondsLost,
+  }))
+  return { from, to, ...figureFields(figures), week_before: figureFields(before), failure_groups: groups }
+}
+
+function figureFields(figures: WeeklyFigures): object {
+  const { attempts, failed, retries, chainsSaved, chainsLost, slotSecondsLost, effectiveShare } = figures
+  return {
+    attempts,
+    failed,
+    retries,
+    chains_saved: chainsSaved,
+    chains_lost: chainsLost,
+    slot_seconds_lost: slotSecondsLost,
+    effective_share: effectiveShare,
+  }
 }
 
 /** A position in the outbox: transaction id, then row id, both decimal. */

@@ -863,6 +863,11 @@ export const FAILURE_PLACES_MAX = 5
 /** Equal parts of the span for which failures are counted. */
 export const FAILURE_PARTS_MAX = 24
 export const FAILURE_GROUPS_MERGED_MAX = 100
+/** How long after a change of masks failures are also recognised by those before. */
+export const FORMER_MASKS_KEPT_MS = 30 * 86_400_000
+/** Rules of a project for its failures, and the length of their patterns: the worst take 15 ms for the worst lines. */
+export const FAILURE_RULES_MAX = 30
+export const FAILURE_PATTERN_LENGTH_MAX = 100
 /** Groups of failures of a project, those that occurred last, among which similar ones are searched: 4 ms of CPU time. */
 export const SIMILAR_CANDIDATES_MAX = 200
 /** Similar groups that are suggested for a merge: people look at the most similar ones only. */
@@ -891,6 +896,15 @@ export const ADVICE_MAX = 100
 export const ADVICE_KEPT_MS = 90 * 86_400_000
 /** How often servers ask whether it is time to look. */
 export const ADVICE_CHECK_INTERVAL_MS = 60_000
+/** How often a server looks for projects whose week has not been summed up, and for how many at once. */
+export const WEEKLY_SUMMARIES_INTERVAL_MS = 60_000
+export const WEEKLY_SUMMARIES_BATCH_MAX = 100
+/** A week is summed up this long after its end, when its last attempts have been decided and added to the figures. */
+export const WEEKLY_SUMMARIES_AFTER_MS = 600_000
+/** Groups of failures in a weekly summary, those that cost most. */
+export const WEEKLY_FAILURE_GROUPS_MAX = 5
+/** For how long it is known which weeks have been summed up: only the last one is ever asked about. */
+export const WEEKLY_SUMMARIES_KEPT_MS = 90 * 86_400_000
 /** For how long sums of figures are kept: five years. */
 export const FIGURES_KEPT_MS = 1_826 * 86_400_000
 /** Windows up to this length are exact, with figures for each hour; longer ones are rounded to days. */

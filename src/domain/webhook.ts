@@ -11,6 +11,8 @@ import {
   type RetryEventData,
   sessionEventFields,
   type StatusEventData,
+  type WeeklyEventData,
+  weeklyEventFields,
 } from './events.ts'
 import { createHmac } from 'node:crypto'
 import { computeDelay, type DelayPolicy } from './retry/delay.ts'
@@ -83,7 +85,14 @@ interface GroupDeliveryFacts {
   group: { id: string; key: string | null; name: string; project: string }
 }
 
-export type DeliveryFacts = SessionDeliveryFacts | DeploymentDeliveryFacts | GroupDeliveryFacts
+/** The stored facts about the weekly summary of a project. */
+interface ProjectDeliveryFacts {
+  event: WeeklyEventData
+  /** Its name. */
+  project: string
+}
+
+export type DeliveryFacts = SessionDeliveryFacts | DeploymentDeliveryFacts | GroupDeliveryFacts | ProjectDeliveryFacts
 
 interface DeliveredEvent {
   webhookId: string
@@ -107,6 +116,7 @@ function dataOf({ webhookId: id, type, sessionId, chainId, facts }: DeliveredEve
     const { id: group_id, key: group_key, name: group_name, project } = facts.group
     return { group_id, group_key, group_name, project, ...groupEventFields(facts.event) }
   }
+  if ('project' in facts) return { project: facts.project, ...weeklyEventFields(facts.event) }
   const { event, session } = facts
   return {
     session_id: sessionId,

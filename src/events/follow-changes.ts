@@ -142,7 +142,7 @@ function createGathering(onNews: () => void): Gathering {
       if (compareCursors(event.cursor, floor) <= 0) return
       if (event.deploymentId !== null) add('deploymentIds', event.deploymentId)
       else if (event.groupId !== null) add('groupIds', event.groupId)
-      else {
+      else if (event.sessionId !== null) {
         add('sessionIds', event.sessionId)
         add('chainIds', event.chainId)
       }

@@ -19,6 +19,7 @@ export type SyncPointName =
   | 'schedule:after-quotas'
   | 'schedule:after-keys'
   | 'roll-up-figures:before-commit'
+  | 'weekly-summaries:before-commit'
   | 'run-schedules:before-commit'
   | 'settle-groups:before-commit'
   | 'webhook:before-settle'

@@ -4,8 +4,10 @@ import {
   encodeCursor,
   EVENT_TYPES,
   groupEventFields,
+  isProjectEvent,
   type OutboxEvent,
   sessionEventFields,
+  weeklyEventFields,
 } from '../domain/events.ts'
 import { FILTER_LIST_MAX } from '../domain/limits.ts'
 import { followEvents } from '../events/follow-events.ts'
@@ -27,7 +29,7 @@ const EVENT = component('Event', {
     data: {
       type: 'object',
       description:
-        '`session_id` and `chain_id`, or `deployment_id`, or `group_id`, and the details, with the same names as in webhooks. For a status: `previous_status`, `status` and `reason`. For a retry: `attempt`, `max_attempts`, `cause`, `reason`, `delay_seconds`, `due_at` (also as `scheduled_at`, its former name) and `child_session_id`. For a chain: `epoch`, `attempts`, `cause`, `reason`, `running_seconds` and `waiting_seconds`.',
+        '`session_id` and `chain_id`, or `deployment_id`, or `group_id`, or `project_id`, and the details, with the same names as in webhooks. For a status: `previous_status`, `status` and `reason`. For a retry: `attempt`, `max_attempts`, `cause`, `reason`, `delay_seconds`, `due_at` (also as `scheduled_at`, its former name) and `child_session_id`. For a chain: `epoch`, `attempts`, `cause`, `reason`, `running_seconds` and `waiting_seconds`.',
     },
   },
   required: ['type', 'timestamp', 'data'],
@@ -102,6 +104,7 @@ function toSentEvent(event: OutboxEvent): { id: string; event: string; data: obj
 }
 
 function dataOf(event: OutboxEvent): object {
+  if (isProjectEvent(event)) return { project_id: event.projectId, ...weeklyEventFields(event.data) }
   if (event.groupId !== null) return { group_id: event.groupId, ...groupEventFields(event.data) }
   if (event.sessionId === null) {
     const { type, deploymentId, routeId, data } = event

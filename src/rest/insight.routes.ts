@@ -1,5 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { parseInput } from '../services/input/parse-input.ts'
+import { readFailureRules, setFailureRules, type SetFailureRulesInput } from '../services/insight/failure-rules.ts'
+import { FAILURE_PATTERN_LENGTH_MAX, FAILURE_RULES_MAX, NAME_LENGTH_MAX } from '../domain/limits.ts'
 import { UNKNOWN_REASONS } from '../domain/insight/backtest/replay-chain.ts'
 import {
   BACKTEST_BASES,
@@ -8,7 +10,7 @@ import {
   backtestRetryPolicy,
 } from '../services/insight/backtest.ts'
 import { time } from './fields.ts'
-import { readJsonObject, writtenInput } from './json-body.ts'
+import { readChange, readJsonObject, REASON, writtenInput } from './json-body.ts'
 import { component } from './openapi.ts'
 import type { RestApp } from './rest-app.ts'
 import { givenSessions } from './resubmission.input.ts'
@@ -113,7 +115,86 @@ const route = createRoute({
   },
 })
 
+const FAILURE_RULES_INPUT = component('FailureRulesInput', {
+  type: 'object',
+  description: 'The rules by which failures of a project are grouped from now on.',
+  properties: {
+    rules: {
+      type: 'array',
+      maxItems: FAILURE_RULES_MAX,
+      items: {
+        type: 'object',
+        properties: {
+          pattern: {
+            type: 'string',
+            minLength: 1,
+            maxLength: FAILURE_PATTERN_LENGTH_MAX,
+            description: '`*` (any text) and `?` (any character) for a whole line, as it was written or masked.',
+          },
+          name: { type: 'string', minLength: 1, maxLength: NAME_LENGTH_MAX, description: 'The name of the group.' },
+        },
+        required: ['pattern', 'name'],
+        additionalProperties: false,
+      },
+    },
+    reason: REASON,
+  },
+  required: ['rules'],
+  additionalProperties: false,
+})
+
+const FailureRulesResource = z
+  .object({ rules: z.array(z.object({ pattern: z.string(), name: z.string() })) })
+  .openapi('FailureRules', { description: 'Rules by which failures are grouped. The first one that matches counts.' })
+
+const ofProject = {
+  path: '/v2/failure-rules/{project}',
+  tags: ['insight'],
+  request: {
+    params: z.strictObject({
+      project: z.string().openapi({ param: { name: 'project', in: 'path' }, description: 'Name of the project.' }),
+    }),
+  },
+}
+
+const readRules = createRoute({
+  ...ofProject,
+  method: 'get',
+  operationId: 'getFailureRules',
+  summary: 'Get the rules by which failures are grouped',
+  responses: {
+    200: json(FailureRulesResource, 'The rules.'),
+    ...COMMON_PROBLEMS,
+    ...problems('PROJECT_NOT_FOUND'),
+  },
+})
+
+const putRules = createRoute({
+  ...ofProject,
+  method: 'put',
+  operationId: 'setFailureRules',
+  summary: 'Set the rules by which failures are grouped',
+  description: 'Replaces all rules; for administrators of the project. Stored failures stay in their groups.',
+  request: {
+    ...ofProject.request,
+    body: jsonBody(FAILURE_RULES_INPUT, { rules: [{ pattern: '*CUDA out of memory*', name: 'GPU memory' }] }),
+  },
+  responses: {
+    200: json(FailureRulesResource, 'The rules after the change.'),
+    ...COMMON_PROBLEMS,
+    ...problems(...BODY_PROBLEMS, 'PROJECT_NOT_FOUND'),
+  },
+})
+
 export function serveInsight(app: RestApp): void {
+  app.openapi(readRules, async (c) => {
+    return c.json({ rules: await readFailureRules(c.get('context'), c.req.valid('param').project) }, 200)
+  })
+  app.openapi(putRules, async (c) => {
+    const { context, input } = await readChange(c.get('context'), c.env.incoming)
+    const given = { ...input, ...c.req.valid('param') } as SetFailureRulesInput
+    return c.json({ rules: (await setFailureRules(context, given)).rules }, 200)
+  })
   app.openapi(route, async (c) => {
     const { filter, ...given } = parseInput(bodySchema, await readJsonObject(c.env.incoming))
     const { policy, base, airflow, from, to } = given

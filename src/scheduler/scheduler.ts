@@ -5,6 +5,7 @@ import {
   DISPATCH_INTERVAL_MS,
   ADVICE_CHECK_INTERVAL_MS,
   FIGURES_INTERVAL_MS,
+  WEEKLY_SUMMARIES_INTERVAL_MS,
   SWEEP_INTERVAL_MS,
 } from '../domain/limits.ts'
 import type { PromotionName } from '../domain/session/lifecycle.ts'
@@ -29,7 +30,7 @@ import { PROMOTE } from './session/promote-sessions.handler.ts'
 import { resubmitSessions } from './resubmit-sessions.handler.ts'
 import { scheduleGroups } from './scheduling/schedule-sessions.handler.ts'
 import { findAdvice } from './session/find-advice.handler.ts'
-import { rollUpDueFigures } from './session/roll-up-figures.handler.ts'
+import { rollUpDueFigures, summarizeWeeks } from './session/roll-up-figures.handler.ts'
 import { groupFailures } from './session/group-failures.handler.ts'
 import { settleGroups } from './session/settle-groups.handler.ts'
 import { sweepLeftovers } from './session/sweep-leftovers.handler.ts'
@@ -59,19 +60,13 @@ type WokenName = Exclude<
   | 'sync-discovery'
   | 'run-schedules'
 >
-type TimedName = 'watch-agents' | 'sweep-leftovers' | 'roll-up-figures' | 'find-advice'
-type ServiceName = WokenName | TimedName
-
-const TIMED: readonly ServiceName[] = [
-  'watch-agents',
-  'sweep-leftovers',
-  'roll-up-figures',
-  'find-advice',
-] satisfies TimedName[]
+/** Services that run only at their interval. */
+const UNWOKEN = ['watch-agents', 'sweep-leftovers', 'roll-up-figures', 'find-advice', 'weekly-summaries'] as const
+type ServiceName = WokenName | (typeof UNWOKEN)[number]
 
 /** Whether other services wake it; otherwise it runs only at its interval. */
 export function isWoken(name: ServiceName): name is WokenName {
-  return !TIMED.includes(name)
+  return !UNWOKEN.some((each) => each === name)
 }
 
 /** The background services that drive sessions, one per handler; each finds its own work in the database. */
@@ -104,6 +99,7 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
     'group-failures': service('group-failures', COORDINATOR_INTERVAL_MS, () => groupFailures(context)),
     'roll-up-figures': service('roll-up-figures', FIGURES_INTERVAL_MS, () => rollUpDueFigures(context)),
     'find-advice': service('find-advice', ADVICE_CHECK_INTERVAL_MS, () => findAdvice(context)),
+    'weekly-summaries': service('weekly-summaries', WEEKLY_SUMMARIES_INTERVAL_MS, () => summarizeWeeks(context)),
     'resubmit-sessions': service('resubmit-sessions', COORDINATOR_INTERVAL_MS, () => resubmitSessions(context)),
     'watch-agents': service('watch-agents', lease.checkIntervalMs, () => watchAgents(context)),
     'sweep-leftovers': service('sweep-leftovers', SWEEP_INTERVAL_MS, () => sweepLeftovers(context)),

@@ -16,6 +16,7 @@ const GROUP_OF = 'query ($id: UUID!) { chain(id: $id) { firstAttempt { failureGr
 const MERGE = `mutation ($id: UUID!, $into: UUID!) {
   mergeFailureGroups(input: { failureGroupIds: [$id], into: $into }) { __typename } }`
 
+const LATER_MASKS = `INSERT INTO failure_fingerprints SELECT project_id, 'x', id, 2 FROM failure_groups WHERE id = $1`
 const saying = (line: string) => `echo "${line}" >&2; exit 3`
 const messages = (page: Page) => page.getByRole('table', { name: 'Failures by message' })
 const message = (page: Page, title: string) => messages(page).getByRole('row').filter({ hasText: title })
@@ -363,6 +364,30 @@ describeUi('failures by message', {}, (ui) => {
       await opened.page.goto(`/failures/${id}`)
       await opened.page.getByRole('heading', { name: 'There is no such group of failures' }).waitFor()
     }
+    expect(opened.faults).toEqual([])
+  })
+
+  test('a rule of the project, typed in the settings, groups failures from then on, and their page names it', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/settings/projects')
+    await page.getByRole('button', { name: /^Rules for failures of project-/ }).click()
+    const field = page.getByLabel('Rules', { exact: true })
+    const send = () => page.getByRole('dialog').getByRole('button', { name: 'Set' }).click()
+    await field.fill('full disks = *left on device*\n\nno pattern')
+    await send()
+    await page.getByText('“no pattern”: pattern: ').waitFor()
+    await field.fill('full disks = *left on device*\nfull disks = *quota exceeded*')
+    await send()
+    await page.getByText(/^2\srules for failures of project-/).waitFor()
+    await page.getByText(/^Rules for failures… 2$/).click()
+    expect(await field.inputValue()).toBe('full disks = *left on device*\nfull disks = *quota exceeded*')
+    const ruled = await groupOf(await fail('copy', saying(DISK)))
+    await page.goto(`/failures/${ruled}`)
+    await page.getByText('They are one group by the project’s rule *left on device*.').waitFor()
+    await ui.database.db.query(LATER_MASKS, [ruled])
+    await page.getByText(/^An upgrade changed the masks .* version 2, and the lines here are by version 1/).waitFor()
+    expect(await opened.violations()).toEqual([])
     expect(opened.faults).toEqual([])
   })
 

@@ -121,6 +121,10 @@ const FAULTY: Record<string, [input: object, paths: string[]]> = {
   setFailureGroupState: [{ failureGroupId: ID, state: 'KNOWN', link: 'ftp://x', note: '\0' }, ['note', 'link']],
   applyRetryAdvice: [{ adviceId: ID, reason: '\0' }, ['reason']],
   dismissRetryAdvice: [{ adviceId: ID, reason: '' }, ['reason']],
+  setFailureRules: [
+    { project: 'a b', rules: [{ pattern: LONG, name: '' }] },
+    ['project', 'rules.0.pattern', 'rules.0.name'],
+  ],
   setRetryBreaker: [{ failureGroupId: ID, open: true, reason: '\0' }, ['reason']],
   nameFailureGroup: [{ failureGroupId: ID, name: '\0' }, ['name']],
   mergeFailureGroups: [{ failureGroupIds: [], into: ID }, ['failureGroupIds']],

@@ -215,7 +215,10 @@ describe('is true', () => {
 
   test('of the examples about many sessions, groups, webhooks, tokens and quotas', async () => {
     const asked = async (method: string, template: string, id = '', other?: object) => {
-      const path = template.replace('{id}', id).replace('{scope}/{name}', 'project/default')
+      const path = template
+        .replace('{id}', id)
+        .replace('{scope}/{name}', 'project/default')
+        .replace('{project}', 'default')
       const { schema, example } = document.paths[template][method].requestBody?.content['application/json'] ?? {}
       const given = other ?? example
       if (schema) expect(matches(schema, given)).toEqual([])
@@ -246,6 +249,9 @@ describe('is true', () => {
     await asked('get', '/v2/tokens')
     for (const method of ['put', 'get']) await asked(method, '/v2/quotas/{scope}/{name}')
     expect((await asked('get', '/v2/quotas')).items).toHaveLength(1)
+    for (const method of ['put', 'get']) {
+      expect((await asked(method, '/v2/failure-rules/{project}')).rules).toHaveLength(1)
+    }
   })
 
   test('of deployments with routes', async () => {

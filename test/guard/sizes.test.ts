@@ -8,9 +8,9 @@ import { readSourceFiles, ROOT } from './source-files.ts'
  * A ratchet: the numbers of files may fall at any time, and rise only if the same commit raises the number here. Lower a
  * number once it has fallen.
  */
-const SOURCES_MAX = 966
+const SOURCES_MAX = 975
 const SHORT_SOURCES_MAX = 858
-const TESTS_MAX = 320
+const TESTS_MAX = 325
 
 /** A source file with at most this many lines of code, without comments and empty lines, is short. */
 const SHORT_LINES = 12

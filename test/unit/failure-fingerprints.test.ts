@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { chooseFailureLines, isErrorLike, usualLines } from '../../src/domain/insight/failure-lines.ts'
 import { findSimilar, similarityOf } from '../../src/domain/insight/failure-group.ts'
 import { type FailureFacts, fingerprintOf } from '../../src/domain/insight/fingerprint.ts'
-import { maskLine } from '../../src/domain/insight/mask-lines.ts'
+import { FAILURE_PATTERN_LENGTH_MAX, FAILURE_RULES_MAX } from '../../src/domain/limits.ts'
+import { MASK_VERSIONS, MASKED_CHARACTERS_MAX, maskLine } from '../../src/domain/insight/mask-lines.ts'
 import { checkProperty } from '../support/seeds.ts'
 
 const nothingIsUsual = () => false
@@ -158,8 +159,8 @@ cleaning up`
   })
 
   test('leave out what successful runs print, too', () => {
-    const usual = new Set(usualLines('ERROR: retrying 7\nall is well\n'))
-    const chosen = chooseFailureLines('ERROR: retrying 12\nERROR: disk full\n', (masked) => usual.has(masked))
+    const usual = new Set(usualLines('ERROR: retrying 7\nall is well\n', maskLine))
+    const chosen = chooseFailureLines('ERROR: retrying 12\nERROR: disk full\n', (line) => usual.has(maskLine(line)))
     expect(chosen.lines).toEqual(['ERROR: disk full'])
   })
 
@@ -175,6 +176,7 @@ describe('a fingerprint', () => {
     error: { name: 'kernel-exited', message: 'exited with 1', exitCode: 1 },
     log,
     isUsual: nothingIsUsual,
+    rules: [],
     ...more,
   })
   const of = (log: string, more?: Partial<FailureFacts>) => fingerprintOf(facts(log, more)).fingerprint
@@ -199,6 +201,63 @@ describe('a fingerprint', () => {
     const error = { name: 'kernel-exited', message: 'no data', exitCode: 3, verdict }
     expect(of('ERROR: a', { error })).toBe(of('ERROR: b', { error, exitCode: 4 }))
     expect(fingerprintOf(facts('ERROR: a', { error })).title).toBe('data-missing')
+  })
+
+  test('is that of the first rule that matches one of its lines, as written or masked', () => {
+    const rules = [
+      { pattern: '*shard ? is broken*', name: 'first ten' },
+      { pattern: '*shard <n> is broken', name: 'shards' },
+      { pattern: '*locked', name: 'shards' },
+    ]
+    const named = (log: string, more = {}) => fingerprintOf(facts(log, { rules, ...more }))
+    expect(named('ERROR: shard 7 is broken')).toMatchObject({
+      title: 'first ten',
+      rule: '*shard ? is broken*',
+      lines: ['ERROR: shard 7 is broken'],
+      masked: ['ERROR: shard <n> is broken'],
+    })
+    expect(named('ERROR: shard 12 is broken')).toMatchObject({ title: 'shards', rule: '*shard <n> is broken' })
+    expect(named('ERROR: it is locked', { exitCode: 9 }).fingerprint).toBe(
+      named('ERROR: shard 12 is broken').fingerprint,
+    )
+    expect(named('ERROR: else')).toEqual(fingerprintOf(facts('ERROR: else')))
+    expect(named('ERROR: else').rule).toBeNull()
+    // The program knows better.
+    const verdict = { reason: null, retry: null, delaySeconds: null, fault: null, fingerprint: 'mine' }
+    const error = { name: 'kernel-exited', message: 'x', exitCode: 3, verdict }
+    expect(named('ERROR: it is locked', { error })).toMatchObject({ title: 'mine', rule: null })
+    const lost = { name: 'agent-lost', message: 'node-7 is locked' }
+    expect(named('', { error: lost, cause: 'AGENT_TRANSIENT' })).toMatchObject({ title: 'shards' })
+  })
+
+  test('depends on the version of the masks, unless people or programs give it', () => {
+    const versions = [{ version: 2, mask: maskLine }, MASK_VERSIONS[0]] as const
+    const given = facts('ERROR: shard 7 is broken')
+    const [before, after] = [fingerprintOf(given), fingerprintOf(given, versions)]
+    expect(after).toEqual({ ...before, version: 2, fingerprint: after.fingerprint, former: before.fingerprint })
+    expect(after.fingerprint).not.toBe(before.fingerprint)
+    const verdict = { reason: null, retry: null, delaySeconds: null, fault: null, fingerprint: 'mine' }
+    const error = { name: 'kernel-exited', message: 'x', exitCode: 3, verdict }
+    for (const more of [{ error }, { rules: [{ pattern: '*shard*', name: 'shards' }] }]) {
+      const named = facts('ERROR: shard 7 is broken', more)
+      expect(fingerprintOf(named, versions)).toEqual({ ...fingerprintOf(named), version: 2 })
+      expect(fingerprintOf(named, versions).former).toBeNull()
+    }
+  })
+
+  test('takes bounded time, whatever the rules and the lines are', () => {
+    const texts = [
+      [`*${'a'.repeat(FAILURE_PATTERN_LENGTH_MAX - 2)}b`, 'a'],
+      [`${'*a'.repeat(FAILURE_PATTERN_LENGTH_MAX / 2 - 1)}b`, 'a'],
+      [`*${'?'.repeat(FAILURE_PATTERN_LENGTH_MAX - 2)}~`, 'a'],
+    ] as const
+    for (const [pattern, letter] of texts) {
+      const rules = Array.from({ length: FAILURE_RULES_MAX }, () => ({ pattern, name: 'x' }))
+      const log = [1, 2, 3].map((n) => `ERROR ${n} ${letter.repeat(MASKED_CHARACTERS_MAX)}`).join('\n')
+      const began = performance.now()
+      expect(fingerprintOf(facts(log, { rules })).rule).toBeNull()
+      expect(performance.now() - began).toBeLessThan(1_000)
+    }
   })
 
   test('exists for every text', () => {

@@ -201,3 +201,55 @@ function rate(text: string) {
   if (burst === undefined) throw new InvalidArgumentError('It is not a rate like 5/10: retries per second, and burst.')
   return { perSecond: decimal(perSecond!), burst: wholeNumber(burst) }
 }
+
+export function failureRulesCommand(): Command {
+  return new Command('rules')
+    .description('the rules by which failures of a project are grouped')
+    .addCommand(showFailureRules())
+    .addCommand(setFailureRules())
+    .addCommand(clearFailureRules())
+}
+
+function showFailureRules(): Command {
+  const command = describedCommand('show', 'show the rules of a project: the first one that matches counts', [
+    'reprise failures rules show research',
+  ])
+  return act(command.argument('<project>'), async ({ client, out, signal }, _options, [project]) => {
+    const rules = await client.failureRules(project!, { signal })
+    if (out.json) return out.show(rules, () => '')
+    await out.table(
+      rules,
+      [
+        { title: 'GROUP', value: ({ name }) => name, kept: true },
+        { title: 'PATTERN', value: ({ pattern }) => pattern, flexible: true, kept: true },
+      ],
+      'no rules: failures are grouped by what they say',
+    )
+  })
+}
+
+function setFailureRules(): Command {
+  const command = describedCommand('set', 'replace the rules of a project, for its administrators', [
+    `reprise failures rules set research 'GPU memory=*CUDA out of memory*' 'disks=*No space left on device*'`,
+  ])
+    .argument('<project>')
+    .argument('<group=pattern...>', 'a group, and a pattern with * and ? for a whole line of its failures')
+  return act(command, async ({ client, out }, _options, [project, ...rules]) => {
+    const made = await client.setFailureRules({ project: project!, rules: rules.map(failureRule) })
+    out.show(made, () => `${project}: ${made.length} ${made.length === 1 ? 'rule' : 'rules'}, for failures from now on`)
+  })
+}
+
+function failureRule(text: string) {
+  const at = text.indexOf('=')
+  if (at < 1) throw new UsageError(`\`${text}\` is no rule like 'GPU memory=*out of memory*': a group, and a pattern.`)
+  return { name: text.slice(0, at), pattern: text.slice(at + 1) }
+}
+
+function clearFailureRules(): Command {
+  const command = describedCommand('clear', 'remove the rules of a project', ['reprise failures rules clear research'])
+  return act(command.argument('<project>'), async ({ client, out }, _options, [project]) => {
+    const made = await client.setFailureRules({ project: project!, rules: [] })
+    out.show(made, () => `${project}: failures are grouped by what they say`)
+  })
+}

@@ -15,6 +15,7 @@ import { type Column, formatFields } from '../output/table.ts'
 import type { Output } from '../output/output.ts'
 import { binaryBytes, duration, instant, relative } from '../output/format.ts'
 import { UsageError } from '../present-error.ts'
+import { failureRulesCommand } from '../retry/settings.ts'
 import { formatUsage } from './session-text.ts'
 
 export interface CountedOptions {
@@ -195,6 +196,7 @@ export function failuresCommand(): Command {
     .addOption(choices('--cause <causes>', 'that failed for one of these causes', API_ENUMS.FailureCause))
     .option('--timed-out', 'that were ended by their batch timeout')
     .option('--limit <n>', `number of largest groups of each kind, at most 100 (default: ${GROUPS_SHOWN})`, wholeNumber)
+    .addCommand(failureRulesCommand())
   return act<FailuresOptions>(addCountedOptions(command), showFailures)
 }
 

@@ -1,4 +1,4 @@
-import { MASKED_CHARACTERS_MAX, maskLine } from './mask-lines.ts'
+import { MASKED_CHARACTERS_MAX } from './mask-lines.ts'
 
 /**
  * Chooses the lines of a log that say why a program failed: a traceback, or else the first lines of its end that look
@@ -15,24 +15,24 @@ const ERRORS_WITHIN = 50
 const TRACEBACK_WITHIN = 400
 const LINES_MAX = 3
 
-/** @param isUsual whether successful runs of the same name print this masked line, too */
-export function chooseFailureLines(log: string, isUsual: (masked: string) => boolean): FailureLines {
+/** @param isUsual whether successful runs of the same name print this line, too, or one that only differs by masks */
+export function chooseFailureLines(log: string, isUsual: (line: string) => boolean): FailureLines {
   const all = log
     .split(/\r\n|\n|\r/)
     .map((line) => line.replaceAll(ANSI, '').trimEnd())
     .filter((line) => line.trim() !== '')
   const traceback = lastTraceback(all.slice(-TRACEBACK_WITHIN))
   if (traceback !== null) return { kind: 'traceback', lines: traceback.map(cut) }
-  const errors = all.slice(-ERRORS_WITHIN).filter((line) => isErrorLike(line) && !isUsual(maskLine(line)))
+  const errors = all.slice(-ERRORS_WITHIN).filter((line) => isErrorLike(line) && !isUsual(line))
   if (errors.length > 0) return { kind: 'errors', lines: errors.slice(0, LINES_MAX).map(cut) }
   const last = all.at(-1)
   return last === undefined ? { kind: 'none', lines: [] } : { kind: 'last', lines: [cut(last)] }
 }
 
-/** The masked lines among the last ones of a successful run that look like errors: later failures print them, too. */
-export function usualLines(log: string): string[] {
+/** The lines among the last ones of a successful run that look like errors, masked: later failures print them, too. */
+export function usualLines(log: string, mask: (line: string) => string): string[] {
   const lines = log.split(/\r\n|\n|\r/).filter(isErrorLike)
-  return [...new Set(lines.slice(-USUAL_LINES_MAX).map(maskLine))]
+  return [...new Set(lines.slice(-USUAL_LINES_MAX).map(mask))]
 }
 
 const USUAL_LINES_MAX = 500

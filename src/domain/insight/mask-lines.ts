@@ -1,10 +1,19 @@
 /**
  * Masks replace what differs from one occurrence of a message to the next, so that equal messages become equal texts.
- * They have no state: the same line always gives the same text. A change of any of them is a new MASK_VERSION.
+ * They have no state: the same line always gives the same text.
  */
+export interface Masks {
+  /** Part of each fingerprint, and stored with it. */
+  version: number
+  mask: (line: string) => string
+}
 
-/** Stored with each fingerprint. */
-export const MASK_VERSION = 1
+/**
+ * The masks in use, and the version before them. A change of any mask is a new version: keep the masks before it, as the
+ * second. For a month after an upgrade both make fingerprints, so that failures find the groups that they had.
+ */
+export type MaskVersions = readonly [newest: Masks, former?: Masks]
+export const MASK_VERSIONS: MaskVersions = [{ version: 1, mask: maskLine }]
 
 /** Characters of a line that are looked at. */
 export const MASKED_CHARACTERS_MAX = 400

@@ -2,11 +2,13 @@ import { createHash } from 'node:crypto'
 import {
   FAILURE_LOG_BYTES,
   FAILURES_BATCH_MAX,
+  FORMER_MASKS_KEPT_MS,
   USUAL_LOG_BYTES,
   USUAL_RUNS_KEPT_MAX,
   USUAL_RUNS_READ_MAX,
 } from '../../domain/limits.ts'
-import { fingerprintOf } from '../../domain/insight/fingerprint.ts'
+import { type FailureRule, fingerprintOf } from '../../domain/insight/fingerprint.ts'
+import { MASK_VERSIONS, type Masks, type MaskVersions } from '../../domain/insight/mask-lines.ts'
 import { usualLines } from '../../domain/insight/failure-lines.ts'
 import type { Wake } from '../../domain/wake.ts'
 import { messageOf } from '../../observability/error-message.ts'
@@ -16,7 +18,10 @@ import { readKernelLogs } from '../../store/sql/agent/kernel-logs.sql.ts'
 import {
   type DescribedFailure,
   type DueFailure,
+  findFormerGroups,
+  isRecentVersion,
   keepUsualLines,
+  readFailureRules,
   readUnreadRuns,
   readUsualLines,
   storeFailures,
@@ -37,14 +42,18 @@ interface InsightContext {
  * is taken, described and stored in one transaction: after a crash it is taken again. Opens the breakers of groups that
  * have too many failures now, and closes those that have done their work.
  */
-export async function groupFailures({ db, wake, log }: InsightContext): Promise<RunReport> {
+export async function groupFailures(
+  { db, wake, log }: InsightContext,
+  masks: MaskVersions = MASK_VERSIONS,
+): Promise<RunReport> {
   // Not in the transaction below: dispatchers would wait for the locks of breakers until all logs are read.
   const closed = await settleBreakers(db)
   const done = await db.transaction(async (tx) => {
     const due = await takeFailures(tx, FAILURES_BATCH_MAX)
     if (due.length === 0) return { number: 0, created: 0, opened: 0 }
     const names = distinctNames(due)
-    await readSuccesses(tx, names)
+    const versions = await versionsInForce(tx, masks)
+    await readSuccesses(tx, names, versions)
     const [logs, usual] = [
       await readLogs(
         tx,
@@ -53,8 +62,9 @@ export async function groupFailures({ db, wake, log }: InsightContext): Promise<
       ),
       await usualOf(tx, names),
     ]
-    const described = due.map((failure) => describe(failure, logs, usual, log))
-    const created = await storeFailures(tx, described)
+    const rules = await readFailureRules(tx, [...new Set(due.map(({ projectId }) => projectId))])
+    const described = due.map((failure) => describe(failure, { logs, usual, rules, versions, log }))
+    const created = await storeFailures(tx, await findFormerGroups(tx, described))
     const opened = await openBreakers(
       tx,
       due.map(({ sessionId }) => sessionId),
@@ -70,6 +80,12 @@ export async function groupFailures({ db, wake, log }: InsightContext): Promise<
   return { done: done.number, more: done.number === FAILURES_BATCH_MAX }
 }
 
+/** The masks, and for some time after they changed those before. */
+async function versionsInForce(tx: Queryable, [newest, former]: MaskVersions): Promise<MaskVersions> {
+  if (former === undefined) return [newest]
+  return (await isRecentVersion(tx, newest.version, FORMER_MASKS_KEPT_MS)) ? [newest, former] : [newest]
+}
+
 function distinctNames(due: readonly DueFailure[]): WorkName[] {
   return [...new Map(due.map(({ projectId, name }) => [keyOf({ projectId, name }), { projectId, name }])).values()]
 }
@@ -79,7 +95,7 @@ function keyOf({ projectId, name }: WorkName): string {
 }
 
 /** Notes which error-like lines the newest successful runs of these names print. */
-async function readSuccesses(tx: Queryable, names: readonly WorkName[]): Promise<void> {
+async function readSuccesses(tx: Queryable, names: readonly WorkName[], versions: MaskVersions): Promise<void> {
   const unread = await readUnreadRuns(tx, names, USUAL_RUNS_READ_MAX)
   const logs = await readLogs(
     tx,
@@ -87,10 +103,14 @@ async function readSuccesses(tx: Queryable, names: readonly WorkName[]): Promise
     USUAL_LOG_BYTES,
   )
   const read = unread.map(({ projectId, name, sessionId, kernelId }) => {
-    const hashes = usualLines(logs.get(kernelId) ?? '').map(hashOf)
-    return { projectId, name, sessionId, hashes }
+    const masked = masksOf(versions).flatMap((mask) => usualLines(logs.get(kernelId) ?? '', mask))
+    return { projectId, name, sessionId, hashes: [...new Set(masked)].map(hashOf) }
   })
   await keepUsualLines(tx, read, USUAL_RUNS_KEPT_MAX)
+}
+
+function masksOf(versions: MaskVersions): Masks['mask'][] {
+  return versions.flatMap((each) => each?.mask ?? [])
 }
 
 async function usualOf(tx: Queryable, names: readonly WorkName[]): Promise<Map<string, Set<string>>> {
@@ -119,24 +139,30 @@ async function readLogs(
 
 const PIECES_MAX = 200
 
-function describe(
-  failure: DueFailure,
-  logs: ReadonlyMap<string, string>,
-  usual: ReadonlyMap<string, ReadonlySet<string>>,
-  log: Logger,
-): DescribedFailure {
+interface Known {
+  /** By kernel. */
+  logs: ReadonlyMap<string, string>
+  usual: ReadonlyMap<string, ReadonlySet<string>>
+  /** By project. */
+  rules: ReadonlyMap<string, readonly FailureRule[]>
+  versions: MaskVersions
+  log: Logger
+}
+
+function describe(failure: DueFailure, { logs, usual, rules, versions, log }: Known): DescribedFailure {
   const { sessionId, projectId, chainId, name, cause, exitCode, failedAt, statusData, kernelId } = failure
   const known = usual.get(keyOf({ projectId, name }))
-  const facts = { cause, exitCode, error: statusData?.error ?? null }
-  const isUsual = (masked: string) => known?.has(hashOf(masked)) === true
+  const facts = { cause, exitCode, error: statusData?.error ?? null, rules: rules.get(projectId) ?? [] }
+  // What was noted by the masks before still holds.
+  const isUsual = (line: string) => masksOf(versions).some((mask) => known?.has(hashOf(mask(line))) === true)
   const common = { sessionId, projectId, chainId, cause, exitCode, failedAt }
   try {
     const text = kernelId === null ? '' : (logs.get(kernelId) ?? '')
-    return { ...common, ...fingerprintOf({ ...facts, log: text, isUsual }) }
+    return { ...common, ...fingerprintOf({ ...facts, log: text, isUsual }, versions) }
   } catch (error) {
     // No log may keep the others from their groups.
     log.error({ sessionId, error: messageOf(error) }, 'a failure could not be described by its log')
-    return { ...common, ...fingerprintOf({ ...facts, log: '', isUsual: () => false }) }
+    return { ...common, ...fingerprintOf({ ...facts, log: '', isUsual: () => false }, versions) }
   }
 }
 

@@ -1,8 +1,10 @@
-import { FIGURES_BATCH_MAX } from '../../domain/limits.ts'
+import { FIGURES_BATCH_MAX, WEEKLY_SUMMARIES_BATCH_MAX } from '../../domain/limits.ts'
+import type { Wake } from '../../domain/wake.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Database } from '../../store/database.ts'
 import { rollUpFigures, takeDueFigures } from '../../store/sql/insight/roll-up.sql.ts'
+import { summarizeWeek } from '../../store/sql/insight/weekly-summary.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
 interface FiguresContext {
@@ -32,4 +34,20 @@ export async function rollUpDueFigures({ db, metrics, sync }: FiguresContext): P
     }
   }
   return { done: taken, more: taken === FIGURES_BATCH_MAX }
+}
+
+/** Writes the events with the summaries of the last week that have not been written: one of each project. */
+export async function summarizeWeeks({
+  db,
+  wake,
+  sync,
+}: Pick<FiguresContext, 'db' | 'sync'> & { wake: Wake }): Promise<RunReport> {
+  const done = await db.transaction(async (tx) => {
+    const written = await summarizeWeek(tx, WEEKLY_SUMMARIES_BATCH_MAX)
+    // The crash: no event, and no row that says that there is one.
+    if (written > 0) await sync.reached('weekly-summaries:before-commit')
+    return written
+  })
+  if (done > 0) wake.wake('events')
+  return { done, more: done === WEEKLY_SUMMARIES_BATCH_MAX }
 }

@@ -33,6 +33,7 @@ function bodyOf({ project, values }: Tenant, method: string, template: string): 
   const session = { name: 'x', command: ['true'], project }
   const sessionIds = { session_ids: [values['sessionId']] }
   if (template.startsWith('/v2/schedules/')) return method === 'GET' || method === 'DELETE' ? undefined : {}
+  if (template.startsWith('/v2/failure-rules')) return method === 'PUT' ? { rules: [] } : undefined
   if (method === 'PUT') return template.startsWith('/v2/quotas') ? {} : undefined
   if (method === 'PATCH' && template.startsWith('/v2/webhooks')) return {}
   if (method === 'PATCH') return template.endsWith('/retry') ? { policy: { max_retries: 1 } } : { priority: 1 }

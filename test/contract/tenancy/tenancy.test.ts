@@ -325,7 +325,8 @@ describe('REST', () => {
       // Agents are everybody's, and what is done to sessions that one does not see is refused one by one.
       const own =
         (method === 'GET' && !path.includes('{')) || /agents|backtest$|v2.(bulk-actions|resubmissions)$/.test(path)
-      const isForAdministrators = path.startsWith('/v2/tokens') || (path.startsWith('/v2/quotas') && method !== 'GET')
+      const isForAdministrators =
+        path.startsWith('/v2/tokens') || (/^\/v2\/(?:quotas|failure-rules)/.test(path) && method !== 'GET')
       if (!own) expect([method, path, status]).toEqual([method, path, isForAdministrators ? 403 : 404])
     }
   })

@@ -291,3 +291,24 @@ test('a backtest is a table that fits into 80 columns, with the successes that a
   expect(table.slice(0, 5)).toEqual(lines.slice(3, 8))
   expect(Math.max(...table.map(({ length }) => length))).toBeLessThanOrEqual(80)
 })
+
+test('the rules by which failures are grouped are set, shown as a table or JSON, and cleared', async () => {
+  const patterns = ['GPU memory=*CUDA out of memory, a=b*', 'GPU memory=*memory allocation failed*', 'disks=*No space*']
+  const set = await reprise('failures', 'rules', 'set', 'default', ...patterns)
+  expect(set).toMatchObject({ status: 0, stdout: 'default: 3 rules, for failures from now on\n' })
+  const shown = (await reprise('failures', 'rules', 'show', 'default')).stdout
+  expect(shown).toMatch(/^GROUP +PATTERN\nGPU memory +\*CUDA out of memory, a=b\*\n/)
+  const json = JSON.parse((await reprise('failures', 'rules', 'show', 'default', '--json')).stdout) as unknown[]
+  expect(json).toHaveLength(3)
+  expect(json[2]).toEqual({ name: 'disks', pattern: '*No space*' })
+  expect(await reprise('failures', 'rules', 'set', 'default', 'none')).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('`none` is no rule like') as string,
+  })
+  expect((await reprise('failures', 'rules', 'show', 'nowhere')).stderr).toContain('nowhere')
+  expect(await reprise('failures', 'rules', 'clear', 'default')).toMatchObject({ status: 0 })
+  expect(await reprise('failures', 'rules', 'show', 'default')).toMatchObject({
+    status: 0,
+    stderr: 'no rules: failures are grouped by what they say\n',
+  })
+})

@@ -11,6 +11,7 @@ import {
   setFailureGroupState,
   splitFailureGroup,
 } from '../../../src/services/insight/failure-groups.ts'
+import { setFailureRules } from '../../../src/services/insight/failure-rules.ts'
 import { FAILURE_GROUPS_PER_DAY_MAX } from '../../../src/domain/limits.ts'
 import { warningsOf } from '../../../src/domain/warning.ts'
 import { removeOldFailureGroups } from '../../../src/store/sql/retention.sql.ts'
@@ -71,6 +72,46 @@ describe('groups of failures', () => {
         .map((id) => ['failure_group.new', id])
         .concat([['failure_group.new', expect.any(String) as string]]),
     )
+  })
+
+  it('follow the rules of their project, for failures from then on, set by its administrators', async () => {
+    await given.newAgent().start()
+    const { context } = given.server
+    const before = await groupOf(await fail('echo "ERROR: CUDA out of memory in fit" >&2; exit 3'))
+    const rules = [
+      { pattern: '*CUDA out of memory*', name: 'GPU memory' },
+      { pattern: 'ERROR: disk <id> is full', name: 'disks' },
+    ]
+    await setFailureRules(context, { project: 'default', rules })
+    const gpu = await groupOf(await fail('echo "ERROR: CUDA out of memory in fit" >&2; exit 3'))
+    expect(gpu).toMatchObject({ title: 'GPU memory', masked: ['ERROR: CUDA out of memory in fit'] })
+    expect(gpu.id).not.toBe(before.id)
+    expect((await groupOf(await fail('echo "ERROR: CUDA out of memory again" >&2; exit 4', 'test'))).id).toBe(gpu.id)
+    expect(await groupOf(await fail('echo "ERROR: disk sd-7 is full" >&2; exit 4'))).toMatchObject({ title: 'disks' })
+    expect((await readFailureGroups(context, [gpu.id])).get(gpu.id)).toMatchObject({ rule: rules[0]!.pattern })
+    await setFailureRules(context, { project: 'default', rules: [] })
+    expect((await groupOf(await fail('echo "ERROR: CUDA out of memory in fit" >&2; exit 3'))).id).toBe(before.id)
+    const { rows } = await given.db.query<{ details: object }>(
+      `SELECT details FROM audit_log WHERE action = 'failure_group.set_rules' ORDER BY id`,
+    )
+    expect(rows.map(({ details }) => details)).toEqual([
+      { project: 'default', before: [], after: rules },
+      { project: 'default', before: rules, after: [] },
+    ])
+
+    const refusal = (viewer: object, input: object) =>
+      setFailureRules(
+        { ...context, viewer: { ...context.viewer, ...viewer } },
+        { project: 'default', rules: [], ...input },
+      ).then(
+        () => null,
+        (error: { code: string }) => error.code,
+      )
+    expect(await refusal({ role: 'MEMBER' }, {})).toBe('FORBIDDEN')
+    const other = { projectId: '019aaaaa-0000-7000-8000-000000000000' }
+    expect(await refusal(other, {})).toBe('PROJECT_NOT_FOUND')
+    expect(await refusal({}, { project: 'none' })).toBe('PROJECT_NOT_FOUND')
+    expect(await refusal({}, { rules: [{ pattern: '', name: 'x' }] })).toBe('VALIDATION_FAILED')
   })
 
   it('that were resolved regress by a failure after that, and muted ones stay muted', async () => {

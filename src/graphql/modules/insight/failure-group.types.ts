@@ -70,6 +70,18 @@ const SimilarType = builder
     }),
   })
 
+const MaskChangeType = builder.objectRef<FailureGroupRow['maskChanges'][number]>('FailureMaskChange').implement({
+  description: 'A later version of the masks, by which failures of a group are recognised, too.',
+  fields: (t) => ({
+    version: t.exposeInt('version', { description: 'The version of the masks.' }),
+    since: t.field({
+      type: 'DateTime',
+      description: 'When the first of its failures was recognised by it.',
+      resolve: ({ since }) => new Date(since),
+    }),
+  }),
+})
+
 /** It compares the words of many groups. */
 const SIMILAR_COST = 20
 
@@ -113,6 +125,19 @@ export const FailureGroupType = FailureGroupRef.implement({
     masked: t.stringList({
       description: 'These lines without what differs from one failure to the next: numbers, times, paths, ids.',
       resolve: of('masked'),
+    }),
+    maskVersion: t.int({ description: 'The version of these masks.', resolve: of('maskVersion') }),
+    maskChanges: t.field({
+      type: [MaskChangeType],
+      description:
+        'Later versions of the masks by which its failures are recognised, oldest first: an upgrade changes no stored group.',
+      resolve: of('maskChanges'),
+    }),
+    rule: t.string({
+      nullable: true,
+      description:
+        'The pattern of the rule of its project by which its first failure came here; null if that was by what it says.',
+      resolve: of('rule'),
     }),
     state: t.field({ type: FailureGroupStateEnum, description: 'What people know about it.', resolve: of('state') }),
     note: t.string({ nullable: true, description: 'What they say about it.', resolve: of('note') }),

@@ -1,4 +1,10 @@
-import { PAGE_SIZE_DEFAULT } from '../../../domain/limits.ts'
+import type { FailureRule } from '../../../domain/insight/fingerprint.ts'
+import {
+  FAILURE_PATTERN_LENGTH_MAX,
+  FAILURE_RULES_MAX,
+  NAME_LENGTH_MAX,
+  PAGE_SIZE_DEFAULT,
+} from '../../../domain/limits.ts'
 import type { FAILURE_GROUP_ORDERS } from '../../../services/insight/failure-groups.ts'
 import {
   type FailureGroupRow,
@@ -11,11 +17,13 @@ import {
   spanOf,
   splitFailureGroup,
 } from '../../../services/insight/failure-groups.ts'
+import { setFailureRules } from '../../../services/insight/failure-rules.ts'
 import { builder } from '../../builder.ts'
 import type { GraphQLContext } from '../../context.ts'
 import { forwardArguments } from '../../paging.ts'
+import { ProjectNode } from '../access/access.types.ts'
 import { ForbiddenError, NotFoundError, ValidationError } from '../error.types.ts'
-import { mutation, repeatableFields } from '../mutation.ts'
+import { mutation, reasonField, repeatableFields } from '../mutation.ts'
 import { SessionFilter } from '../session/session.inputs.ts'
 import { TimeWindow } from '../retry/retry-preview.operations.ts'
 import { FailureGroupStateEnum, FailureGroupType } from './failure-group.types.ts'
@@ -190,4 +198,69 @@ mutation({
   repeatable: true,
   result: 'The group',
   run: (context: GraphQLContext, input) => splitFailureGroup(context, input),
+})
+
+const RuleType = builder.objectRef<FailureRule>('FailureRule').implement({
+  description: 'A rule of a project: failures that say what it looks for are one group.',
+  fields: (t) => ({
+    pattern: t.exposeString('pattern', {
+      description:
+        'A pattern with `*` (any text) and `?` (any character) for a whole line that a group is recognised by, as it was written or masked.',
+    }),
+    name: t.exposeString('name', { description: 'The name of the group. Several rules may give the same.' }),
+  }),
+})
+
+builder.prismaObjectField(ProjectNode, 'failureRules', (t) =>
+  t.field({
+    type: [RuleType],
+    description: 'The rules by which its failures are grouped. The first one that matches counts.',
+    select: { failureRules: true },
+    // The column has what `setFailureRules` has parsed.
+    resolve: ({ failureRules }) => failureRules as unknown as FailureRule[],
+  }),
+)
+
+const RuleInput = builder.inputType('FailureRuleInput', {
+  description: 'A rule of a project: failures that say what it looks for are one group.',
+  fields: (t) => ({
+    pattern: t.string({
+      required: true,
+      description: `A pattern with \`*\` (any text) and \`?\` (any character) for a whole line, as it was written or masked; up to ${FAILURE_PATTERN_LENGTH_MAX} characters.`,
+    }),
+    name: t.string({ required: true, description: `The name of the group, up to ${NAME_LENGTH_MAX} characters.` }),
+  }),
+})
+
+mutation({
+  name: 'setFailureRules',
+  description:
+    'Sets the rules by which failures of a project are grouped from now on; for its administrators. Stored failures stay in their groups.',
+  input: builder.inputType('SetFailureRulesInput', {
+    description: 'The rules of a project for its failures.',
+    fields: (t) => ({
+      project: t.string({ required: true, description: 'Name of the project.' }),
+      rules: t.field({
+        type: [RuleInput],
+        required: true,
+        description: `The rules, at most ${FAILURE_RULES_MAX}. They replace all earlier ones, and the first one that matches counts.`,
+      }),
+      ...reasonField(t),
+    }),
+  }),
+  inputDescription: 'The project and its rules.',
+  payload: builder.objectRef<{ id: string }>('SetFailureRulesPayload').implement({
+    description: 'A project after the change.',
+    fields: (t) => ({
+      project: t.prismaField({
+        type: ProjectNode,
+        description: 'The project.',
+        resolve: (query, { id }, _args, { services }) =>
+          services.prisma.project.findUniqueOrThrow({ ...query, where: { id } }),
+      }),
+    }),
+  }),
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The project',
+  run: (context: GraphQLContext, input) => setFailureRules(context, input),
 })

@@ -24,7 +24,7 @@ SELECT ${EVENT_COLUMNS} FROM session_events e WHERE ${AFTER} ORDER BY e.xid, e.i
 
 /**
  * A row of the outbox. A CHECK guarantees that it is about one session, deployment or group and has only the columns of
- * that kind.
+ * that kind, or else about its project.
  */
 export type EventRow = Omit<OutboxEvent, 'cursor'> & { xid: string; id: string }
 

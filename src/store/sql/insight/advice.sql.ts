@@ -86,17 +86,17 @@ export async function storeAdvice(
   advice: readonly (Advice & { id: string })[],
   keptMs: number,
 ): Promise<void> {
-  const rows = advice.map(({ evidence: { kind, ...evidence }, slotSeconds, gibHours, ...rest }) => (({
-	...rest,
-	kind,
-	evidence,
-	slot_seconds: slotSeconds,
-	gib_hours: gibHours,
-	waste: wasteOf({
-		slotSeconds,
-		gibHours
-	})
-})))
+  const rows = advice.map(({ evidence: { kind, ...evidence }, slotSeconds, gibHours, ...rest }) => ({
+    ...rest,
+    kind,
+    evidence,
+    slot_seconds: slotSeconds,
+    gib_hours: gibHours,
+    waste: wasteOf({
+      slotSeconds,
+      gibHours,
+    }),
+  }))
   await db.query(STORE_SQL, [projectId, JSON.stringify(rows), keptMs])
 }
 

@@ -14,6 +14,8 @@ export interface FailureGroupRow {
   exitCode: number | null
   lines: string[]
   masked: string[]
+  /** The pattern of the project's rule by which its first failure was grouped. */
+  rule: string | null
   state: FailureGroupState
   note: string | null
   link: string | null
@@ -22,6 +24,10 @@ export interface FailureGroupRow {
   stateAt: Date | null
   regressedAt: Date | null
   mergedInto: string | null
+  /** Of the masks by which it was made. */
+  maskVersion: number
+  /** Later versions by which its failures are recognised, each since an ISO 8601 time; oldest first. */
+  maskChanges: { version: number; since: string }[]
   /** Whether it has the failures for which there were too many groups in a day. */
   isOverflow: boolean
   createdAt: Date
@@ -29,11 +35,13 @@ export interface FailureGroupRow {
 }
 
 /** A group that was muted until a time that has passed is open. */
-const COLUMNS = `g.id, g.project_id AS "projectId", g.title, g.name, g.cause, g.exit_code AS "exitCode", g.lines, g.masked,
+const COLUMNS = `g.id, g.project_id AS "projectId", g.title, g.name, g.cause, g.exit_code AS "exitCode", g.lines, g.masked, g.rule,
   CASE WHEN g.state = 'MUTED' AND g.muted_until <= reprise_now() THEN 'OPEN' ELSE g.state::text END AS state,
   g.note, g.link, g.muted_until AS "mutedUntil", g.state_by AS "stateBy", g.state_at AS "stateAt",
   g.regressed_at AS "regressedAt", g.merged_into AS "mergedInto",
-  g.fingerprint = '${OVERFLOW_FINGERPRINT}' AS "isOverflow", g.created_at AS "createdAt", g.last_at AS "lastAt"`
+  g.fingerprint = '${OVERFLOW_FINGERPRINT}' AS "isOverflow", g.created_at AS "createdAt", g.last_at AS "lastAt",
+  g.version AS "maskVersion", (SELECT coalesce(json_agg(c ORDER BY c.version), '[]') FROM (
+    SELECT f.version, min(f.since) AS since FROM failure_fingerprints f WHERE f.group_id = g.id GROUP BY f.version) AS c) AS "maskChanges"`
 
 const READ_SQL = `
 SELECT ${COLUMNS} FROM failure_groups g WHERE g.id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR g.project_id = $2)`

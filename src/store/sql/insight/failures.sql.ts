@@ -1,4 +1,5 @@
 import { FAILURE_GROUPS_PER_DAY_MAX } from '../../../domain/limits.ts'
+import type { FailureRule } from '../../../domain/insight/fingerprint.ts'
 import type { FailureCause, StatusData } from '../../../domain/session/failure.ts'
 import type { Queryable } from '../../database.ts'
 import { EVENT_POSITION } from '../event/event-data.sql.ts'
@@ -105,6 +106,31 @@ function columnsOf(names: readonly WorkName[]): [string[], string[]] {
   return [names.map(({ projectId }) => projectId), names.map(({ name }) => name)]
 }
 
+const RULES_SQL = `
+SELECT id, failure_rules AS rules FROM projects WHERE id = ANY($1::uuid[]) AND failure_rules <> '[]'`
+
+/** Reads the rules of projects that have any, by project. */
+export async function readFailureRules(
+  db: Queryable,
+  projectIds: readonly string[],
+): Promise<Map<string, FailureRule[]>> {
+  const { rows } = await db.query<{ id: string; rules: FailureRule[] }>(RULES_SQL, [projectIds])
+  return new Map(rows.map(({ id, rules }) => [id, rules]))
+}
+
+const LOCK_RULES_SQL = 'SELECT failure_rules AS rules FROM projects WHERE id = $1 FOR NO KEY UPDATE'
+
+/** @returns the rules before */
+export async function replaceFailureRules(
+  tx: Queryable,
+  projectId: string,
+  rules: readonly FailureRule[],
+): Promise<FailureRule[]> {
+  const before = (await tx.query<{ rules: FailureRule[] }>(LOCK_RULES_SQL, [projectId])).rows[0]!
+  await tx.query('UPDATE projects SET failure_rules = $2 WHERE id = $1', [projectId, JSON.stringify(rules)])
+  return before.rules
+}
+
 /** A failed attempt with its fingerprint. */
 export interface DescribedFailure {
   sessionId: string
@@ -114,10 +140,77 @@ export interface DescribedFailure {
   exitCode: number | null
   failedAt: Date
   fingerprint: string
+  /** See `Fingerprint`. */
+  former: string | null
   version: number
   title: string
   lines: string[]
   masked: string[]
+  rule: string | null
+}
+
+/** Notes since when failures are recognised by a version of the masks. */
+const VERSION_SQL = `
+WITH noted AS (
+  INSERT INTO settings (key, value, updated_at) VALUES ('masks.' || $1::int, 'null', reprise_now())
+  ON CONFLICT (key) DO NOTHING RETURNING updated_at
+)
+SELECT coalesce((SELECT updated_at FROM noted), (SELECT updated_at FROM settings WHERE key = 'masks.' || $1::int), reprise_now())
+  > reprise_now() - make_interval(secs => $2 / 1000.0) AS recent`
+
+/** Whether failures have been recognised by this version of the masks for less than `withinMs`. */
+export async function isRecentVersion(tx: Queryable, version: number, withinMs: number): Promise<boolean> {
+  return (await tx.query<{ recent: boolean }>(VERSION_SQL, [version, withinMs])).rows[0]!.recent
+}
+
+/**
+ * Finds the groups that failures have by the masks before. A fingerprint that has no group of its own gets that group,
+ * for good. If new masks no longer tell two groups apart, each keeps its failures while the masks before are in use;
+ * then the one that got the new fingerprint first has all of them. Indexes: the primary key of `failure_fingerprints`,
+ * failure_groups(project_id, fingerprint).
+ */
+const FORMER_SQL = `
+WITH given AS (
+  SELECT DISTINCT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::int[]) AS g(project_id, fingerprint, former, version)
+  WHERE NOT EXISTS (SELECT FROM failure_groups o WHERE o.project_id = g.project_id AND o.fingerprint = g.fingerprint)
+), former AS (
+  SELECT given.*, coalesce(
+    (SELECT g.id FROM failure_groups g WHERE g.project_id = given.project_id AND g.fingerprint = given.former),
+    (SELECT f.group_id FROM failure_fingerprints f WHERE f.project_id = given.project_id AND f.fingerprint = given.former
+      ORDER BY f.since, f.group_id LIMIT 1)) AS group_id
+  FROM given
+), linked AS (
+  INSERT INTO failure_fingerprints (project_id, fingerprint, group_id, version)
+  SELECT project_id, fingerprint, group_id, min(version) FROM former WHERE group_id IS NOT NULL
+  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING
+)
+SELECT f.project_id AS "projectId", f.fingerprint, f.former, g.fingerprint AS "ofGroup" FROM former f
+JOIN failure_groups g ON g.id = coalesce(f.group_id, (SELECT l.group_id FROM failure_fingerprints l
+  WHERE l.project_id = f.project_id AND l.fingerprint = f.fingerprint ORDER BY l.since, l.group_id LIMIT 1))`
+
+interface FormerGroup {
+  projectId: string
+  fingerprint: string
+  former: string | null
+  ofGroup: string
+}
+
+/** Gives failures the fingerprints of the groups that they have by the masks before. */
+export async function findFormerGroups(
+  tx: Queryable,
+  failures: readonly DescribedFailure[],
+): Promise<DescribedFailure[]> {
+  const values = [
+    failures.map(({ projectId }) => projectId),
+    failures.map(({ fingerprint }) => fingerprint),
+    failures.map(({ former }) => former),
+    failures.map(({ version }) => version),
+  ]
+  const { rows } = await tx.query<FormerGroup>(FORMER_SQL, values)
+  const key = ({ projectId, fingerprint, former }: Omit<FormerGroup, 'ofGroup'>) =>
+    `${projectId} ${fingerprint} ${former ?? ''}`
+  const found = new Map(rows.map((row) => [key(row), row.ofGroup]))
+  return failures.map((failure) => ({ ...failure, fingerprint: found.get(key(failure)) ?? failure.fingerprint }))
 }
 
 /** The fingerprint of the group that has a project's further failures after too many new groups in a day. */
@@ -132,7 +225,7 @@ export const OVERFLOW_FINGERPRINT = 'overflow'
 const STORE_SQL = `
 WITH given AS (
   SELECT * FROM json_to_recordset($1::json) AS i("sessionId" uuid, "projectId" uuid, "chainId" uuid, cause failure_cause,
-    "exitCode" int, "failedAt" timestamptz, fingerprint text, version int, title text, lines text[], masked text[])
+    "exitCode" int, "failedAt" timestamptz, fingerprint text, version int, title text, lines text[], masked text[], rule text)
 ), fresh AS (
   SELECT "projectId", fingerprint, row_number() OVER (PARTITION BY "projectId" ORDER BY min("failedAt"), fingerprint) AS place
   FROM given WHERE NOT EXISTS (
@@ -147,15 +240,16 @@ WITH given AS (
     CASE WHEN fits THEN fingerprint ELSE '${OVERFLOW_FINGERPRINT}' END AS fingerprint,
     CASE WHEN fits THEN cause END AS cause, CASE WHEN fits THEN "exitCode" END AS "exitCode",
     CASE WHEN fits THEN title ELSE 'further kinds of failures' END AS title,
-    CASE WHEN fits THEN lines ELSE '{}' END AS lines, CASE WHEN fits THEN masked ELSE '{}' END AS masked
+    CASE WHEN fits THEN lines ELSE '{}' END AS lines, CASE WHEN fits THEN masked ELSE '{}' END AS masked,
+    CASE WHEN fits THEN rule END AS rule
   FROM (SELECT given.*, coalesce(place <= places, true) AS fits FROM given
     LEFT JOIN fresh USING ("projectId", fingerprint) LEFT JOIN room USING ("projectId")) AS placed
 ), firsts AS (
   SELECT DISTINCT ON ("projectId", fingerprint) *, max("failedAt") OVER (PARTITION BY "projectId", fingerprint) AS last_at
   FROM input ORDER BY "projectId", fingerprint, "failedAt"
 ), groups AS (
-  INSERT INTO failure_groups AS g (id, project_id, fingerprint, version, title, cause, exit_code, lines, masked, created_at, last_at)
-  SELECT gen_random_uuid(), "projectId", fingerprint, version, title, cause, "exitCode", lines, masked, "failedAt", last_at
+  INSERT INTO failure_groups AS g (id, project_id, fingerprint, version, title, cause, exit_code, lines, masked, rule, created_at, last_at)
+  SELECT gen_random_uuid(), "projectId", fingerprint, version, title, cause, "exitCode", lines, masked, rule, "failedAt", last_at
   FROM firsts ORDER BY "projectId", fingerprint
   ON CONFLICT (project_id, fingerprint) DO UPDATE SET last_at = greatest(g.last_at, EXCLUDED.last_at),
     regressed_at = CASE WHEN g.state = 'RESOLVED' AND EXCLUDED.last_at > g.state_at THEN EXCLUDED.last_at ELSE g.regressed_at END,

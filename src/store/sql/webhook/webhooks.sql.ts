@@ -5,7 +5,7 @@ export const DELIVERY_COLUMNS = 'id, webhook_id, event_id, event_type, occurred_
 
 /**
  * The subject of an event: a session `s`, or a deployment `d` with the revision `v` of the deployment or of its route
- * `r`; or a group `g`, which has no labels; and their project `p`. A webhook `w` gets events about subjects that have
+ * `r`; or a group `g`, which has no labels; or none of them; and their project `p`. A webhook `w` gets events about subjects that have
  * all of its labels.
  */
 export const DELIVERY_SOURCES = `JOIN projects p ON p.id = e.project_id
@@ -32,6 +32,7 @@ export function deliverySelect(place: string): string {
     w.id, e.id, e.type, e.occurred_at, e.session_id, e.chain_id,
     jsonb_build_object('event', e.data) || CASE WHEN e.group_id IS NOT NULL
       THEN jsonb_build_object('group', jsonb_build_object('id', e.group_id, 'key', g.key, 'name', g.name, 'project', p.name))
+      WHEN e.session_id IS NULL AND e.deployment_id IS NULL THEN jsonb_build_object('project', p.name)
       WHEN e.session_id IS NULL
       THEN jsonb_build_object('deployment', jsonb_build_object('id', d.id, 'routeId', e.route_id, 'name', d.name,
         'project', p.name))

@@ -1,3 +1,4 @@
+import { Ago } from '../../app/moments.tsx'
 import { count, counted } from '../../words/numbers.ts'
 import type { UiFailureFiguresFragment, UiFailureGroupQuery, UiFailureMarkFragment } from './messages.generated.ts'
 import './messages.css'
@@ -77,12 +78,10 @@ export function Sparkline({ parts, label }: SparklineProps) {
   )
 }
 
+type Said = Pick<FailureGroup, 'lines' | 'masked' | 'rule' | 'maskVersion' | 'maskChanges'>
+
 /** The lines by which it is recognised, beside what is compared of them. */
-export function Lines({
-  group: { lines, masked },
-}: {
-  group: { lines: readonly string[]; masked: readonly string[] }
-}) {
+export function Lines({ group: { lines, masked, rule, maskVersion, maskChanges } }: { group: Said }) {
   return (
     <section className="card" aria-label="What its failures say">
       <h2>What its failures say</h2>
@@ -91,9 +90,20 @@ export function Lines({
       ) : (
         <div className="failure-lines">
           <LinesOf title="As the first one wrote it" lines={lines} />
-          <LinesOf title="What is compared" lines={masked} />
+          <LinesOf title={rule === null ? 'What is compared' : 'Without what differs'} lines={masked} />
         </div>
       )}
+      {rule !== null && (
+        <p className="card-none">
+          They are one group by the project’s rule <code>{rule}</code>.
+        </p>
+      )}
+      {maskChanges.map(({ version, since }) => (
+        <p key={version} className="card-none">
+          An upgrade changed the masks <Ago at={since} />: failures since then are recognised by version {version}, and
+          the lines here are by version {maskVersion}.
+        </p>
+      ))}
     </section>
   )
 }

@@ -1,8 +1,10 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useId, useState } from 'react'
 import { useAct } from '../../app/act.ts'
+import { GuardedButton } from '../../app/guarded-button.tsx'
+import { lazyDialog } from '../../app/lazy-part.tsx'
 import { useList } from '../../app/list/list-page.tsx'
-import { useViewer } from '../../app/viewer.ts'
+import { noAdministration, useViewer } from '../../app/viewer.ts'
 import type { Column } from '../../design/table.tsx'
 import { Foot, Part, Rows, Section } from './section.tsx'
 import { UiProjectsDocument, type UiProjectsQuery, UiUpdateProjectDocument } from './settings.generated.ts'
@@ -13,10 +15,14 @@ const route = getRouteApi('/frame/settings/projects')
 
 type Project = UiProjectsQuery['projects']['edges'][number]['node']
 
+const RulesForm = lazyDialog(() => import('./failure-rules-form.tsx'), 'RulesForm')
+
 /** The settings of each project. */
 export function ProjectsSection() {
   const { dropped, project } = route.useSearch()
   const list = useList(UiProjectsDocument, { first: ROWS }, ({ projects }) => projects, EVERY_MS)
+  const refusal = noAdministration(useViewer(), 'PROJECT')
+  const [changed, setChanged] = useState<Project | null>(null)
   const rows = list.rows.filter(({ name }) => project === undefined || name === project)
   return (
     <Section says="What holds for all members of a project." dropped={dropped}>
@@ -27,11 +33,31 @@ export function ProjectsSection() {
             className="settings-projects"
             columns={COLUMNS}
             rows={rows.map((row) => ({ ...row, again: list.again }))}
+            renderActs={(row) => (
+              <GuardedButton
+                kind="quiet"
+                refusal={refusal}
+                aria-label={`Rules for failures of ${row.name}`}
+                onClick={() => setChanged(row)}
+              >
+                Rules for failures… {row.failureRules.length > 0 && row.failureRules.length}
+              </GuardedButton>
+            )}
             empty={<h2>{project === undefined ? 'No projects' : `There is no project ${project}`}</h2>}
           />
         )}
       </Part>
       <Foot list={list} />
+      {changed && (
+        <RulesForm
+          project={changed}
+          onClose={() => setChanged(null)}
+          onDone={() => {
+            setChanged(null)
+            list.again()
+          }}
+        />
+      )}
     </Section>
   )
 }
