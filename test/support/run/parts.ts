@@ -22,6 +22,7 @@ export const PARTS = {
   browser: ['test/browser/!(chain-lifecycle).test.ts'],
   /** Many seeds, many processes, large tables, large answers, or clocks that have to pass. */
   long: [
+    'test/contract/blob/transfer.test.ts',
     'test/contract/caches/*.test.ts',
     'test/contract/executor/process-{control-files,restart,warden}.test.ts',
     'test/contract/fuzz/*.test.ts',
@@ -31,8 +32,9 @@ export const PARTS = {
     'test/e2e/{readme-tour,resubmission,secrets,server,several-servers,tls,traces-and-logs}.test.ts',
     'test/e2e/command-line/*.test.ts',
     'test/e2e/deployments/*.test.ts',
-    'test/e2e/remote/{checkpoints,full-disks,output-failures,outputs,partitions,relay-crashes,relay-faults,remote-agents,upload}.test.ts',
+    'test/e2e/remote/{checkpoints,full-disks,gpus,output-failures,outputs,partitions,relay-crashes,relay-faults,remote-agents,upload}.test.ts',
     'test/integration/access/{admission,strangers}.test.ts',
+    'test/integration/agent-api/checkpoint-lies.test.ts',
     'test/integration/agent/{agent-faults,agent-files}.test.ts',
     'test/integration/agent/{checkpoints,checkpoint-failures,decided-isolation,published-checkpoints,relayed-checkpoints,snapshot-checkpoint}.test.ts',
     'test/integration/chain/chain-pages.test.ts',
@@ -42,7 +44,8 @@ export const PARTS = {
     'test/integration/resubmission/{bulk,session-actions}.test.ts',
     'test/integration/drop-old-checkpoints.test.ts',
     'test/integration/scheduling/concurrency-keys.test.ts',
-    'test/integration/store/{chain,outbox,session}-plans.test.ts',
+    'test/integration/store/{chain,live-chain,outbox,session}-plans.test.ts',
+    'test/integration/webhook/isolation.test.ts',
     'test/storm/storm.test.ts',
     'test/integration/store/{embedded-postgres,migrate,read-pool}.test.ts',
   ],
