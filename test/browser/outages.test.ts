@@ -66,7 +66,7 @@ describeOwnUi('without its server', 'outages', (ui) => {
     expect(await linesOutOfPlace(page)).toEqual([])
     expect(await isMarked(page)).toBe(true)
     await page.getByText('Live', { exact: true }).waitFor()
-    expect(opened.faults.filter((fault) => !/ERR_CONNECTION_REFUSED|response code: 503/.test(fault))).toEqual([])
+    expect(restFaults(opened)).toEqual([])
   })
 
   /** Nothing is loaded before it is needed. */
