@@ -24,7 +24,7 @@ export const PARTS = {
   long: [
     'test/contract/blob/transfer.test.ts',
     'test/contract/caches/*.test.ts',
-    'test/contract/executor/process-{control-files,restart,warden}.test.ts',
+    'test/contract/executor/process-{control-files,gpus,restart,warden}.test.ts',
     'test/contract/fuzz/*.test.ts',
     'test/contract/graphql/large-answers.test.ts',
     'test/contract/tenancy/*.test.ts',
@@ -40,7 +40,8 @@ export const PARTS = {
     'test/integration/chain/chain-pages.test.ts',
     'test/integration/client/{retries,streams}.test.ts',
     'test/integration/graphql/{one-state,request-bounds}.test.ts',
-    'test/integration/properties/checkpoints.property.test.ts',
+    'test/integration/event/event-pages.test.ts',
+    'test/integration/properties/{checkpoints,scheduling}.property.test.ts',
     'test/integration/resubmission/{bulk,session-actions}.test.ts',
     'test/integration/drop-old-checkpoints.test.ts',
     'test/integration/scheduling/concurrency-keys.test.ts',
