@@ -326,7 +326,7 @@ describe('REST', () => {
       const own =
         (method === 'GET' && !path.includes('{')) || /agents|backtest$|v2.(bulk-actions|resubmissions)$/.test(path)
       const isForAdministrators =
-        path.startsWith('/v2/tokens') || (/^\/v2\/(?:quotas|failure-rules)/.test(path) && method !== 'GET')
+        path.startsWith('/v2/tokens') || (/^\/v2\/(?:quotas|failure-rules|advice)/.test(path) && method !== 'GET')
       if (!own) expect([method, path, status]).toEqual([method, path, isForAdministrators ? 403 : 404])
     }
   })

@@ -176,6 +176,19 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
     'CreateSessionsPayload',
     'group { groupId name key }',
   )
+  const adviceId = randomUUID()
+  const adviceName = word('advice')
+  await db.query(
+    `INSERT INTO retry_advice (id, project_id, kind, subject, evidence, patch, examples, count, slot_seconds, gib_hours, waste)
+     VALUES ($1, $2, 'MEMORY_TOO_HIGH', $5, $3, $4, '{}', 8, 0, 1, 1)`,
+    [
+      adviceId,
+      projectId,
+      { name: adviceName, attempts: 8, requestBytes: 2 ** 35, highestBytes: 2 ** 30 },
+      { kind: 'REQUEST', name: adviceName, memoryBytes: 2 ** 30 },
+      `name ${adviceName}`,
+    ],
+  )
   const failureGroupId = randomUUID()
   const failureTitle = word('failure-group')
   await db.query(
@@ -267,6 +280,9 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       'queue.resourceGroup': 'default',
       'agent.id': (await db.query<{ id: string }>('SELECT id FROM agents LIMIT 1')).rows[0]!.id,
       groupId: group.groupId,
+      adviceId,
+      'retryAdvice.scope': 'PROJECT',
+      'retryAdvice.name': project,
       failureGroupId,
       left: session.id,
       right: chain[0]!.id,
@@ -312,6 +328,8 @@ export async function createTenant(server: TestServer, name: string): Promise<Te
       deployment.name,
       route.id,
       route.session.id,
+      adviceId,
+      adviceName,
       failureGroupId,
       failureTitle,
       group.groupId,
