@@ -142,6 +142,24 @@ describe('outputs that no agent sends', () => {
     expect(await shown(sessionId)).toMatchObject({ state: 'COLLECTING', reasons: [] })
   })
 
+  test('arrive whole if their agent was lost and returned while it sent them', async () => {
+    for (const step of ['before the list', 'before the end']) {
+      const { sessionId, report, send } = await ended()
+      const files = [file('a', step)]
+      await report({ step: 'BEGIN' })
+      await send(step)
+      if (step === 'before the end') await report({ step: 'FILES', first: true, files })
+      await given.sql(`UPDATE agents SET status = 'LOST' WHERE id = $1`, [given.agent.id])
+      expect(await settleAbandonedOutputs(given.db, 10)).toBe(1)
+      expect(await shown(sessionId)).toMatchObject({ state: 'LOST' })
+      await given.sql(`UPDATE agents SET status = 'ALIVE' WHERE id = $1`, [given.agent.id])
+      if (step === 'before the list')
+        expect(await report({ step: 'FILES', first: true, files })).toMatchObject({ wanted: true })
+      await report({ step: 'END', state: 'COMPLETE', manifest: idOf(files), reasons: [] })
+      expect(await shown(sessionId), step).toMatchObject({ state: 'COMPLETE', reasons: [] })
+    }
+  })
+
   test('are lost with an agent that had not reported the start of the program, which may have run', async () => {
     const { server, agent, db } = given
     const sessionId = await sessionIn(server, agent, 'CREATING', { outputs: { paths: ['*'] } })

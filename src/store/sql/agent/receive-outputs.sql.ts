@@ -63,7 +63,7 @@ export async function beginOutputs(
 }
 
 const LOCK_SQL = `
-SELECT FROM session_outputs WHERE session_id = $1 AND state = 'COLLECTING' AND assignment = $2 FOR UPDATE`
+SELECT FROM session_outputs WHERE session_id = $1 AND state IN ('COLLECTING', 'LOST') AND assignment = $2 FOR UPDATE`
 const CLEAR_SQL = 'DELETE FROM output_files WHERE session_id = $1'
 const FILES_SQL = `
 INSERT INTO output_files (session_id, project_id, path, bytes, mode, sha256, target, modified_at)
@@ -73,7 +73,10 @@ ORDER BY f.path COLLATE "C"
 ON CONFLICT (session_id, path) DO UPDATE SET bytes = excluded.bytes, mode = excluded.mode, sha256 = excluded.sha256,
   target = excluded.target, modified_at = excluded.modified_at`
 
-/** Holds the outputs until the transaction ends. @returns false if they are not being collected for this assignment */
+/**
+ * Holds the outputs until the transaction ends. An agent may be lost and return while it sends them. @returns false if they
+ * are not being collected for this assignment
+ */
 export async function lockOutputs(tx: Queryable, sessionId: string, assignment: number): Promise<boolean> {
   return (await tx.query(LOCK_SQL, [sessionId, assignment])).rowCount === 1
 }
