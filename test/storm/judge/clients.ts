@@ -55,11 +55,18 @@ function expectTerminated(call: Call, session: SessionRow, { sessions, clock }: 
   if (later !== undefined) accuse('asked', session.id, `was terminated, and ${later.id} retried it afterwards`)
 }
 
+/** Any attempt names the waiting retry of its chain, which may be that of a later one. */
 function expectCancelled(session: SessionRow, { sessions, decisions }: Evidence, accuse: Accuse): void {
-  const child = sessions.find(({ parentId, origin }) => parentId === session.id && origin === 'AUTO_RETRY')
-  if (child !== undefined) accuse('asked', session.id, `its retry was cancelled, and there is ${child.id}`)
-  const phase = decisions.get(session.id)?.phase
-  if (phase !== 'CANCELLED') accuse('asked', session.id, `its retry was cancelled, and is ${phase}`)
+  const cancelled = sessions.filter(
+    ({ id, chainId, attempt }) =>
+      chainId === session.chainId && attempt >= session.attempt && decisions.get(id)?.phase === 'CANCELLED',
+  )
+  if (cancelled.length === 0)
+    accuse('asked', session.id, `its retry was cancelled, and is ${decisions.get(session.id)?.phase}`)
+  for (const { id } of cancelled) {
+    const child = sessions.find(({ parentId, origin }) => parentId === id && origin === 'AUTO_RETRY')
+    if (child !== undefined) accuse('asked', id, `its retry was cancelled, and there is ${child.id}`)
+  }
 }
 
 function expectResubmitted(call: Call, known: ReadonlyMap<string, SessionRow>, accuse: Accuse): void {
