@@ -121,7 +121,8 @@ export const CANARIES: readonly Canary[] = [
     name: 'a retry after its cancellation',
     promise: 'asked',
     async plant(scene) {
-      const { id } = await choose(scene, `d.phase = 'DISPATCHED'`)
+      const cancelled = `SELECT FROM retry_decisions c WHERE c.chain_id = s.chain_id AND c.phase = 'CANCELLED'`
+      const { id } = await choose(scene, `d.phase = 'DISPATCHED' AND NOT EXISTS (${cancelled})`)
       const asked = { kind: 'asked', number: 1, at: now(), call: 'cancelRetry', sessionId: id }
       const answered = { kind: 'answered', number: 1, at: now(), outcome: 'done', sessionId: id }
       const text = [asked, answered].map((record) => `${JSON.stringify(record)}\n`).join('')
