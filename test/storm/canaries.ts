@@ -168,7 +168,9 @@ export const CANARIES: readonly Canary[] = [
     async plant(scene) {
       const { id } = await choose(
         scene,
-        `s.status = 'TERMINATED' AND k.exit_code = 0 AND NOT k.stopped AND s.terminated_by IS NULL`,
+        // The judge gives one that ended close to its limit the benefit of the doubt.
+        `s.status = 'TERMINATED' AND k.exit_code = 0 AND NOT k.stopped AND s.terminated_by IS NULL
+         AND (s.batch_timeout IS NULL OR s.terminated_at - s.started_at < make_interval(secs => s.batch_timeout / 2))`,
       )
       await scene.client.query(
         `UPDATE sessions SET result = 'FAILURE', status = 'ERROR', failure_cause = 'KERNEL_NONZERO_EXIT', status_reason = 'task-timeout',

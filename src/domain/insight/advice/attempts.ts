@@ -22,7 +22,7 @@ export interface AdvisedAttempt {
   /** The UUIDs of the GPUs that it had. */
   gpus: readonly string[]
   failureGroupId: string | null
-  /** Of all kernels. */
+  /** What all of its kernels requested together. */
   cpus: number
   kernels: number
   /** What one kernel requested; 0 for nothing. */
