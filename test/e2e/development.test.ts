@@ -227,6 +227,10 @@ test('fails with a deadline', () => {
       const { status, output } = await runSuite({ 'pure-steady': PASSES, 'quick-broken': FAILS })
       expect(output).toContain('test/quick-broken.test.ts failed again')
       expect(output).not.toContain('UNSTEADY')
+      expect(output.trimEnd().split('\n').slice(-2)).toEqual([
+        expect.stringMatching(/^FAILED test\/quick-broken\.test\.ts, after \d+:\d\d min, having run for 0:\d\d min$/),
+        expect.stringMatching(/^ {2}fails: broken$/),
+      ])
       expect(status).toBe(1)
     })
 

@@ -181,7 +181,8 @@ describe('cancel --wait', () => {
       ...labelled('stop'),
       retryPolicy: RETRIES,
     })
-    await vi.waitFor(async () => expect((await client.chain(id)).at(-1)!.status).toBe('RUNNING'), WITHIN)
+    const running = { attempt: 2, status: 'RUNNING' }
+    await vi.waitFor(async () => expect((await client.chain(id)).at(-1)).toMatchObject(running), WITHIN)
     const asked = await reprise('cancel', '--label', 'study=stop', '--status', 'running')
     expect(asked).toMatchObject({ status: 0, stdout: expect.stringContaining('2 of 2 sessions: stop requested\n') })
     const waited = await reprise('cancel', 'first', id, '--wait', '--force')

@@ -90,17 +90,20 @@ describe('standstill', () => {
     }
   }
 
-  /** A process that is not stopped yet may start another. */
-  function stopAll({ all }: Victim): void {
-    for (
-      let pids = all();
-      pids.length > 0;
-      pids = all().filter((pid) => 'SRD'.includes(readProcStat(pid)?.state ?? 'X'))
-    )
-      signal('SIGSTOP', ...pids)
+  /**
+   * A process that is not stopped yet may start another. One in state D that has the signal starts none: it stops when
+   * it leaves that state, which after `vfork` is when its child goes on.
+   */
+  async function stopAll({ all }: Victim): Promise<void> {
+    signal('SIGSTOP', ...all())
+    await eventually(() => {
+      const running = all().filter((pid) => 'SR'.includes(readProcStat(pid)?.state ?? 'X'))
+      signal('SIGSTOP', ...running)
+      return running.length === 0
+    })
   }
 
-  const MISDEEDS: Record<string, (victim: Victim) => void> = {
+  const MISDEEDS: Record<string, (victim: Victim) => void | Promise<void>> = {
     'agent stopped': ({ agent }) => signal('SIGSTOP', agent.pid),
     'agent killed': ({ agent }) => signal('SIGKILL', agent.pid),
     'fork server killed': ({ forkServer }) => (signal('SIGKILL', forkServer), proxy.set('cut')),
@@ -155,7 +158,7 @@ describe('standstill', () => {
       await eventually(async () => (await lives(fleet, nameOf(name))).length === 1)
     }
     await fleet.startAgent({ name: 'beside', token: await fleet.token() })
-    for (const [name, misdeed] of Object.entries(MISDEEDS)) misdeed(victims.get(name)!)
+    for (const [name, misdeed] of Object.entries(MISDEEDS)) await misdeed(victims.get(name)!)
 
     for (const [name, id] of sessions) {
       const chain = await fleet.until(id, (attempts) => attempts.at(-1)!.status === 'TERMINATED')

@@ -10,6 +10,7 @@ import { COMMANDS, type Part } from './parts.ts'
 import type { FileReport, RunReport } from './run-reporter.ts'
 import {
   formatCosts,
+  formatFailed,
   formatNotBegun,
   formatRun,
   formatUnsteady,
@@ -85,6 +86,10 @@ async function main(): Promise<number> {
   if (notBegun !== null) console.log(`\n${notBegun}`)
   const unsteady = outcomes.flatMap((outcome) => outcome.unsteady)
   if (unsteady.length > 0) console.log(`\n${formatUnsteady(unsteady)}`)
+  const isUnsteady = new Set(unsteady.map(({ file }) => file))
+  const files = outcomes.flatMap((outcome) => (outcome.green ? [] : outcome.files))
+  const failed = formatFailed(files.filter((file) => !isUnsteady.has(file)))
+  if (failed !== null) console.log(`\n${failed}`)
   if (interrupted.signal.aborted) return 128 + constants.signals[interrupted.signal.reason as NodeJS.Signals]
   const green = outcomes.every((outcome) => outcome.green)
   if (minutes.length === 0) return green ? 0 : 1
@@ -100,7 +105,7 @@ async function runCommand(name: keyof typeof COMMANDS): Promise<PartOutcome> {
   if (report?.stopped) {
     console.log(
       `\nSTOPPED: ${failed.length} files failed, more than a tenth. The machine or the tree is broken, not the tests:` +
-        '\nsee the first failure above.',
+        '\nsee the first ones in the list at the end.',
     )
   }
   const unsteady: Unsteady[] = []

@@ -28,7 +28,11 @@ export interface FileReport {
   failedTests: string[]
   /** The errors, as plain text. */
   output: string
+  /** The first line of the first error of each, in the order of `failedTests`. */
+  reasons: string[]
   wallMs: number
+  /** How long after the begin of the run the file ended, in ms. */
+  endedMs: number
   costs?: FileCosts
 }
 
@@ -45,6 +49,8 @@ export default class RunReporter implements Reporter {
   #files = 0
   #failed = 0
   #stopped = false
+  #began = 0
+  readonly #endedMs = new Map<string, number>()
 
   onInit(vitest: Vitest): void {
     this.#vitest = vitest
@@ -52,9 +58,11 @@ export default class RunReporter implements Reporter {
 
   onTestRunStart(specifications: readonly TestSpecification[]): void {
     this.#files = specifications.length
+    this.#began = performance.now()
   }
 
   onTestModuleEnd(module: TestModule): void {
+    this.#endedMs.set(module.id, performance.now() - this.#began)
     if (module.ok() || this.#stopped) return
     this.#failed += 1
     if (this.#failed < FAILED_MIN || this.#failed <= this.#files * FAILED_SHARE_MAX) return
@@ -91,10 +99,16 @@ export default class RunReporter implements Reporter {
       begun: ![...module.children.allTests()].some(({ name }) => name === NOT_BEGUN),
       failedTests: failed.map(({ fullName }) => fullName),
       output: outputs.join('\n\n'),
+      reasons: failed.map((test) => firstLine(test.result().errors?.[0]?.message ?? '')),
+      endedMs: this.#endedMs.get(module.id) ?? 0,
       wallMs: module.diagnostic().duration,
       ...(costs && { costs }),
     }
   }
+}
+
+function firstLine(text: string): string {
+  return stripVTControlCharacters(text).split('\n', 1)[0]!
 }
 
 function describeError({ message, stack, diff }: SerializedError & { diff?: string }): string {

@@ -61,6 +61,31 @@ export function formatNotBegun(files: readonly FileReport[]): string | null {
   return [`NOT RUN: the time for this run (TEST_DEADLINE) was up before ${left.length} files:`, ...lines].join('\n')
 }
 
+const FAILED_TESTS_SHOWN = 3
+const REASON_LENGTH_MAX = 160
+
+/**
+ * The files of a red run with their first failing tests, in the order in which the files ended, so that failures with
+ * one cause stand together; null if no file failed.
+ */
+export function formatFailed(files: readonly FileReport[]): string | null {
+  const failed = files.filter(({ passed }) => !passed).toSorted((a, b) => a.endedMs - b.endedMs)
+  if (failed.length === 0) return null
+  return failed
+    .flatMap(({ path, endedMs, wallMs, failedTests, reasons, output }) => {
+      const took = `after ${minutes(endedMs / 1000)}, having run for ${minutes(wallMs / 1000)}`
+      const tests = failedTests.map((test, index) => `  ${test}: ${reasons[index]!.slice(0, REASON_LENGTH_MAX)}`)
+      const shown = tests.length > 0 ? tests : [`  ${output.split('\n', 1)[0]!.slice(0, REASON_LENGTH_MAX)}`]
+      const more = shown.length - FAILED_TESTS_SHOWN
+      return [
+        `FAILED ${path}, ${took}`,
+        ...shown.slice(0, FAILED_TESTS_SHOWN),
+        ...(more > 0 ? [`  and ${more} more`] : []),
+      ]
+    })
+    .join('\n')
+}
+
 /** The last lines of a run that is green although files failed at first. */
 export function formatUnsteady(unsteady: readonly Unsteady[]): string {
   const parts = unsteady.map(({ file, second }) => {
