@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
@@ -62,6 +62,7 @@ async function main({ minutes, seed, json, keep, canary, fastForward }: Options)
   const problem = fastForward ? await whyNoMovedClock() : null
   if (problem !== null) program.error(`error: --fast-forward ${problem}`)
   // Everything with its name in a command line is ended with it: a name that nobody has given.
+  if (keep !== undefined) await mkdir(keep, { recursive: true })
   const directory = await mkdtemp(join(keep ?? tmpdir(), 'reprise-storm-'))
   // PostgreSQL runs as another user if this one is root.
   await chmod(directory, 0o755)
