@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
-import { guarded } from '../waiting/wait.ts'
+import { guarded, reconnectPauseMs } from '../waiting/wait.ts'
 import { isPassing } from './disk-watch.ts'
 import { BIN, DROPPED, dropSync, emptyBin, moveIntoBin, newBin } from './remove-tree.ts'
 
@@ -10,9 +10,6 @@ import { BIN, DROPPED, dropSync, emptyBin, moveIntoBin, newBin } from './remove-
 const PASS_MS = 1_000
 /** Half of libuv's threads; launches need the other half. */
 const AT_ONCE_MAX = 2
-/** Pause before a removal that failed for a temporary reason is tried again. */
-const TRY_AGAIN_MS = 5_000
-
 /** Removes directories in the background, in passes of limited length, taking turns. */
 export interface Removals {
   /**
@@ -33,8 +30,8 @@ interface Removal {
   path: string
   /** Null until the tree has been moved into a bin. */
   bin: string | null
-  /** A failure of this removal has been logged. */
-  hasFailed?: boolean
+  /** Passes that have failed. */
+  failures: number
 }
 
 /** @param passMs 0 means one pass per file, for tests */
@@ -60,7 +57,7 @@ export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?
     }
     const timer = setTimeout(
       guarded(again, () => {}),
-      TRY_AGAIN_MS,
+      reconnectPauseMs(removal.failures, Math.random()),
     ).unref()
     postponed.add(timer)
   }
@@ -74,9 +71,9 @@ export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?
         if (await isMoreLeft(removal)) waiting.push(removal)
       } catch (error) {
         const passes = isPassing(error)
+        removal.failures++
         if (passes && !closed) postpone(removal)
-        if (removal.hasFailed === true) continue
-        removal.hasFailed = true
+        if (removal.failures > 1) continue
         log.warn(
           { path: removal.bin ?? removal.path, error: messageOf(error) },
           `unneeded files could not be removed; ${passes ? 'it is tried again' : 'the next start tries again'}`,
@@ -102,7 +99,7 @@ export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?
   return {
     drop(path) {
       try {
-        add({ path: dropSync(path), bin: null })
+        add({ path: dropSync(path), bin: null, failures: 0 })
         return true
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
@@ -112,8 +109,8 @@ export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?
     async resume(directory) {
       for (const name of await readdir(directory)) {
         const path = join(directory, name)
-        if (name.startsWith(DROPPED)) add({ path, bin: null })
-        if (name.startsWith(BIN)) add({ path, bin: path })
+        if (name.startsWith(DROPPED)) add({ path, bin: null, failures: 0 })
+        if (name.startsWith(BIN)) add({ path, bin: path, failures: 0 })
       }
     },
     async close() {

@@ -93,6 +93,12 @@ export const BENCHES: readonly Bench[] = [
     load: async () => (await import('./insights.bench.ts')).insights,
   },
   {
+    name: 'insight-cost',
+    size: 2_000,
+    limitSeconds: 600,
+    load: async () => (await import('./insights.bench.ts')).insightCost,
+  },
+  {
     name: 'statistics',
     size: 100_000,
     limitSeconds: 720,

@@ -1,12 +1,17 @@
+import { createNoopExecutor } from '../../src/agent/executors/noop-executor.ts'
 import { FIGURE_GROUPINGS, type FigureGrouping, isOfFailures } from '../../src/domain/insight/figures.ts'
 import { readRetryInsights, readUsageRows } from '../../src/services/insight/read-figures.ts'
 import type { Viewer } from '../../src/services/service-context.ts'
+import { createSessions } from '../../src/services/session/create-sessions.ts'
 import type { Database } from '../../src/store/database.ts'
 import type { PrismaClient } from '../../src/store/prisma.ts'
 import { storeSums } from '../../src/store/sql/insight/roll-up.sql.ts'
 import type { Measurement } from './bench.ts'
+import { ALL_SERVICES } from '../support/servers/test-server.ts'
+import { type BenchServer, openServer, type ServiceName } from './bench-server.ts'
 import type { BenchGround } from './ground.ts'
-import { percentile } from './waiting.ts'
+import { compareSides, type Side } from './quick/compare.ts'
+import { countTo, percentile } from './waiting.ts'
 
 const ROUNDS = 15
 const PROJECTS = 10
@@ -49,6 +54,55 @@ async function median(ground: BenchGround, work: () => Promise<unknown>): Promis
     times.push(performance.now() - begun)
   }
   return percentile(times, 0.5)
+}
+
+/** What insight does beside decisions. */
+const OF_INSIGHT: readonly ServiceName[] = ['group-failures', 'roll-up-figures', 'find-advice', 'weekly-summaries']
+/** What a decision notes for it. */
+const NOTES = [
+  ['retry_decisions', 'retry_decisions_note_failures'],
+  ['retry_decisions', 'retry_decisions_note_figures'],
+  ['kernels', 'kernels_note_figures'],
+]
+const ROUNDS_OF_DECISIONS = 7
+const CREATED_AT_ONCE = 500
+const CPU_SLOTS = 2_000
+const DECIDED = 'SELECT count(*) FROM retry_decisions'
+
+/** Attempts that fail, from their creation to their decision, beside the same server without any insight. */
+export async function* insightCost(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  const [insightful, plain] = [await ground.database(), await ground.database()]
+  for (const [table, trigger] of NOTES) await plain.db.query(`DROP TRIGGER ${trigger} ON ${table}`)
+  const others = ALL_SERVICES.filter((name) => !OF_INSIGHT.includes(name))
+  await using ours = await openNoopServer(ground, insightful.db, [...others, ...OF_INSIGHT])
+  await using without = await openNoopServer(ground, plain.db, others)
+  const decide =
+    ({ context }: BenchServer) =>
+    async (timed: Parameters<Side>[0]) => {
+      const { rows } = await context.db.query<{ count: number }>(DECIDED)
+      await timed(async () => {
+        for (let done = 0; done < size; done += CREATED_AT_ONCE) {
+          const failing = { name: 'bench', command: ['noop', 'exit', '1'], retryPolicy: { maxRetries: 0 } }
+          await createSessions(
+            context,
+            Array.from({ length: CREATED_AT_ONCE }, () => failing),
+          )
+        }
+        await countTo(ground, context.db, 'decided', DECIDED, rows[0]!.count + size)
+        return size
+      })
+    }
+  const rounds = ROUNDS_OF_DECISIONS
+  const compared = { what: 'failures decided, with insight', unit: 'attempts', rounds, by: 'time' } as const
+  const measured = await compareSides(ground, { ...compared, ours: decide(ours), bare: decide(without) })
+  yield { ...measured, ratioAtLeast: 0.95 }
+}
+
+async function openNoopServer(ground: BenchGround, db: Database, names: readonly ServiceName[]): Promise<BenchServer> {
+  const server = openServer(ground, db)
+  await server.startServices(...names)
+  await server.startAgent(createNoopExecutor, { cpu: String(CPU_SLOTS) })
+  return server
 }
 
 const CHUNK = 50_000

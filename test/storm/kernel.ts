@@ -12,7 +12,7 @@ import type { Terms } from './terms.ts'
  *
  * A line is `<uptime> <moved uptime> <boot id> <chain> <session> <kernel> <attempt> <what>`: by the machine's clock, and
  * by the one that its agent has. Both are read before the line is written, so that its process lived then; a process
- * lives from its first line to its last.
+ * lives from its first line to its last. The first line ends with the working directory, which is its agent's.
  */
 
 export interface Kind {
@@ -88,7 +88,7 @@ note() { read -r up rest <"$STORM_UPTIME"; read -r moved rest </proc/uptime; ech
 told() { note told; [ -n "$STORM_STUBBORN" ] || { trap '' TERM; note 'end 143'; exit 143; }; }
 trap told TERM
 hundredths() { now=$((10#\${moved/./})); }
-note begin
+note "begin $PWD"
 hundredths
 set -- $STORM_ATTEMPTS
 n=$REPRISE_ATTEMPT; [ "$n" -le $# ] || n=$#

@@ -13,6 +13,8 @@ export interface Comparison {
   /** Processes that only load both sides in the same way. */
   except?: readonly number[]
   rounds: number
+  /** What the ratio is of, if not of CPU seconds. */
+  by?: 'time'
 }
 
 interface Used {
@@ -27,7 +29,7 @@ interface Used {
  * over all rounds, as CPU seconds are counted in hundredths.
  */
 export async function compareSides(ground: BenchGround, comparison: Comparison): Promise<Measurement> {
-  const { what, unit, rounds } = comparison
+  const { what, unit, rounds, by } = comparison
   const except = new Set(comparison.except)
   const used = { ours: nothing(), bare: nothing() }
   // The first round of each only warms up.
@@ -41,8 +43,10 @@ export async function compareSides(ground: BenchGround, comparison: Comparison):
   }
   const figure = used.ours.amount / used.ours.cpuSeconds
   const ceiling = used.bare.amount / used.bare.cpuSeconds
-  const byTime = used.ours.amount / used.ours.seconds / (used.bare.amount / used.bare.seconds)
-  return { what, unit: `${unit}/CPU s`, figure, ceiling, notes: { 'by time': byTime.toFixed(2) } }
+  const cpu = figure / ceiling
+  const [a, b] = [used.ours.amount / used.ours.seconds, used.bare.amount / used.bare.seconds]
+  if (by === 'time') return { what, unit: `${unit}/s`, figure: a, ceiling: b, notes: { 'by CPU': cpu.toFixed(2) } }
+  return { what, unit: `${unit}/CPU s`, figure, ceiling, notes: { 'by time': (a / b).toFixed(2) } }
 }
 
 function nothing(): Used {

@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, statfsSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createFence } from '../../../src/agent/fence.ts'
 import {
   isAlive,
@@ -15,14 +16,16 @@ import {
 } from '../../../src/agent/executors/process/proc-stat.ts'
 import { LOG_FILE_CUT_BYTES } from '../../../src/domain/limits.ts'
 import { eventually } from '../../support/eventually.ts'
+import { whyNoMounts } from '../../support/run/mounts.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { processesIn } from '../../integration/agent/processes.ts'
 import { kernelSpec, reaches, readAll } from './executor-subject.ts'
 import { createProcessFixture } from './process-fixture.ts'
 
 const log = pino({ enabled: false })
 
-async function leaveKernelBehind(fenceSeconds: number, command = ['sleep', '1000']) {
-  const fixture = await createProcessFixture()
+async function leaveKernelBehind(fenceSeconds: number, command = ['sleep', '1000'], under = tmpdir()) {
+  const fixture = await createProcessFixture({ under })
   const { agentDir } = fixture
   const spec = kernelSpec({ command })
   const input = Buffer.from(JSON.stringify({ agentDir, specs: [spec], word: 'start' })).toString('base64')
@@ -52,6 +55,46 @@ test('kernels of a dead agent are stopped when its fence has passed', async () =
     error: { name: 'agent-fenced' },
   })
   await next.close()
+  await fixture.dispose()
+})
+
+const noMounts = whyNoMounts()
+
+test.skipIf(noMounts !== null)(
+  `even if the disk takes no further file${noMounts === null ? '' : ` (skipped: ${noMounts})`}`,
+  async () => {
+    const disk = join(await temporaryDirectory('disk'), 'disk')
+    mkdirSync(disk)
+    const mount = (options: string, ...what: string[]) =>
+      execFileSync('mount', ['-t', 'tmpfs', '-o', options, ...what, 'reprise-test', disk])
+    mount('size=16m,mode=755')
+    onTestFinished(() => void execFileSync('umount', ['--lazy', disk]))
+    const { fixture, shim } = await leaveKernelBehind(2, undefined, disk)
+    const { files, ffree } = statfsSync(disk)
+    mount(`remount,nr_inodes=${files - ffree}`)
+    expect(() => writeFileSync(join(disk, 'one-more'), '')).toThrow(/ENOSPC/)
+    await eventually(() => !isAlive(shim))
+    mount('remount,nr_inodes=1000')
+    await eventually(() => processesIn(fixture.agentDir).length === 0)
+  },
+)
+
+test('a program does not begin if the disk has no space for the line by which the keeper would know it', async () => {
+  const fixture = await createProcessFixture()
+  const executor = fixture.create({ changed: () => undefined })
+  await executor.recover()
+  const spec = kernelSpec({ command: ['sh', '-c', `echo > ${join(fixture.agentDir, 'it-ran')}`] })
+  executor.prepare(spec, 1)
+  await reaches(executor, spec.kernelId, 'PREPARED')
+  symlinkSync('/dev/full', join(fixture.agentDir, 'kernels', spec.kernelId, 'status'))
+  executor.start(spec, 1)
+  const { error } = await reaches(executor, spec.kernelId, 'FAILED')
+  expect(error).toMatchObject({ name: 'executor-failed', message: expect.stringContaining('could not be started') })
+  executor.forget(spec.kernelId, 1)
+  await eventually(() => executor.observe().length === 0)
+  await executor.close()
+  await eventually(() => processesIn(fixture.agentDir).length === 0)
+  expect(existsSync(join(fixture.agentDir, 'it-ran'))).toBe(false)
   await fixture.dispose()
 })
 

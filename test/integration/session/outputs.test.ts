@@ -183,6 +183,11 @@ describe('outputs that no agent sends', () => {
     expect(await shown(sessionId)).toMatchObject({ state: 'NONE', reasons: ['its program never ran'] })
     expect(await begin()).toMatchObject({ wanted: true })
     expect(await shown(sessionId)).toMatchObject({ state: 'COLLECTING', reasons: [] })
+
+    // An agent that sends them contradicts that.
+    await given.sql(`UPDATE agents SET status = 'ALIVE' WHERE id = $1`, [agent.id])
+    expect(await settleAbandonedOutputs(db, 10)).toBe(0)
+    expect(await shown(sessionId)).toMatchObject({ state: 'COLLECTING', reasons: [] })
   })
 
   test('are lost if the agent does not mention them any more', async () => {

@@ -48,6 +48,8 @@ export interface Run {
   sessionId: string
   kernelId: string
   attempt: number
+  /** The working directory. */
+  directory: string
   /** Uptime in seconds. */
   firstAt: number
   lastAt: number
@@ -307,6 +309,7 @@ function runOf(file: string, text: string): Run | null {
     sessionId,
     kernelId,
     attempt: Number(attempt),
+    directory: lines[0]![8] ?? '',
     firstAt: Math.min(...times),
     lastAt: Math.max(...times),
     movedFirstAt: Math.min(...moved),

@@ -6,9 +6,13 @@ import type { Accuse } from './promises.ts'
 /** What came back of what programs wrote. Contents are compared by their SHA-256, which the judge computes itself. */
 
 export function outputPromises(evidence: Evidence, accuse: Accuse): void {
-  const { sessions, runs, outputs, stored, removed } = evidence
+  const { sessions, kernels, runs, outputs, stored, removed } = evidence
   const gone = new Set(removed.flatMap(({ source, id }) => (source === 'sessions' ? [id] : [])))
-  const bySession = Map.groupBy(runs, ({ sessionId }) => sessionId)
+  const agents = new Map(kernels.map(({ id, agent }) => [id, agent]))
+  // An agent that was lost before it said that the kernel runs may have begun it. Another one then began it again, and
+  // the outputs are what that one left.
+  const counted = runs.filter(({ kernelId, directory }) => directory.split('/').includes(agents.get(kernelId) ?? ''))
+  const bySession = Map.groupBy(counted, ({ sessionId }) => sessionId)
   for (const session of sessions) {
     if (gone.has(session.id)) continue
     const own = outputs.get(session.id)

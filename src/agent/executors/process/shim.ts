@@ -22,6 +22,8 @@ export const STOP_NOTICE = 16
  *   failed.
  * - A line in `status` counts once its newline is written. The file is opened before the command starts, so a full
  *   disk rarely loses the exit line. One `write` per line is atomic without a rename.
+ * - Without the line `began`, neither keeper nor a later instance of the agent would know this process, and the command
+ *   would outlive its fence. So on a disk that is too full for the line, the command does not run.
  * - An expired fence, or one of an earlier boot, keeps the command from running: the launch may have waited on a
  *   suspended machine or in a suspended fork server. The fence is read after the line `began`, so that the keeper knows
  *   this process.
@@ -74,11 +76,12 @@ set -C
 exec 9>status
 set +C
 [ -e spec.json ] || exit
-trap - EXIT
 say() { echo "$*" >&9; echo "${tag} $*" >&8; }
 read -r stat </proc/$$/stat
-${cgroup === null ? '' : `echo ${quote(`group ${cgroup.path}`)} >&9\n`}read -r since rest </proc/uptime
-say "began $stat|$since"
+read -r since rest </proc/uptime
+${cgroup === null ? '' : `echo ${quote(`group ${cgroup.path}`)} >&9 && `}echo "began $stat|$since" >&9 || exit
+trap - EXIT
+echo "${tag} began $stat|$since" >&8
 if read -r until boot <../../fence; then
   read -r booted </proc/sys/kernel/random/boot_id
   read -r up rest </proc/uptime

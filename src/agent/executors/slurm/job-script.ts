@@ -201,7 +201,7 @@ trap caught TERM
 trap interrupted=yes HUP INT QUIT USR1 USR2
 [ -e "$kernel/spec.json" ] || exit 0
 [ -e "$kernel/stop" ] && { echo never >&9; exit 0; }
-echo "began $SLURM_JOB_ID $SLURMD_NODENAME" >&9
+echo "began $SLURM_JOB_ID $SLURMD_NODENAME" >&9 || exit 0
 read -r began rest </proc/uptime
 setsid env -i began_at="$now" SLURM_JOB_ID="$SLURM_JOB_ID" SLURM_JOB_NODELIST="$SLURM_JOB_NODELIST" \\
   \${CUDA_VISIBLE_DEVICES+CUDA_VISIBLE_DEVICES="$CUDA_VISIBLE_DEVICES"} \\

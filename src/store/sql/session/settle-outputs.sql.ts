@@ -6,13 +6,14 @@ import { IS_NEWEST_COMPLETE, outputsEventData } from './read-outputs.sql.ts'
 /**
  * Settles outputs of ended sessions that no agent will send: their program never ran, their agent is gone, or it no
  * longer mentions them. An agent that was lost before it reported the start may have run the program, so only a kernel
- * that is known to be gone never ran. The outputs may still arrive if the agent returns. Index: session_outputs_open, primary keys. Sessions
- * that have not ended are read each time, too: about 3 µs for each.
+ * that is known to be gone, and whose outputs no agent has begun to send, never ran. The outputs may still arrive if the
+ * agent returns. Index: session_outputs_open, primary keys. Sessions that have not ended are read each time, too: about
+ * 3 µs for each.
  */
 const ABANDONED_SQL = `
 WITH open AS (
   SELECT o.session_id, s.project_id, s.chain_id,
-    k.started_at IS NULL AND (k.agent_id IS NULL OR k.confirmed_gone) AS never_ran, coalesce(a.name, 'its agent') AS agent,
+    k.started_at IS NULL AND (k.agent_id IS NULL OR k.confirmed_gone) AND o.assignment IS NULL AS never_ran, coalesce(a.name, 'its agent') AS agent,
     a.id IS NULL OR a.status IN ('LOST', 'TERMINATED') AS is_gone,
     greatest(o.heard_at, s.terminated_at) < reprise_now() - ${OUTPUTS_LOST_AFTER_MS} * interval '1 millisecond' AS is_silent
   FROM session_outputs o JOIN sessions s ON s.id = o.session_id

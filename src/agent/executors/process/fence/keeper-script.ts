@@ -47,7 +47,8 @@ const BLOCK = 512
  *   ../fence   the uptime in whole seconds until which kernels may run, and the boot id
  *
  * every LOG_FILE_CHECK_MS while there are kernels, and once a second otherwise. Once the fence has passed, it marks as
- * fenced and kills every live kernel that is not being stopped, and a few seconds later every live kernel. A kernel is
+ * fenced and kills every live kernel that is not being stopped, and a few seconds later every live kernel. It kills
+ * them even if the disk has no space for the mark. A kernel is
  * identified by pid and start time from its `status`. The keeper kills its process group, its session and its cgroup. A
  * PID namespace ends with its first process, the child of the process that the shim has started. The keeper exits when
  * the agent is gone and no kernel is left, or none that outlives the fence.
@@ -85,7 +86,7 @@ parent() { read -r stat <"/proc/$1/stat" && set -- \${stat##*) } && parent=$2; }
 due() {
   stop=\${status%status}stop
   if [ -e "$stop" ] || [ -L "$stop" ]; then [ "$up" -ge $((until + ${STOPS_END})) ]
-  else echo '${FENCED_MARK}' >"$stop"
+  else echo '${FENCED_MARK}' >"$stop" || :
   fi
 }
 claimed() {
