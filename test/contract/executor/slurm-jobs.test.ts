@@ -1,4 +1,14 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
@@ -66,6 +76,20 @@ describe('jobs', () => {
       expect(readdirSync(join(fixture.root, 'batches'))).toHaveLength(1)
       for (const { kernelId } of specs) executor.forget(kernelId, 1)
       await eventually(() => readdirSync(join(fixture.root, 'batches')).length === 0)
+    })
+
+    test('a program does not begin if the disk has no space for the line that says so', async () => {
+      await using scene = await openSlurm(cluster)
+      const { executor, fixture } = scene
+      const ran = join(cluster.shared, `ran-${randomUUID()}`)
+      const spec = kernelSpec({ command: ['sh', '-c', `: >${ran}`] })
+      executor.prepare(spec, 1)
+      await reaches(executor, spec.kernelId, 'PREPARED')
+      const path = join(fixture.root, 'kernels', spec.kernelId)
+      symlinkSync('/dev/full', join(existsSync(join(path, 'job')) ? join(path, 'job') : path, 'status'))
+      executor.start(spec, 1)
+      expect(await scene.reaches(spec, 'EXITED')).toMatchObject({ exitCode: null, error: { name: 'kernel-vanished' } })
+      expect(existsSync(ran)).toBe(false)
     })
 
     test('a program that could not be run is explained, with the name of its file', async () => {
