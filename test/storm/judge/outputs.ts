@@ -11,8 +11,11 @@ export function outputPromises(evidence: Evidence, accuse: Accuse): void {
   const agents = new Map(kernels.map(({ id, agent }) => [id, agent]))
   // An agent that was lost before it said that the kernel runs may have begun it. Another one then began it again, and
   // the outputs are what that one left.
-  const counted = runs.filter(({ kernelId, directory }) => directory.split('/').includes(agents.get(kernelId) ?? ''))
-  const bySession = Map.groupBy(counted, ({ sessionId }) => sessionId)
+  const isCounted = ({ kernelId, directory }: Run) => {
+    const agent = agents.get(kernelId) ?? null
+    return agent !== null && directory.includes(`/${agent}/`)
+  }
+  const bySession = Map.groupBy(runs.filter(isCounted), ({ sessionId }) => sessionId)
   for (const session of sessions) {
     if (gone.has(session.id)) continue
     const own = outputs.get(session.id)
