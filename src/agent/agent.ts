@@ -150,7 +150,12 @@ export function createAgent(options: AgentOptions): Agent {
     const guard = options.guardIsolation?.((reason) => refusals.set('isolation', reason))
     resources.defer(() => guard?.close())
     resources.defer(() => executor.close())
-    const fence = createFence(agentDir, () => stopAll(executor, log), log)
+    const fence = createFence(
+      agentDir,
+      () => stopAll(executor, log),
+      log,
+      (reason) => refusals.set('fence', reason),
+    )
     resources.defer(() => fence.close())
     await executor.recover()
     fence.resume()

@@ -86,7 +86,7 @@ function writeFault(directory: string): Found {
   }
 }
 
-type RefusalSource = 'disk' | 'files' | 'isolation'
+type RefusalSource = 'disk' | 'files' | 'isolation' | 'fence'
 
 /** The reasons why an agent takes no new kernels, at most one from each source. Running kernels continue. */
 interface Refusals {

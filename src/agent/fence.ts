@@ -22,9 +22,17 @@ const WRITES_PER_FENCE = 8
  *
  * A failed write is logged and tried again with the next renewal. On a full disk, or if no further file can be opened,
  * the agent overwrites the file in place. That needs neither space nor a new descriptor, because the file stays open.
- * Otherwise the keeper would kill the kernels of a working agent.
+ * Otherwise the keeper would kill the kernels of a working agent. While the file cannot be written at all, no kernel may
+ * start, because nothing would end it if the agent died.
+ *
+ * @param refuse called with the reason when a write fails, and with null when one succeeds again
  */
-export function createFence(agentDir: string, expired: () => void, log: Logger): Fence {
+export function createFence(
+  agentDir: string,
+  expired: () => void,
+  log: Logger,
+  refuse: (reason: string | null) => void = () => {},
+): Fence {
   const path = join(agentDir, 'fence')
   const bootId = readBootId()
   let deadline = Number.POSITIVE_INFINITY
@@ -49,10 +57,13 @@ export function createFence(agentDir: string, expired: () => void, log: Logger):
     try {
       held = writeDeadline(path, `${Math.ceil(deadline)} ${bootId}\n`, held)
       written = deadline
+      if (complaint !== '') refuse(null)
       complaint = ''
     } catch (error) {
-      if (messageOf(error) !== complaint) log.error({ error: messageOf(error) }, 'the fence could not be written')
-      complaint = messageOf(error)
+      const reason = `the fence could not be written: ${messageOf(error)}`
+      if (reason !== complaint) log.error({ error: messageOf(error) }, 'the fence could not be written')
+      complaint = reason
+      refuse(reason)
     }
   }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -79,6 +79,25 @@ describe('the fence of an agent', () => {
       fence.close()
       const written = Number(readFileSync(join(directory, 'fence'), 'latin1').split(' ')[0])
       expect(written).toBe(Math.ceil(now + 600))
+    })
+
+    test('keeps kernels from starting while it cannot be written', () => {
+      const own = join(directory, 'not-there-yet')
+      const reasons: (string | null)[] = []
+      const fence = createFence(
+        own,
+        () => undefined,
+        log,
+        (reason) => reasons.push(reason),
+      )
+      fence.renew(uptimeSeconds(), 600_000)
+      expect(reasons).toEqual([expect.stringContaining('the fence could not be written: ENOENT')])
+      mkdirSync(own)
+      // A shorter one is written at once.
+      fence.renew(uptimeSeconds(), 300_000)
+      fence.renew(uptimeSeconds(), 200_000)
+      expect(reasons.slice(1)).toEqual([null])
+      fence.close()
     })
 
     test.each([
