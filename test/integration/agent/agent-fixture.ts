@@ -47,7 +47,7 @@ export interface AgentFixture {
   /** The log that the server has stored. @throws where a piece is missing or there twice */
   text(kernelId: string, stream?: LogStreamName): Promise<string>
   /** Sets the configuration of the only resource group until the next test. */
-  configure(settings: { fence_after_ms?: number; stop_grace_ms?: number }): Promise<void>
+  configure(settings: { fence_after_ms?: number; stop_grace_ms?: number; reschedules_max?: number }): Promise<void>
 }
 
 /**
