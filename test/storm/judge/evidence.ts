@@ -143,6 +143,8 @@ export interface KernelRow {
   confirmedGone: boolean
   slotsHeld: boolean
   reason: string | null
+  /** When it was given to its agent, for the last time; in milliseconds of the database's clock. Null if unknown. */
+  givenAt: number | null
 }
 
 export interface DecisionRow {
@@ -181,7 +183,9 @@ const SESSIONS = `SELECT id, name, chain_id AS "chainId", parent_session_id AS "
   (extract(epoch FROM terminated_at) * 1000)::float8 AS "terminatedAt"
   FROM ${everIn('sessions')} AS sessions ORDER BY chain_id, attempt, id`
 const KERNELS = `SELECT k.id, a.name AS agent, session_id AS "sessionId", k.status, exit_code AS "exitCode", stopped,
-  confirmed_gone AS "confirmedGone", slots_held AS "slotsHeld", reason
+  confirmed_gone AS "confirmedGone", slots_held AS "slotsHeld", reason, (SELECT
+    (extract(epoch FROM max(e.occurred_at)) * 1000)::float8 FROM session_events e
+    WHERE e.session_id = k.session_id AND e.type = 'session.status_changed' AND e.data ->> 'to' = 'SCHEDULED') AS "givenAt"
   FROM ${everIn('kernels')} AS k LEFT JOIN agents a ON a.id = k.agent_id`
 const DECISIONS = `SELECT session_id AS "sessionId", phase, child_session_id AS "childId" FROM ${everIn('retry_decisions')} AS d`
 const EVENTS = `SELECT e.xid || ':' || e.id AS place, type, session_id AS "sessionId", chain_id AS "chainId",

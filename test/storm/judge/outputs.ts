@@ -6,14 +6,16 @@ import type { Accuse } from './promises.ts'
 /** What came back of what programs wrote. Contents are compared by their SHA-256, which the judge computes itself. */
 
 export function outputPromises(evidence: Evidence, accuse: Accuse): void {
-  const { sessions, kernels, runs, outputs, stored, removed } = evidence
+  const { sessions, kernels, runs, outputs, stored, removed, clock } = evidence
   const gone = new Set(removed.flatMap(({ source, id }) => (source === 'sessions' ? [id] : [])))
-  const agents = new Map(kernels.map(({ id, agent }) => [id, agent]))
-  // An agent that was lost before it said that the kernel runs may have begun it. Another one then began it again, and
-  // the outputs are what that one left.
-  const isCounted = ({ kernelId, directory }: Run) => {
-    const agent = agents.get(kernelId) ?? null
-    return agent !== null && directory.includes(`/${agent}/`)
+  const byId = new Map(kernels.map((kernel) => [kernel.id, kernel]))
+  // An agent that was lost before it said that the kernel runs may have begun it. The kernel was then given to an agent
+  // again, and the outputs are what it left there.
+  const isCounted = ({ kernelId, directory, lastAt }: Run) => {
+    const { agent = null, givenAt = null } = byId.get(kernelId) ?? {}
+    return (
+      agent !== null && directory.includes(`/${agent}/`) && !(givenAt !== null && clock.databaseMost(lastAt) < givenAt)
+    )
   }
   const bySession = Map.groupBy(runs.filter(isCounted), ({ sessionId }) => sessionId)
   for (const session of sessions) {

@@ -68,6 +68,9 @@ const BLOCK = 512
  * wait for `fallocate`: once it has cut, it writes the rest of the file to the disk (measured: 40 to 400 ms), while the
  * program keeps writing.
  *
+ * A fence that is renewed meanwhile ends the check: a kernel that the agent starts from then on may have the directory of
+ * one that has ended.
+ *
  * A kernel that begins at the same time reads the fence itself, after its first line in `status`: either it sees that
  * the fence has passed, or the keeper sees the line. So after one check that finds nothing alive, no further check is
  * needed until the fence is renewed.
@@ -109,6 +112,7 @@ END
 enforce() {
   quiet=$until members=''
   for status in */status; do
+    read -r renewed was <../fence && [ "$renewed" = "$until" ] || { quiet=''; return; }
     [ -f "$status" ] || continue
     pid='' over='' group='' inner='' id=''
     while read -r word first rest; do
