@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import {
   FAILURE_LOG_BYTES,
   FAILURES_BATCH_MAX,
+  FAILURES_DESCRIBED_AT_ONCE_MAX,
   FORMER_MASKS_KEPT_MS,
   USUAL_LOG_BYTES,
   USUAL_RUNS_KEPT_MAX,
@@ -54,16 +55,15 @@ export async function groupFailures(
     const names = distinctNames(due)
     const versions = await versionsInForce(tx, masks)
     await readSuccesses(tx, names, versions)
-    const [logs, usual] = [
-      await readLogs(
-        tx,
-        due.map(({ kernelId }) => kernelId),
-        FAILURE_LOG_BYTES,
-      ),
-      await usualOf(tx, names),
-    ]
+    const usual = await usualOf(tx, names)
     const rules = await readFailureRules(tx, [...new Set(due.map(({ projectId }) => projectId))])
-    const described = due.map((failure) => describe(failure, { logs, usual, rules, versions, log }))
+    const described: DescribedFailure[] = []
+    for (let at = 0; at < due.length; at += FAILURES_DESCRIBED_AT_ONCE_MAX) {
+      const some = due.slice(at, at + FAILURES_DESCRIBED_AT_ONCE_MAX)
+      const kernelIds = some.map(({ kernelId }) => kernelId)
+      const logs = await readLogs(tx, kernelIds, FAILURE_LOG_BYTES)
+      described.push(...some.map((failure) => describe(failure, { logs, usual, rules, versions, log })))
+    }
     const created = await storeFailures(tx, await findFormerGroups(tx, described))
     const opened = await openBreakers(
       tx,
