@@ -10,6 +10,7 @@ import { BIN, DROPPED, dropSync, emptyBin, moveIntoBin, newBin } from './remove-
 const PASS_MS = 1_000
 /** Half of libuv's threads; launches need the other half. */
 const AT_ONCE_MAX = 2
+
 /** Removes directories in the background, in passes of limited length, taking turns. */
 export interface Removals {
   /**

@@ -847,7 +847,7 @@ export const INPUTS_MAX = 100
 
 /** Failed attempts whose groups are found in one transaction. With 50, a burst of failures is decided 0.8 times as fast. */
 export const FAILURES_BATCH_MAX = 500
-/** Of these, those whose logs are in memory at the same time, and that are described without a pause. */
+/** Of these, or of their names, those whose logs are in memory at the same time. */
 export const FAILURES_DESCRIBED_AT_ONCE_MAX = 50
 /** The end of a failed attempt's log that is searched for what it says. */
 export const FAILURE_LOG_BYTES = 64 * 1024

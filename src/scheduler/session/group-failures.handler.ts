@@ -54,7 +54,8 @@ export async function groupFailures(
     if (due.length === 0) return { number: 0, created: 0, opened: 0 }
     const names = distinctNames(due)
     const versions = await versionsInForce(tx, masks)
-    await readSuccesses(tx, names, versions)
+    for (let at = 0; at < names.length; at += FAILURES_DESCRIBED_AT_ONCE_MAX)
+      await readSuccesses(tx, names.slice(at, at + FAILURES_DESCRIBED_AT_ONCE_MAX), versions)
     const usual = await usualOf(tx, names)
     const rules = await readFailureRules(tx, [...new Set(due.map(({ projectId }) => projectId))])
     const described: DescribedFailure[] = []

@@ -48,10 +48,10 @@ const BLOCK = 512
  *
  * every LOG_FILE_CHECK_MS while there are kernels, and once a second otherwise. Once the fence has passed, it marks as
  * fenced and kills every live kernel that is not being stopped, and a few seconds later every live kernel. It kills
- * them even if the disk has no space for the mark. A kernel is
- * identified by pid and start time from its `status`. The keeper kills its process group, its session and its cgroup. A
- * PID namespace ends with its first process, the child of the process that the shim has started. The keeper exits when
- * the agent is gone and no kernel is left, or none that outlives the fence.
+ * them even if the disk has no space for the mark. A kernel is identified by pid and start time from its `status`. The
+ * keeper kills its process group, its session and its cgroup. A PID namespace ends with its first process, the child of
+ * the process that the shim has started. The keeper exits when the agent is gone and no kernel is left, or none that
+ * outlives the fence.
  *
  * If an agent has not recorded the process of a container, the keeper knows the container by its id, from `claimed` in
  * `status`. Its processes are those whose cgroup has the engine's name for it; the engine's monitor process is in
