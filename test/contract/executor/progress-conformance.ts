@@ -13,7 +13,7 @@ export async function expectProgress(executor: Executor, shell: (script: string)
   }
   const tell = `printf 'step 1\\rstep 2\\033[K of 9\\r\\n' >"$REPRISE_PROGRESS_FILE"`
   const limits = { progressTimeoutMs: 4_000, stopGraceMs: 1_000 }
-  const onHang = ['sh', '-c', 'echo "dumped $REPRISE_KERNEL_ID"; echo why >&2; exit 5']
+  const onHang = ['sh', '-c', 'echo "dumped $REPRISE_KERNEL_ID"; echo why >&2; sleep 0.5; echo late; exit 5']
   const hung = start(shell(`${tell}; echo said; exec sleep 1000`), { ...limits, onHang })
   const quick = start(shell(`${tell}; exit 3`))
   const told = await eventually(() => find(executor, hung)?.progressLine)
@@ -24,5 +24,5 @@ export async function expectProgress(executor: Executor, shell: (script: string)
   expect(ended).toMatchObject({ error: { name: 'no-progress', message }, stopped: false, progressLine: told })
   const { text } = await readAll(executor, hung, 'STDERR')
   if (/onHang was not run: (this agent cannot run commands|an agent that is not root)/.test(text)) return
-  for (const each of [`dumped ${hung}\n`, 'why\n', 'onHang ended with 5']) expect(text).toContain(each)
+  for (const each of [`dumped ${hung}\n`, 'why\n', 'late\n', 'onHang ended with 5']) expect(text).toContain(each)
 }

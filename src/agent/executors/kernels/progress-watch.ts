@@ -113,7 +113,8 @@ export function createProgressWatch<K extends KernelEntry>(host: ProgressHost<K>
     const terminal = { tty: false, term: 'dumb', columns: 80, rows: 24 }
     const channel = await host.steps.exec(kernel, { kind: 'exec', command, ...terminal })
     note(kernel, 'no progress; output of onHang:')
-    channel.stdin.destroy()
+    // Not destroyed: with containers, the output arrives on the same connection.
+    channel.stdin.end()
     const outputs = [channel.stdout, channel.stderr].filter((output) => output !== null)
     const read = Promise.all(outputs.map((output) => collect(output, kernel)))
     const end = await within(ON_HANG_MS, channel.ended)
