@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { createAgent } from '../../src/agent/agent.ts'
+import { createNoopExecutor } from '../../src/agent/executors/noop-executor.ts'
 import type { Executor, ExecutorHooks } from '../../src/agent/executors/executor.ts'
 import { LEASE } from '../../src/domain/agent/lease.ts'
 import { createWakeExchange } from '../../src/events/wake-exchange.ts'
@@ -74,4 +75,19 @@ export function openServer(ground: BenchGround, db: Database, connectionString?:
     },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
+}
+
+/** More than any bench has running at the same time. */
+const NOOP_CPU_SLOTS = 2_000
+
+/** A server with these services, or all, and an agent whose kernels run nothing. */
+export async function openNoopServer(
+  ground: BenchGround,
+  { db, connectionString }: { db: Database; connectionString?: string },
+  ...only: ServiceName[]
+): Promise<BenchServer> {
+  const server = openServer(ground, db, connectionString)
+  await server.startServices(...only)
+  await server.startAgent(createNoopExecutor, { cpu: String(NOOP_CPU_SLOTS) })
+  return server
 }

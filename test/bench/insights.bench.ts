@@ -1,4 +1,3 @@
-import { createNoopExecutor } from '../../src/agent/executors/noop-executor.ts'
 import { FIGURE_GROUPINGS, type FigureGrouping, isOfFailures } from '../../src/domain/insight/figures.ts'
 import { readRetryInsights, readUsageRows } from '../../src/services/insight/read-figures.ts'
 import type { Viewer } from '../../src/services/service-context.ts'
@@ -8,7 +7,7 @@ import type { PrismaClient } from '../../src/store/prisma.ts'
 import { storeSums } from '../../src/store/sql/insight/roll-up.sql.ts'
 import type { Measurement } from './bench.ts'
 import { ALL_SERVICES } from '../support/servers/test-server.ts'
-import { type BenchServer, openServer, type ServiceName } from './bench-server.ts'
+import { type BenchServer, openNoopServer, type ServiceName } from './bench-server.ts'
 import type { BenchGround } from './ground.ts'
 import { compareSides, type Side } from './quick/compare.ts'
 import { countTo, percentile } from './waiting.ts'
@@ -66,7 +65,6 @@ const NOTES = [
 ]
 const ROUNDS_OF_DECISIONS = 7
 const CREATED_AT_ONCE = 500
-const CPU_SLOTS = 2_000
 const DECIDED = 'SELECT count(*) FROM retry_decisions'
 
 /** Attempts that fail, from their creation to their decision, beside the same server without any insight. */
@@ -74,8 +72,8 @@ export async function* insightCost(ground: BenchGround, size: number): AsyncGene
   const [insightful, plain] = [await ground.database(), await ground.database()]
   for (const [table, trigger] of NOTES) await plain.db.query(`DROP TRIGGER ${trigger} ON ${table}`)
   const others = ALL_SERVICES.filter((name) => !OF_INSIGHT.includes(name))
-  await using ours = await openNoopServer(ground, insightful.db, [...others, ...OF_INSIGHT])
-  await using without = await openNoopServer(ground, plain.db, others)
+  await using ours = await openNoopServer(ground, { db: insightful.db }, ...others, ...OF_INSIGHT)
+  await using without = await openNoopServer(ground, { db: plain.db }, ...others)
   const decide =
     ({ context }: BenchServer) =>
     async (timed: Parameters<Side>[0]) => {
@@ -96,13 +94,6 @@ export async function* insightCost(ground: BenchGround, size: number): AsyncGene
   const compared = { what: 'failures decided, with insight', unit: 'attempts', rounds, by: 'time' } as const
   const measured = await compareSides(ground, { ...compared, ours: decide(ours), bare: decide(without) })
   yield { ...measured, ratioAtLeast: 0.95 }
-}
-
-async function openNoopServer(ground: BenchGround, db: Database, names: readonly ServiceName[]): Promise<BenchServer> {
-  const server = openServer(ground, db)
-  await server.startServices(...names)
-  await server.startAgent(createNoopExecutor, { cpu: String(CPU_SLOTS) })
-  return server
 }
 
 const CHUNK = 50_000

@@ -1,8 +1,7 @@
-import { createNoopExecutor } from '../../src/agent/executors/noop-executor.ts'
 import { createSession, createSessions } from '../../src/services/session/create-sessions.ts'
 import { bareLifecycles } from './bare-lifecycles.ts'
 import type { Measurement } from './bench.ts'
-import { type BenchServer, openServer } from './bench-server.ts'
+import { type BenchServer, openNoopServer } from './bench-server.ts'
 import type { BenchDatabase, BenchGround } from './ground.ts'
 import { CHANGES_PER_JOB, peerJobs } from './peer-worker.ts'
 import { rowsWritten } from './rows-written.ts'
@@ -13,7 +12,6 @@ const SINGLE_SESSIONS = 30
 /** Created, moved seven times, decided. */
 const CHANGES_PER_SESSION = 9
 /** What an agent has capacity for at once. */
-const CPU_SLOTS = 2_000
 
 /** Sessions that end at once with the `noop` executor, from the first create to the last decision. */
 export async function* lifecycles(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
@@ -50,13 +48,6 @@ async function byServer(ground: BenchGround, database: BenchDatabase, size: numb
   }
   await countTo(ground, database.db, 'decided', 'SELECT count(*) FROM retry_decisions', size)
   return size / ((performance.now() - begun) / 1000)
-}
-
-async function openNoopServer(ground: BenchGround, { db, connectionString }: BenchDatabase): Promise<BenchServer> {
-  const server = openServer(ground, db, connectionString)
-  await server.startServices()
-  await server.startAgent(createNoopExecutor, { cpu: String(CPU_SLOTS) })
-  return server
 }
 
 async function create(server: BenchServer, count: number): Promise<void> {

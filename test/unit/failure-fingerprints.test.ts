@@ -90,7 +90,7 @@ describe('the lines that say why', () => {
 Traceback (most recent call last):
   File "/usr/lib/python3.11/runpy.py", line 198, in _run_module_as_main
     return _run_code(code)
-  File "/work/train.py", line 41, in main
+  File "/srv/train.py", line 41, in main
     load(path)
   File "/env/lib/python3.11/site-packages/torch/serialization.py", line 998, in load
     with open(path)
@@ -102,7 +102,7 @@ cleaning up`
       'a traceback of Python',
       python,
       'traceback',
-      ["FileNotFoundError: [Errno 2] No such file or directory: 'data/7.pt'", 'at /work/train.py in main'],
+      ["FileNotFoundError: [Errno 2] No such file or directory: 'data/7.pt'", 'at /srv/train.py in main'],
     ],
     [
       'the last of several',

@@ -1,21 +1,19 @@
-import { createNoopExecutor } from '../../../src/agent/executors/noop-executor.ts'
 import { createSession, createSessions } from '../../../src/services/session/create-sessions.ts'
 import { bareLifecycles } from '../bare-lifecycles.ts'
 import type { Measurement } from '../bench.ts'
-import { type BenchServer, openServer } from '../bench-server.ts'
+import { type BenchServer, openNoopServer } from '../bench-server.ts'
 import type { BenchDatabase, BenchGround } from '../ground.ts'
 import { countTo, percentile } from '../waiting.ts'
 import { compareSides } from './compare.ts'
 
 const CREATE_BATCH_SESSIONS = 500
-const CPU_SLOTS = 2_000
 const DECIDED = 'SELECT count(*) FROM retry_decisions'
 
 /** Sessions that end at once, beside the same rows by plain statements. */
 export async function* quickLifecycles(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
   const bare = await ground.database()
   const served = await ground.database()
-  await using server = await openNoopServer(ground, served)
+  await using server = await openNoopServer(ground, { db: served.db })
   yield await compareSides(ground, {
     what: 'whole lifecycles, noop, beside bare SQL',
     unit: 'sessions',
@@ -42,7 +40,7 @@ const ALONE_SESSIONS = 15
 export async function* quickAlone(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
   const bare = await ground.database()
   const served = await ground.database()
-  await using server = await openNoopServer(ground, served)
+  await using server = await openNoopServer(ground, { db: served.db })
   const [ours, alone]: [number[], number[]] = [[], []]
   for (let made = 0; made < size; made++) {
     ground.signal.throwIfAborted()
@@ -68,13 +66,6 @@ async function oneSession({ context }: BenchServer): Promise<number> {
     if (rows.length > 0) return performance.now() - begun
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
-}
-
-async function openNoopServer(ground: BenchGround, { db }: BenchDatabase): Promise<BenchServer> {
-  const server = openServer(ground, db)
-  await server.startServices()
-  await server.startAgent(createNoopExecutor, { cpu: String(CPU_SLOTS) })
-  return server
 }
 
 async function createSome(server: BenchServer, count: number): Promise<void> {

@@ -65,8 +65,7 @@ test.skipIf(noMounts !== null)(
   async () => {
     const disk = join(await temporaryDirectory('disk'), 'disk')
     mkdirSync(disk)
-    const mount = (options: string, ...what: string[]) =>
-      execFileSync('mount', ['-t', 'tmpfs', '-o', options, ...what, 'reprise-test', disk])
+    const mount = (options: string) => execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'reprise-test', disk])
     mount('size=16m,mode=755')
     onTestFinished(() => void execFileSync('umount', ['--lazy', disk]))
     const { fixture, shim } = await leaveKernelBehind(2, undefined, disk)

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, onTestFinished, it, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { decideIsolation } from '../../../src/agent/executors/process/isolation/decide-isolation.ts'
 import { createLogger } from '../../../src/observability/log.ts'
 import { uploadCode } from '../../../src/services/code/upload-code.ts'
@@ -182,7 +182,6 @@ describe('full disks', () => {
       const path = await disk('size=16m,nr_inodes=1000')
       // Without the pauses between the tries of one attempt.
       await given.configure({ reschedules_max: 0 })
-      onTestFinished(() => given.configure({ reschedules_max: 3 }))
       await given.newAgent({ elsewhere: { agentDir: join(path, 'agent'), address: '127.0.0.1' } }).start()
       const code = archiveOf({ 'one.sh': 'echo placed\n', 'lib/a.txt': 'a', 'lib/b.txt': 'b' })
       const upload = { sha256: code.sha256, project: 'default', bytes: null, source: chunksOf(code.bytes) }
