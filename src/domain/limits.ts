@@ -845,7 +845,7 @@ export const OUTPUTS_LOST_AFTER_MS = 900_000
 /** Other sessions whose outputs a session can receive. */
 export const INPUTS_MAX = 100
 
-/** Failed attempts whose groups are found in one transaction. With 50, a burst of failures is decided 0.8 times as fast. */
+/** Failed attempts whose groups are found in one transaction. Fewer at a time slow a burst of failures down. */
 export const FAILURES_BATCH_MAX = 500
 /** Of these, or of their names, those whose logs are in memory at the same time. */
 export const FAILURES_DESCRIBED_AT_ONCE_MAX = 50
