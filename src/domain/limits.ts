@@ -847,6 +847,8 @@ export const INPUTS_MAX = 100
 
 /** Failed attempts whose groups are found in one transaction. Fewer at a time slow a burst of failures down. */
 export const FAILURES_BATCH_MAX = 500
+/** How long failures are collected while more come: the decisions that they wait for come first. */
+export const FAILURES_GATHERED_MS = 500
 /** Of these, or of their names, those whose logs are in memory at the same time. */
 export const FAILURES_DESCRIBED_AT_ONCE_MAX = 50
 /** The end of a failed attempt's log that is searched for what it says. */

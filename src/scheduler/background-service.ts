@@ -38,6 +38,8 @@ const BREATHER_MAX_MS = 50
 export function defineService(options: {
   name: string
   intervalMs: number
+  /** How long wake-ups are collected under load; otherwise for as long as the last pass took. */
+  gatherMs?: number
   log: Logger
   runOnce: (signal: AbortSignal) => Promise<RunReport>
 }): BackgroundService {
@@ -69,9 +71,9 @@ export function defineService(options: {
     }
   }
 
-  /** Collects wake-ups for as long as the last pass took, so that under load there are few passes over many rows. */
+  /** Collects wake-ups that came during the last pass and after it, so that under load there are few passes over many rows. */
   async function breathe(passMs: number): Promise<void> {
-    await wait(Math.min(passMs, BREATHER_MAX_MS), { signal: stopped.signal })
+    await wait(options.gatherMs ?? Math.min(passMs, BREATHER_MAX_MS), { signal: stopped.signal })
   }
 
   async function run(): Promise<void> {
@@ -106,10 +108,12 @@ export function defineMeasuredService(
   name: string,
   intervalMs: number,
   runOnce: (signal: AbortSignal) => Promise<RunReport>,
+  more: { gatherMs?: number } = {},
 ): BackgroundService {
   return defineService({
     name,
     intervalMs,
+    ...more,
     log,
     runOnce: (signal) => measureRun(metrics, name, () => runOnce(signal)),
   })

@@ -4,6 +4,7 @@ import {
   COORDINATOR_INTERVAL_MS,
   DISPATCH_INTERVAL_MS,
   ADVICE_CHECK_INTERVAL_MS,
+  FAILURES_GATHERED_MS,
   FIGURES_INTERVAL_MS,
   WEEKLY_SUMMARIES_INTERVAL_MS,
   SWEEP_INTERVAL_MS,
@@ -72,8 +73,12 @@ export function isWoken(name: ServiceName): name is WokenName {
 /** The background services that drive sessions, one per handler; each finds its own work in the database. */
 export function createSchedulerServices(context: SchedulerContext): Record<ServiceName, BackgroundService> {
   const { lease } = context
-  const service = (name: ServiceName, intervalMs: number, runOnce: () => Promise<RunReport>) =>
-    defineMeasuredService(context, name, intervalMs, runOnce)
+  const service = (
+    name: ServiceName,
+    intervalMs: number,
+    runOnce: () => Promise<RunReport>,
+    more?: { gatherMs: number },
+  ) => defineMeasuredService(context, name, intervalMs, runOnce, more)
   const promotion = (name: PromotionName) => service(name, COORDINATOR_INTERVAL_MS, () => PROMOTE[name](context))
   const lines = new Map<string, QueueProgress>()
   return {
@@ -96,7 +101,9 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
     'decide-retries': service('decide-retries', COORDINATOR_INTERVAL_MS, () => decideRetries(context)),
     'dispatch-retries': service('dispatch-retries', DISPATCH_INTERVAL_MS, () => dispatchRetries(context)),
     'settle-groups': service('settle-groups', COORDINATOR_INTERVAL_MS, () => settleGroups(context)),
-    'group-failures': service('group-failures', COORDINATOR_INTERVAL_MS, () => groupFailures(context)),
+    'group-failures': service('group-failures', COORDINATOR_INTERVAL_MS, () => groupFailures(context), {
+      gatherMs: FAILURES_GATHERED_MS,
+    }),
     'roll-up-figures': service('roll-up-figures', FIGURES_INTERVAL_MS, () => rollUpDueFigures(context)),
     'find-advice': service('find-advice', ADVICE_CHECK_INTERVAL_MS, () => findAdvice(context)),
     'weekly-summaries': service('weekly-summaries', WEEKLY_SUMMARIES_INTERVAL_MS, () => summarizeWeeks(context)),

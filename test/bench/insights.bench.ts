@@ -71,12 +71,16 @@ const DECIDED = 'SELECT count(*) FROM retry_decisions'
 export async function* insightCost(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
   const [insightful, plain] = [await ground.database(), await ground.database()]
   for (const [table, trigger] of NOTES) await plain.db.query(`DROP TRIGGER ${trigger} ON ${table}`)
+  // A vacuum of one side would run while the other is timed. Each side's is before it.
+  await plain.db.query('ALTER SYSTEM SET autovacuum = off')
+  await plain.db.query('SELECT pg_reload_conf()')
   const others = ALL_SERVICES.filter((name) => !OF_INSIGHT.includes(name))
   await using ours = await openNoopServer(ground, { db: insightful.db }, ...others, ...OF_INSIGHT)
   await using without = await openNoopServer(ground, { db: plain.db }, ...others)
   const decide =
     ({ context }: BenchServer) =>
     async (timed: Parameters<Side>[0]) => {
+      await context.db.query('VACUUM ANALYZE')
       const { rows } = await context.db.query<{ count: number }>(DECIDED)
       await timed(async () => {
         for (let done = 0; done < size; done += CREATED_AT_ONCE) {

@@ -94,6 +94,22 @@ const PART = `
   SELECT whole.from_at, a.over AND a.ended_at >= whole.from_at AND a.ended_at < whole.to_at AS ends, CASE WHEN a.started_at IS NULL THEN 0
     ELSE greatest(0, round(extract(epoch FROM least(a.ended_at, whole.to_at) - greatest(a.started_at, whole.from_at)) * 1000)) END::float8 AS ms`
 
+/** The columns of an attempt that its properties are made of. */
+const VALUE_COLUMNS: Record<FigureGrouping, string> = {
+  PROJECT: 'project_id',
+  NAME: 'name',
+  USER: 'user_id',
+  RESOURCE_GROUP: 'resource_group',
+  IMAGE: 'image',
+  AGENT: 'agent_id',
+  SESSION_GROUP: 'group_id',
+  CAUSE: 'cause',
+  EXIT_CODE: 'exit_code',
+  RULE: 'rule',
+  FAILURE_GROUP: 'failure_group_id',
+  LABEL: 'labels',
+}
+
 /** The values of an attempt's properties. A failed attempt has one of each kind; there is none for a missing group or image. */
 const VALUES: Record<Exclude<FigureGrouping, 'LABEL'>, string> = {
   PROJECT: 'a.project_id::text',
@@ -160,17 +176,30 @@ export function sumsOf(
   { parts = DAYS, groupings = FIGURE_GROUPINGS }: { parts?: string; groupings?: readonly FigureGrouping[] } = {},
 ): string {
   // The figures of a part are computed once, not once for each property.
-  const figures = SUMMED_FIGURES.map((name) => `coalesce(${SUMS[name]}, 0)::float8 AS ${name}`)
-  return `SELECT a.project_id, p.grouping, p.label, a.at, p.key, a.part_retry AS retry, a.bucket,
-  ${SUMMED_FIGURES.map((name) => `sum(a.sum_${name}) AS ${name}`).join(', ')}
-FROM (
-  SELECT a.*, t.from_at AS at, CASE WHEN t.ends AND a.retry_outcome IS NOT NULL THEN a.retry ELSE -1 END::int2 AS part_retry,
-    ${BUCKET} AS bucket, ${figures.map((figure) => figure.replace(' AS ', ' AS sum_')).join(', ')}
+  const figures = SUMMED_FIGURES.map((name) => `coalesce(${SUMS[name]}, 0)::float8 AS sum_${name}`)
+  const parted = `SELECT a.*, t.from_at AS at, CASE WHEN t.ends AND a.retry_outcome IS NOT NULL THEN a.retry ELSE -1 END::int2 AS part_retry,
+    ${BUCKET} AS bucket, ${figures.join(', ')}
   FROM (SELECT a.*, a.sign * a.batch::int AS judged, a.batch AND a.outcome = 'FAILED' AS failed,
       coalesce(greatest(0, round(extract(epoch FROM a.ended_at - a.started_at) * 1000)), 0)::float8 AS ran FROM (${attempts}) AS a) AS a
-  CROSS JOIN LATERAL (${parts}) AS whole CROSS JOIN LATERAL (${PART}) AS t OFFSET 0
-) AS a CROSS JOIN LATERAL (${propertiesOf(groupings)}) AS p(grouping, label, key)
+  CROSS JOIN LATERAL (${parts}) AS whole CROSS JOIN LATERAL (${PART}) AS t OFFSET 0`
+  return `SELECT a.project_id, p.grouping, p.label, a.at, p.key, a.part_retry AS retry, a.bucket,
+  ${SUMMED_FIGURES.map((name) => `sum(a.sum_${name}) AS ${name}`).join(', ')}
+FROM (${groupings.length > 1 ? sumsOfAlike(parted, groupings) : parted}) AS a
+CROSS JOIN LATERAL (${propertiesOf(groupings)}) AS p(grouping, label, key)
 GROUP BY a.project_id, p.grouping, p.label, a.at, p.key, a.part_retry, a.bucket`
+}
+
+/** Attempts with the same properties, as those of a batch of jobs, are summed up before each of their properties is. */
+function sumsOfAlike(parted: string, groupings: readonly FigureGrouping[]): string {
+  const alike = [
+    ...new Set(['project_id', ...groupings.map((name) => VALUE_COLUMNS[name])]),
+    'failed',
+    'at',
+    'part_retry',
+    'bucket',
+  ].join(', ')
+  const sums = SUMMED_FIGURES.map((name) => `sum(sum_${name}) AS sum_${name}`).join(', ')
+  return `SELECT ${alike}, ${sums} FROM (${parted}) AS a GROUP BY ${alike}`
 }
 
 /**

@@ -121,8 +121,13 @@ WITH open AS MATERIALIZED (
 ), released AS (${RELEASED}
 )${audited('closed', 'retry.breaker_closed', "'scheduler'")}`
 
+/** Cheap to plan, and most of the time there is none. Index: retry_breakers_open. */
+const ANY_OPEN_SQL = 'SELECT EXISTS (SELECT FROM retry_breakers WHERE closed_at IS NULL) AS "anyOpen"'
+
 /** @returns the number of breakers that were closed */
 export async function settleBreakers(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ anyOpen: boolean }>(ANY_OPEN_SQL)
+  if (!rows[0]!.anyOpen) return 0
   return (await db.query(SETTLE_SQL)).rowCount ?? 0
 }
 
