@@ -604,6 +604,12 @@ export const CHANGED_IDS_MAX = 1_000
  * burst of 10,000 events with session and chain, the median lag is 0.7 s with 500, and twice that with 100.
  */
 export const EVENTS_TOGETHER_MAX = 500
+/** Events that one write to a subscriber's socket contains, if they need nothing from the database. */
+export const EVENTS_SENT_TOGETHER_MAX = 100
+/** Subscribers that are written to before other work of the process has its turn. */
+export const SUBSCRIBERS_PER_TURN_MAX = 200
+/** How long a subscription relies on a check of its token by another one. */
+export const TOKEN_CHECK_KEPT_MS = 250
 /** Fields of events that are executed together, as counted in the document: some 50 ms of the event loop. */
 export const EVENT_FIELDS_TOGETHER_MAX = 10_000
 /**

@@ -4,6 +4,7 @@ import type { Database } from '../store/database.ts'
 import { readMatchingEvents, selectLabelled } from '../store/sql/event/read-events.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'
 import type { EventBus } from './bus.ts'
+import { readJointly } from './joint-reads.ts'
 
 /**
  * Yields events from a cursor on, or from now on, each once and in cursor order. Each list has the events that are
@@ -25,6 +26,7 @@ export function followEvents(options: {
 }): AsyncIterableIterator<readonly OutboxEvent[]> {
   const { db, bus, filter, after, closing, batchEventsMax = RELAY_BATCH_EVENTS_MAX } = options
   const { subscriber, unsubscribe } = bus.subscribe(filter)
+  const wanted = JSON.stringify(filter, (_name, value: unknown) => (value instanceof Set ? [...value] : value))
   const end = () => {
     closing.removeEventListener('abort', end)
     unsubscribe()
@@ -61,7 +63,12 @@ export function followEvents(options: {
     let position = from
     for (;;) {
       const bounds = { limit: batchEventsMax, scannedMax: SCANNED_EVENTS_MAX }
-      const { events, through, more } = await readMatchingEvents(db, position, filter, bounds)
+      const at = position
+      const { events, through, more } = await readJointly(
+        db,
+        `events ${at.xid} ${at.id} ${batchEventsMax} ${wanted}`,
+        () => readMatchingEvents(db, at, filter, bounds),
+      )
       if (events.length > 0) yield events
       position = through
       subscriber.advance(position)

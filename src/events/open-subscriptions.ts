@@ -1,6 +1,6 @@
 import { guarded } from '../waiting/wait.ts'
 import { RepriseError } from '../domain/errors.ts'
-import { SUBSCRIPTIONS_PER_CONNECTION_MAX, SUBSCRIPTIONS_PER_TOKEN_MAX } from '../domain/limits.ts'
+import { SUBSCRIPTIONS_PER_CONNECTION_MAX, SUBSCRIPTIONS_PER_TOKEN_MAX, TOKEN_CHECK_KEPT_MS } from '../domain/limits.ts'
 
 /** Interval at which the tokens of open subscriptions and sockets are checked, so that a revoked token ends them. */
 const TOKEN_CHECK_INTERVAL_MS = 2_000
@@ -21,6 +21,14 @@ interface OpenSubscription extends Holder {
 interface OfToken {
   holders: Set<Holder>
   subscriptions: number
+  checked?: { isValid: Promise<boolean>; at: number } | undefined
+}
+
+interface Opened {
+  /** Removes the subscription from the list; may be called several times. */
+  leave: () => void
+  /** Checks the token, or relies on what another of its subscriptions has found a moment ago. */
+  stillAuthorized: () => Promise<boolean>
 }
 
 /**
@@ -29,11 +37,10 @@ interface OfToken {
  */
 export interface OpenSubscriptions {
   /**
-   * Tracks a subscription. Returns a function that removes it from the list again; that function may be called several
-   * times.
+   * Tracks a subscription.
    * @throws RepriseError TOO_MANY_SUBSCRIPTIONS
    */
-  open(subscription: OpenSubscription): () => void
+  open(subscription: OpenSubscription): Opened
   /**
    * Tracks a socket, which may have no subscription. Returns a function that removes the socket from the list again.
    */
@@ -81,14 +88,27 @@ export function createOpenSubscriptions(closing: AbortSignal): OpenSubscriptions
       const { ofToken, release } = hold(subscription)
       ofToken.subscriptions += 1
       perConnection.set(connection, ofConnection + 1)
-      return () => {
+      const leave = () => {
         if (!release()) return
         ofToken.subscriptions -= 1
         perConnection.set(connection, perConnection.get(connection)! - 1)
       }
+      return { leave, stillAuthorized: () => checkOnce(ofToken, subscription) }
     },
     openSocket: (socket) => hold(socket).release,
   }
+}
+
+/** One check is enough for all subscriptions that an event wakes. */
+function checkOnce(ofToken: OfToken, { stillAuthorized }: Holder): Promise<boolean> {
+  const known = ofToken.checked
+  if (known && performance.now() - known.at < TOKEN_CHECK_KEPT_MS) return known.isValid
+  const checked = { isValid: stillAuthorized(), at: performance.now() }
+  ofToken.checked = checked
+  checked.isValid.catch(() => {
+    if (ofToken.checked === checked) ofToken.checked = undefined
+  })
+  return checked.isValid
 }
 
 function assertBelow(count: number, limit: number, of: string): void {

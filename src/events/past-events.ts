@@ -4,6 +4,7 @@ import type { Database, Queryable } from '../store/database.ts'
 import { countEvents, type EventStretch, readEventWindow } from '../store/sql/event/read-event-page.sql.ts'
 import { readHorizon, readOutboxBounds } from '../store/sql/event/read-events.sql.ts'
 import { RepriseError } from '../domain/errors.ts'
+import { readJointly } from './joint-reads.ts'
 import { isBetweenEras } from '../store/postgres/outbox-era.ts'
 
 const BEGINNING: EventCursor = { xid: 0n, id: 0n }
@@ -82,7 +83,7 @@ function stretchOf({ after = BEGINNING, before }: EventPageRequest, end: EventCu
  *   has begun its era
  */
 export async function assertCursorKept(db: Database, cursor: EventCursor): Promise<void> {
-  const { removed, next: seen } = await readOutboxBounds(db)
+  const { removed, next: seen } = await readJointly(db, 'bounds', () => readOutboxBounds(db))
   if (compareCursors(cursor, removed) < 0) {
     throw expired(`events after this cursor are no longer kept; the kept events begin at ${encodeCursor(removed)}`)
   }

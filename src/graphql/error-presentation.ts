@@ -7,16 +7,14 @@ import { outageOf, refusalOf, tookTooLong, wasCancelled } from '../services/data
 import type { GraphQLContext } from './context.ts'
 
 /**
- * Shows clients the errors that they can act on. For an unexpected error they see only the request id; the log has the
+ * Shows clients the errors of queries and mutations that they can act on; `useEventsTogether` does it for subscriptions.
+ * For an unexpected error they see only the request id; the log has the
  * details under this id.
  */
 export function useErrorPresentation(): Plugin<GraphQLContext> {
   return {
     onExecute: () => ({
       onExecuteDone: (payload) => handleStreamOrSingleExecutionResult(payload, presentResult),
-    }),
-    onSubscribe: () => ({
-      onSubscribeResult: (payload) => handleStreamOrSingleExecutionResult(payload, presentResult),
     }),
   }
 }
@@ -27,11 +25,14 @@ function presentResult(payload: {
   setResult: (result: ExecutionResult) => void
 }): void {
   const { args, result, setResult } = payload
-  if (!result.errors?.length) return
-  setResult({
-    ...result,
-    errors: result.errors.map((error) => presentThrown(innermost(error), args.contextValue, error)),
-  })
+  const presented = presentErrors(result, args.contextValue)
+  if (presented !== result) setResult(presented)
+}
+
+/** @returns the same object if it has no errors */
+export function presentErrors(result: ExecutionResult, context: GraphQLContext): ExecutionResult {
+  if (!result.errors?.length) return result
+  return { ...result, errors: result.errors.map((error) => presentThrown(innermost(error), context, error)) }
 }
 
 interface Reporter {

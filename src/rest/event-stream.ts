@@ -73,12 +73,12 @@ export function sendEvents<T>(
     end()
   }
   try {
-    leave = openSubscriptions.open({
+    ;({ leave } = openSubscriptions.open({
       tokenId: viewer.tokenId,
       connection: c.env.incoming,
       stillAuthorized,
       end: revoke,
-    })
+    }))
   } catch (error) {
     end()
     throw error

@@ -123,7 +123,7 @@ export async function untilEnded<End>(
   let leave = wait.stop
   const timer = setTimeout(wait.stop, Math.min(timeout, WAIT_ANSWERED_WITHIN_SECONDS) * 1_000)
   try {
-    leave = openSubscriptions.open({
+    ;({ leave } = openSubscriptions.open({
       tokenId: c.get('context').viewer.tokenId,
       connection: c.env.incoming,
       stillAuthorized: c.get('stillAuthorized'),
@@ -131,7 +131,7 @@ export async function untilEnded<End>(
         isRevoked = true
         wait.stop()
       },
-    })
+    }))
     for (const signal of [gone, closing]) {
       signal.addEventListener('abort', wait.stop, { once: true })
       if (signal.aborted) wait.stop()

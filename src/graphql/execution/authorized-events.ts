@@ -8,11 +8,10 @@ import { presentThrown } from '../error-presentation.ts'
 
 /** The events of a subscription, bound to its token. */
 export interface AuthorizedEvents<T> extends AsyncIterable<T> {
-  /**
-   * The next events, at least one and at most `limit`; null after the last. Drops everything that was loaded for
-   * earlier events.
-   */
+  /** The next events, at least one and at most `limit`; null after the last. */
   take(limit: number): Promise<readonly T[] | null>
+  /** Returns events that were taken last, but not delivered. */
+  putBack(events: readonly T[]): void
   /** True once nothing may be delivered any more, not even events that were taken earlier. */
   readonly ended: boolean
   end(): Promise<void>
@@ -31,6 +30,8 @@ export function authorizedEvents<T>(
 ): AuthorizedEvents<T> {
   const { stillAuthorized, connection, viewer } = context
   let waiting: readonly T[] = []
+  /** How many of these were taken. */
+  let taken = 0
   let ended = false
   const revoke = () => {
     end().catch(() => undefined)
@@ -38,9 +39,11 @@ export function authorizedEvents<T>(
   }
 
   let leave = () => {}
+  let isValid = stillAuthorized
   try {
     const { openSubscriptions } = context.services
-    leave = openSubscriptions.open({ tokenId: viewer.tokenId, connection, stillAuthorized, end: revoke })
+    const subscription = { tokenId: viewer.tokenId, connection, stillAuthorized, end: revoke }
+    ;({ leave, stillAuthorized: isValid } = openSubscriptions.open(subscription))
   } catch (error) {
     source.return?.()?.catch(() => undefined)
     throw error
@@ -49,29 +52,30 @@ export function authorizedEvents<T>(
   async function end(): Promise<void> {
     ended = true
     waiting = []
+    taken = 0
     leave()
     await source.return?.()
   }
 
   async function take(limit: number): Promise<readonly T[] | null> {
     try {
-      if (waiting.length === 0) {
+      if (taken === waiting.length) {
         const result = await readFor(readerOf(context), () => source.next())
         if (result.done || ended) {
           leave()
           return null
         }
         waiting = result.value
+        taken = 0
       }
-      if (!(await stillAuthorized())) {
+      if (!(await isValid())) {
         await end()
         context.revoked()
         return null
       }
-      renew(context)
-      const taken = waiting.slice(0, limit)
-      waiting = waiting.slice(limit)
-      return taken
+      const some = waiting.slice(taken, taken + limit)
+      taken += some.length
+      return some
     } catch (thrown) {
       await end()
       throw presentThrown(thrown, context)
@@ -80,12 +84,16 @@ export function authorizedEvents<T>(
 
   return {
     take,
+    putBack: (events) => void (taken -= ended ? 0 : events.length),
     get ended() {
       return ended
     },
     end,
     async *[Symbol.asyncIterator]() {
-      for (let events = await take(1); events; events = await take(1)) yield* events
+      for (let events = await take(1); events; events = await take(1)) {
+        renew(context)
+        yield* events
+      }
     },
   }
 }

@@ -7,15 +7,28 @@ import {
   visit,
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import { EVENT_FIELDS_TOGETHER_MAX, EVENTS_TOGETHER_MAX } from '../../domain/limits.ts'
+import { EVENT_FIELDS_TOGETHER_MAX, EVENTS_SENT_TOGETHER_MAX, EVENTS_TOGETHER_MAX } from '../../domain/limits.ts'
 import { hasReadTooMuch, readFor } from '../../services/consistent-reads.ts'
 import { type GraphQLContext, readerOf, renew } from '../context.ts'
+import { presentErrors } from '../error-presentation.ts'
 import type { AuthorizedEvents } from './authorized-events.ts'
+import { findShared, share, sharingKey } from './shared-results.ts'
+
+/** The results of a subscription, one by one or several at once. */
+export interface EventResults extends AsyncIterableIterator<ExecutionResult> {
+  /** The next results, in their order; none after the last. */
+  nextTogether(): Promise<readonly ExecutionResult[]>
+  /** True once nothing may be delivered any more, not even results that were taken earlier. */
+  readonly ended: boolean
+}
+
+export function isEventResults(results: unknown): results is EventResults {
+  return typeof results === 'object' && results !== null && 'nextTogether' in results
+}
 
 /**
- * Executes waiting events together, with shared loaders and from one state of the database, and delivers them one by
- * one in their order. Events that need nothing from the database are executed one at a time, because they have nothing
- * to share.
+ * Executes waiting events together, with shared loaders and from one state of the database, and delivers them in their
+ * order. Events that need nothing from the database are executed once for all subscriptions that ask for the same.
  */
 export function useEventsTogether(): Plugin<GraphQLContext> {
   return {
@@ -23,20 +36,23 @@ export function useEventsTogether(): Plugin<GraphQLContext> {
   }
 }
 
-async function subscribe(args: ExecutionArgs): Promise<AsyncIterableIterator<ExecutionResult> | ExecutionResult> {
+async function subscribe(args: ExecutionArgs): Promise<EventResults | ExecutionResult> {
   const source = await createSourceEventStream(args)
-  return Symbol.asyncIterator in source ? results(args, source as AuthorizedEvents<unknown>) : source
+  if (Symbol.asyncIterator in source) return resultsOf(args, source as AuthorizedEvents<unknown>)
+  return presentErrors(source, args.contextValue as GraphQLContext)
 }
 
-function results(args: ExecutionArgs, events: AuthorizedEvents<unknown>): AsyncIterableIterator<ExecutionResult> {
-  const executeEvents = executor(args)
-  let ready: ExecutionResult[] = []
+function resultsOf(args: ExecutionArgs, events: AuthorizedEvents<unknown>): EventResults {
+  const executeEvents = executor(args, events)
+  let ready: readonly ExecutionResult[] = []
   let last: Promise<unknown> = Promise.resolve()
 
   async function advance(): Promise<IteratorResult<ExecutionResult>> {
-    if (ready.length === 0 && !events.ended) ready = await executeEvents(events)
-    const result = events.ended ? undefined : ready.shift()
-    return result ? { done: false, value: result } : { done: true, value: undefined }
+    if (ready.length === 0 && !events.ended) ready = await executeEvents()
+    const [result] = ready
+    if (events.ended || !result) return { done: true, value: undefined }
+    ready = ready.slice(1)
+    return { done: false, value: result }
   }
 
   return {
@@ -44,6 +60,13 @@ function results(args: ExecutionArgs, events: AuthorizedEvents<unknown>): AsyncI
       const turn = last.then(advance)
       last = turn.catch(() => {})
       return turn
+    },
+    async nextTogether() {
+      const results = await executeEvents()
+      return events.ended ? [] : results
+    },
+    get ended() {
+      return events.ended
     },
     async return() {
       await events.end()
@@ -60,18 +83,27 @@ function results(args: ExecutionArgs, events: AuthorizedEvents<unknown>): AsyncI
 }
 
 /** Returns a function that takes and executes the next events; it returns none after the last one. */
-function executor(args: ExecutionArgs): (events: AuthorizedEvents<unknown>) => Promise<ExecutionResult[]> {
+function executor(args: ExecutionArgs, events: AuthorizedEvents<unknown>): () => Promise<ExecutionResult[]> {
   const context = args.contextValue as GraphQLContext
   const { consistently } = context.services
+  const key = sharingKey(args)
   const togetherMax = mostTogether(args.document)
-  let together = 1
+  let needsDatabase = false
+
+  function executeOne(rootValue: unknown): ExecutionResult | Promise<ExecutionResult> {
+    const made = execute({ ...args, rootValue })
+    if (made instanceof Promise) needsDatabase = true
+    // At once: other subscriptions are about to look for it.
+    else share(rootValue, key, made)
+    return made
+  }
 
   async function inOneState(values: readonly unknown[]): Promise<{ made: ExecutionResult[]; tooLarge: boolean }> {
+    renew(context)
     const again = () => renew(context)
     const work = async () => {
-      const made = values.map((rootValue) => execute({ ...args, rootValue }))
-      together = made.some((result) => result instanceof Promise) ? togetherMax : 1
-      return Promise.all(made.map(async (result) => result))
+      needsDatabase = false
+      return Promise.all(values.map(async (value) => executeOne(value)))
     }
     return readFor(readerOf(context), async () => {
       const made = await consistently({ kind: context, work, again })
@@ -79,18 +111,32 @@ function executor(args: ExecutionArgs): (events: AuthorizedEvents<unknown>) => P
     })
   }
 
-  return async (events) => {
-    const values = await events.take(together)
-    if (values === null) return []
+  async function executeTogether(values: readonly unknown[]): Promise<ExecutionResult[]> {
     const { made, tooLarge } = await inOneState(values)
     if (values.length === 1 || !tooLarge) return made
     // The field limit of a single answer applies to each event: events that are within it alone are sent.
     const each: ExecutionResult[] = []
-    for (const value of values) {
-      renew(context)
-      each.push(...(await inOneState([value])).made)
-    }
+    for (const value of values) each.push(...(await inOneState([value])).made)
     return each
+  }
+
+  async function executeOrFind(values: readonly unknown[]): Promise<ExecutionResult[]> {
+    const found: ExecutionResult[] = []
+    for (const [at, value] of values.entries()) {
+      const result = findShared(value, key) ?? (await executeTogether([value]))[0]!
+      found.push(result)
+      if (!needsDatabase) continue
+      events.putBack(values.slice(at + 1))
+      break
+    }
+    return found
+  }
+
+  return async () => {
+    const values = await events.take(needsDatabase ? togetherMax : EVENTS_SENT_TOGETHER_MAX)
+    if (values === null) return []
+    const made = await (needsDatabase ? executeTogether(values) : executeOrFind(values))
+    return made.map((result) => presentErrors(result, context))
   }
 }
 

@@ -18,9 +18,11 @@ import { inSpan, type Tracer } from '../../observability/trace.ts'
 import { type Authenticate, authorizationOf, noteKnown, withBrowserKey } from '../../services/access/authenticate.ts'
 import type { GraphQLContext } from '../context.ts'
 import { presentFault, tooManyRequests } from '../error-presentation.ts'
+import { isEventResults } from '../execution/events-together.ts'
 import { MESSAGE_BYTES_MAX } from '../limits/limits.ts'
 import type { GraphQLServer } from '../server.ts'
 import { identify } from './authentication.ts'
+import { type Receiver, sendTogether } from './event-frames.ts'
 import { type TrustedDocuments, trustedText } from './trusted-documents.ts'
 import { boundMessages, joinSockets } from './websocket-sockets.ts'
 import { type Identity, newRequestId } from './whole-request.ts'
@@ -130,7 +132,8 @@ export function serveWebSockets(
     execute: (args) => traced(trace, args).finally(() => ended(args)),
     subscribe: async (args) => {
       try {
-        return await enveloped(args).subscribe(args)
+        const results = await enveloped(args).subscribe(args)
+        return isEventResults(results) ? sendTogether(results, receiverOf(args)) : results
       } finally {
         ended(args)
       }
@@ -151,7 +154,11 @@ function closeCodeOf({ extensions }: GraphQLError): number {
 type Prepared = ExecutionArgs | readonly GraphQLError[]
 
 /** Limits the number of operations of a socket that are in progress. */
-async function counted(extra: Caller, id: string, work: (left: AbortSignal) => Promise<Prepared>): Promise<Prepared> {
+async function counted(
+  extra: Extra & Caller,
+  id: string,
+  work: (left: AbortSignal) => Promise<Prepared>,
+): Promise<Prepared> {
   const { operations = 0, awaited } = extra
   if (operations >= OPERATIONS_PER_SOCKET_MAX) {
     const message = `This connection has ${operations} operations in progress, and that is the limit.`
@@ -168,7 +175,10 @@ async function counted(extra: Caller, id: string, work: (left: AbortSignal) => P
   try {
     const prepared = await work(left.signal)
     if (!('document' in prepared)) refuse()
-    else Object.assign(prepared.rootValue as object, { end })
+    else {
+      const receiver: Receiver = { socket: extra.socket, connection: extra.request.socket, id }
+      Object.assign(prepared.rootValue as object, { end, receiver })
+    }
     return prepared
   } catch (error) {
     refuse()
@@ -178,6 +188,10 @@ async function counted(extra: Caller, id: string, work: (left: AbortSignal) => P
 
 function ended({ rootValue }: ExecutionArgs): void {
   ;(rootValue as { end(): void }).end()
+}
+
+function receiverOf({ rootValue }: ExecutionArgs): Receiver {
+  return (rootValue as { receiver: Receiver }).receiver
 }
 
 async function prepare(
@@ -232,7 +246,7 @@ function asOverHttp({ message, nodes, source, positions, path, extensions }: Gra
   return new GraphQLError(message, { nodes, source, positions, path, extensions: { code, ...own } })
 }
 
-/** The root value carries the functions that execute the operation, and its trace; no resolver reads it. */
+/** The root value carries what executes the operation, where its results go, and its trace; no resolver reads it. */
 function enveloped({ rootValue }: ExecutionArgs): Executable {
   return (rootValue as { executable: Executable }).executable
 }
