@@ -606,6 +606,10 @@ export const CHANGED_IDS_MAX = 1_000
 export const EVENTS_TOGETHER_MAX = 500
 /** Events that one write to a subscriber's socket contains, if they need nothing from the database. */
 export const EVENTS_SENT_TOGETHER_MAX = 100
+/** Published events that are kept in memory, for subscribers that come back. */
+export const RECENT_EVENTS_MAX = 2_000
+/** Memory for results that several subscriptions may receive. */
+export const SHARED_RESULTS_BYTES = 16 * 1024 * 1024
 /** Subscribers that are written to before other work of the process has its turn. */
 export const SUBSCRIBERS_PER_TURN_MAX = 200
 /** How long a subscription relies on a check of its token by another one. */

@@ -1,3 +1,6 @@
+/** One for all: an exception of its own costs more than the rest of an end. */
+const ENDED = new DOMException('The iteration has ended.', 'AbortError')
+
 /**
  * Wraps an async generator so that it can be ended while it waits. The `return()` of a plain generator waits for the
  * pending `next()`, so a subscription without events would hold its resources until the next event.
@@ -10,11 +13,11 @@ export function abortableGenerator<T>(
   return {
     next: () => inner.next(),
     return() {
-      ended.abort()
+      ended.abort(ENDED)
       return inner.return()
     },
     throw(error) {
-      ended.abort()
+      ended.abort(ENDED)
       return inner.throw(error)
     },
     [Symbol.asyncIterator]() {

@@ -1,5 +1,5 @@
 import { compareCursors, type EventCursor, type EventFilter, eventMatches, type OutboxEvent } from '../domain/events.ts'
-import { SUBSCRIBER_QUEUE_EVENTS_MAX } from '../domain/limits.ts'
+import { RECENT_EVENTS_MAX, SUBSCRIBER_QUEUE_EVENTS_MAX } from '../domain/limits.ts'
 
 /** Distributes events within one process. Publishing never waits for a subscriber. */
 export interface EventBus {
@@ -11,6 +11,15 @@ export interface EventBus {
   subscribe(filter: EventFilter): Subscription
   /** Passes matching events to a sink of the caller. */
   attach(filter: EventFilter, sink: EventSink): Attachment
+  /**
+   * The matching events that were published after this position: the same objects as the subscribers received. Undefined
+   * if they are not all in memory, or not all published yet.
+   */
+  publishedAfter(position: EventCursor, filter: EventFilter): readonly OutboxEvent[] | undefined
+  /** Whether all events after this position, up to the last published one, are in memory. */
+  hasAfter(position: EventCursor): boolean
+  /** Forgets the events that were published. */
+  forgetPublished(): void
   /** The cursor of the last published event, which all subscribers have been offered. */
   readonly position: EventCursor
   /** Ends all subscriptions, including later ones. */
@@ -48,8 +57,8 @@ type Buckets = Map<string, Set<Entry>>
  * filter by several chains puts it in the buckets of all of them. An event is offered only to the buckets of its
  * session or deployment, its chain and its project (that of a group only to its project), and to subscribers without such conditions.
  */
-export function createEventBus(options: { queueEventsMax?: number } = {}): EventBus {
-  const limit = options.queueEventsMax ?? SUBSCRIBER_QUEUE_EVENTS_MAX
+export function createEventBus(options: { queueEventsMax?: number; recentEventsMax?: number } = {}): EventBus {
+  const { queueEventsMax: limit = SUBSCRIBER_QUEUE_EVENTS_MAX, recentEventsMax = RECENT_EVENTS_MAX } = options
   const bySession: Buckets = new Map()
   const byChain: Buckets = new Map()
   const byDeployment: Buckets = new Map()
@@ -57,6 +66,9 @@ export function createEventBus(options: { queueEventsMax?: number } = {}): Event
   const all = new Set<Entry>()
   const open = new Set<Entry>()
   let position: EventCursor = { xid: 0n, id: 0n }
+  /** All events from `recentFrom` to `position`. */
+  let recent: OutboxEvent[] = []
+  let recentFrom = position
   let closed = false
 
   function place(filter: EventFilter): { keys: readonly string[]; buckets: Buckets } | undefined {
@@ -86,6 +98,26 @@ export function createEventBus(options: { queueEventsMax?: number } = {}): Event
     }
   }
 
+  function keep(events: readonly OutboxEvent[]): void {
+    for (const event of events) recent.push(event)
+    // Not after each event: this moves all that are kept.
+    if (recent.length < 2 * recentEventsMax) return
+    const dropped = recent.length - recentEventsMax
+    recentFrom = recent[dropped - 1]!.cursor
+    recent = recent.slice(dropped)
+  }
+
+  function hasAfter(from: EventCursor): boolean {
+    return compareCursors(from, recentFrom) >= 0 && compareCursors(from, position) <= 0
+  }
+
+  function publishedAfter(from: EventCursor, filter: EventFilter): readonly OutboxEvent[] | undefined {
+    if (!hasAfter(from)) return undefined
+    let first = recent.length
+    while (first > 0 && compareCursors(recent[first - 1]!.cursor, from) > 0) first--
+    return recent.slice(first).filter((event) => eventMatches(event, filter))
+  }
+
   function offer(event: OutboxEvent, entries: ReadonlySet<Entry> | undefined): void {
     if (!entries) return
     for (const { filter, sink } of entries) if (eventMatches(event, filter)) sink.push(event)
@@ -101,8 +133,10 @@ export function createEventBus(options: { queueEventsMax?: number } = {}): Event
   return {
     startAt(start) {
       position = start
+      recentFrom = start
     },
     publish(events) {
+      keep(events)
       for (const event of events) {
         if (event.deploymentId !== null) offer(event, byDeployment.get(event.deploymentId))
         else if (event.sessionId !== null) {
@@ -126,6 +160,12 @@ export function createEventBus(options: { queueEventsMax?: number } = {}): Event
       }
     },
     attach,
+    publishedAfter,
+    hasAfter,
+    forgetPublished() {
+      recent = []
+      recentFrom = position
+    },
     get position() {
       return position
     },

@@ -3,6 +3,7 @@ import { RELAY_BATCH_EVENTS_MAX, SCANNED_EVENTS_MAX } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
 import { readMatchingEvents, selectLabelled } from '../store/sql/event/read-events.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'
+import { onAbort } from '../waiting/wait.ts'
 import type { EventBus } from './bus.ts'
 import { readJointly } from './joint-reads.ts'
 
@@ -13,7 +14,8 @@ import { readJointly } from './joint-reads.ts'
  * No event is lost between the outbox and the live queue, because the queue is opened first. The horizon is the oldest
  * running transaction; readers see only events below it, and it only grows. The outbox is read after the queue was
  * opened, so up to a horizon that is not below that of the relay's last read. An event that a read of the outbox does
- * not find therefore arrives through the queue; duplicates are recognized by their cursor.
+ * not find therefore arrives through the queue; duplicates are recognized by their cursor. What the bus still has is not
+ * read from the outbox.
  */
 export function followEvents(options: {
   db: Database
@@ -27,12 +29,11 @@ export function followEvents(options: {
   const { db, bus, filter, after, closing, batchEventsMax = RELAY_BATCH_EVENTS_MAX } = options
   const { subscriber, unsubscribe } = bus.subscribe(filter)
   const wanted = JSON.stringify(filter, (_name, value: unknown) => (value instanceof Set ? [...value] : value))
+  const forget = onAbort(closing, unsubscribe)
   const end = () => {
-    closing.removeEventListener('abort', end)
+    forget()
     unsubscribe()
   }
-  closing.addEventListener('abort', end)
-  if (closing.aborted) end()
   return abortableGenerator((signal) => {
     signal.addEventListener('abort', end, { once: true })
     return follow()
@@ -41,7 +42,7 @@ export function followEvents(options: {
   async function* follow(): AsyncGenerator<readonly OutboxEvent[], void, void> {
     try {
       let position = after
-      if (position) position = yield* fromOutbox(position)
+      if (position) position = yield* missedSince(position)
       for (;;) {
         const delivery = await subscriber.take()
         if (delivery.kind === 'closed') return
@@ -57,6 +58,17 @@ export function followEvents(options: {
     } finally {
       end()
     }
+  }
+
+  async function* missedSince(from: EventCursor): AsyncGenerator<readonly OutboxEvent[], EventCursor, void> {
+    const published = bus.publishedAfter(from, filter)
+    if (!published) return yield* fromOutbox(from)
+    const { position } = bus
+    const events =
+      filter.labels && published.length > 0 ? await selectLabelled(db, published, filter.labels) : published
+    if (events.length > 0) yield events
+    subscriber.advance(position)
+    return position
   }
 
   async function* fromOutbox(from: EventCursor): AsyncGenerator<readonly OutboxEvent[], EventCursor, void> {

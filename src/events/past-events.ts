@@ -4,6 +4,7 @@ import type { Database, Queryable } from '../store/database.ts'
 import { countEvents, type EventStretch, readEventWindow } from '../store/sql/event/read-event-page.sql.ts'
 import { readHorizon, readOutboxBounds } from '../store/sql/event/read-events.sql.ts'
 import { RepriseError } from '../domain/errors.ts'
+import type { EventBus } from './bus.ts'
 import { readJointly } from './joint-reads.ts'
 import { isBetweenEras } from '../store/postgres/outbox-era.ts'
 
@@ -78,11 +79,13 @@ function stretchOf({ after = BEGINNING, before }: EventPageRequest, end: EventCu
 /**
  * Checks that all events after this cursor still exist, because removed ones would be skipped silently. Also checks
  * that the database has reached the cursor: a restored copy that is older would have no events there for a long time.
+ * Nothing is read if `bus` has these events.
  *
  * @throws RepriseError CURSOR_EXPIRED; DATABASE_UNAVAILABLE while the database is a standby, and until a promoted one
  *   has begun its era
  */
-export async function assertCursorKept(db: Database, cursor: EventCursor): Promise<void> {
+export async function assertCursorKept(db: Database, cursor: EventCursor, bus?: EventBus): Promise<void> {
+  if (bus?.hasAfter(cursor)) return
   const { removed, next: seen } = await readJointly(db, 'bounds', () => readOutboxBounds(db))
   if (compareCursors(cursor, removed) < 0) {
     throw expired(`events after this cursor are no longer kept; the kept events begin at ${encodeCursor(removed)}`)

@@ -51,7 +51,11 @@ export function createRelay(options: {
       woken = false
       try {
         const opened = db.opened()
-        if (faults > 0 || opened !== settled) await settle()
+        if (faults > 0 || opened !== settled) {
+          // Another database may lack events of this one.
+          bus.forgetPublished()
+          await settle()
+        }
         settled = opened
         const events = await readEvents(db, position, RELAY_BATCH_EVENTS_MAX)
         faults = 0

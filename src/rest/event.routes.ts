@@ -77,7 +77,7 @@ export function serveEvents(app: RestApp, streams: StreamServices): void {
     } = c.req.valid('query')
     const context = c.get('context')
     const after = eventCursorOf(afterOf(c.req.valid('header'), c.req.valid('query')))
-    if (after) await assertCursorKept(context.db, after)
+    if (after) await assertCursorKept(context.db, after, streams.bus)
     const seen = await visibleEvents(context, {
       project,
       chainIds,

@@ -41,3 +41,25 @@ export function reconnectPauseMs(failures: number, random: number): number {
   const longest = Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** Math.min(failures - 1, 16))
   return Math.round(longest * (0.5 + random / 2))
 }
+
+/** The actions of each signal. Adding a listener to a signal takes as long as it has listeners. */
+const actions = new WeakMap<AbortSignal, Set<() => void>>()
+
+/**
+ * Acts when the signal aborts, or at once if it has. For signals that live long and have many to tell.
+ * @returns a function that takes it back
+ */
+export function onAbort(signal: AbortSignal, act: () => void): () => void {
+  if (signal.aborted) act()
+  const known = actions.get(signal) ?? listenOnce(signal)
+  const own = () => act()
+  known.add(own)
+  return () => void known.delete(own)
+}
+
+function listenOnce(signal: AbortSignal): Set<() => void> {
+  const added = new Set<() => void>()
+  actions.set(signal, added)
+  signal.addEventListener('abort', () => added.forEach((act) => act()), { once: true })
+  return added
+}

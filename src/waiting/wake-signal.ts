@@ -1,3 +1,5 @@
+import { onAbort } from './wait.ts'
+
 /** Wakes a single waiter. A signal that is raised while there is no waiter is remembered. */
 export interface WakeSignal {
   raise(): void
@@ -22,7 +24,7 @@ export function createWakeSignal(signals: readonly AbortSignal[] = []): WakeSign
     raised = false
     return was
   }
-  for (const signal of signals) signal.addEventListener('abort', raise)
+  const forgets = signals.map((signal) => onAbort(signal, raise))
   return {
     raise,
     take,
@@ -38,7 +40,7 @@ export function createWakeSignal(signals: readonly AbortSignal[] = []): WakeSign
       return take()
     },
     stop() {
-      for (const signal of signals) signal.removeEventListener('abort', raise)
+      for (const forget of forgets) forget()
     },
   }
 }

@@ -95,6 +95,7 @@ describe('errors that nobody catches', async () => {
     'src/events/send-webhook.ts': 1,
     'src/graphql/execution/paced-answers.ts': 2,
     // Its argument is guarded.
+    'src/graphql/transport/event-frames.ts': 1,
     'src/graphql/transport/websocket-sockets.ts': 3,
     'src/http/http-server.ts': 1,
     'src/http/request-limits.ts': 1,

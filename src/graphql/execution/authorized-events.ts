@@ -109,8 +109,8 @@ export async function eventStream<Event extends OutboxEvent>(
   const { filter, types } = input
   const { viewer, services } = context
   const after = eventCursorOf(input.after)
-  if (after) await assertCursorKept(context.db, after)
   const { db, bus, prisma, closing } = services
+  if (after) await assertCursorKept(context.db, after, bus)
   const wanted = { ...(await visibleEvents({ viewer, prisma }, filter)), types }
   const events = followEvents({ db, bus, closing, after, filter: wanted })
   return authorizedEvents(context, events as AsyncIterableIterator<readonly Event[]>)

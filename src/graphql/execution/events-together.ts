@@ -12,7 +12,7 @@ import { hasReadTooMuch, readFor } from '../../services/consistent-reads.ts'
 import { type GraphQLContext, readerOf, renew } from '../context.ts'
 import { presentErrors } from '../error-presentation.ts'
 import type { AuthorizedEvents } from './authorized-events.ts'
-import { findShared, share, sharingKey } from './shared-results.ts'
+import { findShared, keepShared, sharingKey, watchedViewer } from './shared-results.ts'
 
 /** The results of a subscription, one by one or several at once. */
 export interface EventResults extends AsyncIterableIterator<ExecutionResult> {
@@ -87,14 +87,17 @@ function executor(args: ExecutionArgs, events: AuthorizedEvents<unknown>): () =>
   const context = args.contextValue as GraphQLContext
   const { consistently } = context.services
   const key = sharingKey(args)
+  let isPersonal = false
+  context.viewer = watchedViewer(context.viewer, () => (isPersonal = true))
   const togetherMax = mostTogether(args.document)
   let needsDatabase = false
 
   function executeOne(rootValue: unknown): ExecutionResult | Promise<ExecutionResult> {
+    isPersonal = false
     const made = execute({ ...args, rootValue })
     if (made instanceof Promise) needsDatabase = true
     // At once: other subscriptions are about to look for it.
-    else share(rootValue, key, made)
+    else if (!isPersonal) keepShared(rootValue, key, made)
     return made
   }
 
@@ -140,8 +143,15 @@ function executor(args: ExecutionArgs, events: AuthorizedEvents<unknown>): () =>
   }
 }
 
+/** By document, which is the same object each time its text is executed. */
+const counted = new WeakMap<DocumentNode, number>()
+
 function mostTogether(document: DocumentNode): number {
+  const known = counted.get(document)
+  if (known !== undefined) return known
   let fields = 0
   visit(document, { Field: () => void fields++ })
-  return Math.min(EVENTS_TOGETHER_MAX, Math.max(1, Math.floor(EVENT_FIELDS_TOGETHER_MAX / fields)))
+  const most = Math.min(EVENTS_TOGETHER_MAX, Math.max(1, Math.floor(EVENT_FIELDS_TOGETHER_MAX / fields)))
+  counted.set(document, most)
+  return most
 }

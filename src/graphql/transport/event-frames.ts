@@ -4,7 +4,10 @@ import type { WebSocket } from 'ws'
 import { SUBSCRIBERS_PER_TURN_MAX } from '../../domain/limits.ts'
 import { nextTurn } from '../../services/next-turn.ts'
 import type { EventResults } from '../execution/events-together.ts'
-import { payloadOf } from '../execution/shared-results.ts'
+import { isShared, noteShared, payloadOf } from '../execution/shared-results.ts'
+
+/** After so many bytes a write ends: at most this, and one more result, waits in the process for a slow peer. */
+const WRITE_BYTES = 64 * 1024
 
 /** Where the results of one subscription go: the socket, and the client's id of the operation. */
 export interface Receiver {
@@ -24,7 +27,7 @@ export function sendTogether(results: EventResults, receiver: Receiver): AsyncIt
       for (;;) {
         const some = await results.nextTogether()
         if (some.length === 0) return { done: true, value: undefined }
-        await send(receiver, some)
+        for (const few of inWrites(some)) if (!results.ended) await send(receiver, few)
       }
     },
     return: () => results.return!(),
@@ -33,6 +36,19 @@ export function sendTogether(results: EventResults, receiver: Receiver): AsyncIt
       return this
     },
   }
+}
+
+function* inWrites(results: readonly ExecutionResult[]): Generator<readonly ExecutionResult[], void, void> {
+  let from = 0
+  let bytes = 0
+  for (const [at, result] of results.entries()) {
+    bytes += payloadOf(result).length
+    if (bytes < WRITE_BYTES) continue
+    yield results.slice(from, at + 1)
+    from = at + 1
+    bytes = 0
+  }
+  if (from < results.length) yield results.slice(from)
 }
 
 async function send({ socket, connection, id }: Receiver, results: readonly ExecutionResult[]): Promise<void> {
@@ -87,6 +103,7 @@ function framesOf(id: string, results: readonly ExecutionResult[]): Buffer {
   const begin = Buffer.from(`{"id":${JSON.stringify(id)},"type":"next","payload":`)
   const bytes = Buffer.concat(results.flatMap((result) => frameOf(begin, payloadOf(result))))
   newest.set(last, { id, results, bytes })
+  if (isShared(last)) noteShared(bytes.length)
   return bytes
 }
 

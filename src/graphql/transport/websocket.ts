@@ -37,6 +37,8 @@ const REFUSALS: Readonly<Record<string, number>> = {
   FORBIDDEN,
   TOO_MANY_REQUESTS: TRY_AGAIN_LATER,
 }
+/** One for all: an exception of its own costs more than the rest of a close. */
+const LEFT = new DOMException('The client has left.', 'AbortError')
 /** Maximum length of a close reason in bytes; the WebSocket protocol allows 123. */
 const REASON_LENGTH_MAX = 120
 
@@ -115,7 +117,7 @@ export function serveWebSockets(
       })
       extra.socket.once('close', () => {
         release()
-        for (const left of awaited.values()) left.abort()
+        for (const left of awaited.values()) left.abort(LEFT)
       })
       return true
     },

@@ -14,6 +14,7 @@ import { checkProperty } from '../../support/seeds.ts'
 const log = pino({ enabled: false })
 const BEGINNING: EventCursor = { xid: 0n, id: 0n }
 const QUEUE_EVENTS_MAX = 10
+const RECENT_EVENTS_MAX = 8
 
 let database: TestDatabase
 let bus: EventBus
@@ -26,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => database.close())
 beforeEach(async () => {
   await database.fresh()
-  bus = createEventBus({ queueEventsMax: QUEUE_EVENTS_MAX })
+  bus = createEventBus({ queueEventsMax: QUEUE_EVENTS_MAX, recentEventsMax: RECENT_EVENTS_MAX })
   closing = new AbortController()
   relay = createRelay({ db: database.db, bus, log, settle: async () => {}, pollIntervalMs: 5 })
   await relay.start()
@@ -125,6 +126,65 @@ test('from the outbox to live there is no gap and no duplicate, however they int
     ),
     { numRuns: 25 },
   )
+})
+
+describe('what the bus still has', () => {
+  const removeAll = () => database.db.query('DELETE FROM session_events')
+
+  test('is not read from the outbox, and the events are those that other readers have', async () => {
+    const live = follow()
+    await write(0, 6)
+    const events = await take(live, 6)
+    await removeAll()
+    const missed = await take(follow({ after: events[1]!.cursor }), 4)
+    expect(numbersOf(missed)).toEqual([2, 3, 4, 5])
+    expect(missed[0]).toBe(events[2])
+  })
+
+  test('is forgotten when the relay has met another database', async () => {
+    const live = follow()
+    await write(0, 6)
+    const events = await take(live, 6)
+    await removeAll()
+    bus.forgetPublished()
+    const missed = follow({ after: events[1]!.cursor })
+    await write(6, 7)
+    expect(numbersOf(await take(missed, 1))).toEqual([6])
+  })
+
+  test('goes on live without gap and duplicate, wherever the reader begins, and while more is published', async () => {
+    let fromMemory = 0
+    await checkProperty(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 4 * RECENT_EVENTS_MAX }),
+        fc.nat(),
+        fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 5 }),
+        async (before, anywhere, batches) => {
+          const chainId = randomUUID()
+          const live = follow({ filter: { chainId } })
+          await write(0, before, { chainId })
+          const begin = (await take(live, before))[anywhere % before]!
+          await live.return()
+          const first = (anywhere % before) + 1
+          fromMemory += Number(bus.hasAfter(begin.cursor))
+          const events = follow({ after: begin.cursor, filter: { chainId } })
+          const seen: OutboxEvent[] = []
+          let written = before
+          for (const count of batches) {
+            const writing = write(written, written + count, { chainId })
+            written += count
+            seen.push(...(await take(events, 1)))
+            await writing
+          }
+          seen.push(...(await take(events, written - first - seen.length)))
+          await events.return()
+          expect(numbersOf(seen)).toEqual(range(first, written))
+        },
+      ),
+      { numRuns: 25 },
+    )
+    expect(fromMemory).toBeGreaterThan(0)
+  })
 })
 
 test('a reader that falls behind its queue reads the outbox instead, and misses nothing', async () => {
