@@ -93,7 +93,9 @@ export function watchedViewer(viewer: Viewer, onPersonal: () => void): Viewer {
 
 function numberDocument(document: DocumentNode): Document {
   const variables = new Set<string>()
-  const collectFrom = (node: ASTNode) => void visit(node, { Variable: ({ name }) => void variables.add(name.value) })
+  const collectFrom = (node: ASTNode) => {
+    visit(node, { Variable: ({ name }) => void variables.add(name.value) })
+  }
   for (const definition of document.definitions) {
     if (definition.kind === Kind.FRAGMENT_DEFINITION) collectFrom(definition)
     if (definition.kind !== Kind.OPERATION_DEFINITION) continue
