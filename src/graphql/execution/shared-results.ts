@@ -94,7 +94,11 @@ export function watchedViewer(viewer: Viewer, onPersonal: () => void): Viewer {
 function numberDocument(document: DocumentNode): Document {
   const variables = new Set<string>()
   const collectFrom = (node: ASTNode) => {
-    visit(node, { Variable: ({ name }) => void variables.add(name.value) })
+    visit(node, {
+      Variable({ name }) {
+        variables.add(name.value)
+      },
+    })
   }
   for (const definition of document.definitions) {
     if (definition.kind === Kind.FRAGMENT_DEFINITION) collectFrom(definition)
