@@ -118,7 +118,12 @@ async function startParts(options: StartOptions): Promise<AdminToken> {
   http.note('starting')
   if (applied.length > 0) log.info(`migrations applied: ${applied.join(', ')}`)
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection was lost')
-  const db = openDatabase({ connectionString: access.url, connectionsMax: config.databaseConnections, onError })
+  const db = openDatabase({
+    connectionString: access.url,
+    connectionsMax: config.databaseConnections,
+    onError,
+    keepsPlans: access.pooling !== 'transaction',
+  })
   resources.defer(() => db.close())
   const secrets = await openSecrets({ config, dataDir, db, log })
   const policy = access.pooling === 'embedded' ? 'one-per-directory' : 'one-per-database'

@@ -71,11 +71,28 @@ export interface Queryable {
   ): Promise<{ rows: Row[]; rowCount: number | null }>
 }
 
+/** Names of statements whose plans are kept, by their text. */
+const keptPlans = new Map<string, string>()
+
 /**
- * A pool of connections. Statements are not prepared by name, so that each one is planned for its own batch. Batches
+ * Marks a statement of the way from a session's creation to its end, whose planning takes longer than its execution for
+ * a few rows: 1 to 10 ms. Each connection prepares it by name. After five times PostgreSQL keeps a plan for any
+ * parameters if it estimates that as no worse; so the statement must not need its values to find an index.
+ */
+export function keepsPlan(sql: string): string {
+  if (!keptPlans.has(sql)) keptPlans.set(sql, `r${keptPlans.size}`)
+  return sql
+}
+
+/**
+ * Tables grow from empty to millions of rows, faster than they are analyzed: a connection plans anew after this time.
+ */
+const PLANS_KEPT_MS = 10_000
+
+/**
+ * A pool of connections. Most statements are not prepared by name, so that each one is planned for its own batch. Batches
  * vary from one row to hundreds, and tables from empty to millions: a plan cached from the first runs would be wrong
- * for most. Planning costs 0.3 to 1 ms. Forcing it with `plan_cache_mode` would also re-plan every foreign key check,
- * row by row.
+ * for most. Forcing it with `plan_cache_mode` would also re-plan every foreign key check, row by row.
  */
 export interface Database extends Queryable {
   /** Runs a statement with its own timeout, enforced by the database instead of the usual one. */
@@ -97,7 +114,10 @@ export function openDatabase(options: {
   /** Called for errors on idle connections; the pool replaces those connections itself. */
   onError: (error: Error) => void
   patience?: Patience
+  /** False if statements prepared by name may end up on another connection, as with a pooler in transaction mode. */
+  keepsPlans?: boolean
 }): Database {
+  const { keepsPlans = true } = options
   const pool = new pg.Pool({
     ...connectionSettings(options.patience),
     connectionString: options.connectionString,
@@ -113,11 +133,16 @@ export function openDatabase(options: {
     opened += 1
     client.on('error', () => {})
   })
+  if (keepsPlans) discardOldPlans(pool)
+  const statement = (text: string, values: readonly unknown[] | undefined) => {
+    const name = keepsPlans ? keptPlans.get(text) : undefined
+    return { text, values: values as unknown[], ...(name !== undefined && { name }) }
+  }
   return {
     query: (text, values) =>
       readStatement(
-        () => pool.query(text, values as unknown[]),
-        (client) => client.query({ text, values: values as unknown[], types: { getTypeParser: parserFor } }),
+        () => pool.query(statement(text, values)),
+        (client) => client.query({ ...statement(text, values), types: { getTypeParser: parserFor } }),
       ),
     queryWithin: (timeoutMs, text, values) =>
       transaction(async (tx) => {
@@ -134,7 +159,7 @@ export function openDatabase(options: {
     let fault: Error | undefined
     try {
       await client.query('BEGIN')
-      const result = await work({ query: (text, values) => client.query(text, values as unknown[]) })
+      const result = await work({ query: (text, values) => client.query(statement(text, values)) })
       await client.query('COMMIT')
       return result
     } catch (error) {
@@ -146,4 +171,16 @@ export function openDatabase(options: {
       client.release(fault)
     }
   }
+}
+
+function discardOldPlans(pool: pg.Pool): void {
+  const plannedAt = new WeakMap<pg.PoolClient, number>()
+  pool.on('acquire', (client) => {
+    const now = performance.now()
+    const since = plannedAt.get(client)
+    if (since !== undefined && now - since < PLANS_KEPT_MS) return
+    plannedAt.set(client, now)
+    // Sent before the statement for which the connection was taken. That statement reports a broken connection.
+    if (since !== undefined) client.query('DISCARD PLANS').catch(() => {})
+  })
 }

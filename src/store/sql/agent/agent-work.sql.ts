@@ -3,7 +3,7 @@ import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { FailureCause } from '../../../domain/session/failure.ts'
 import type { ClusterMember, ExecutorOptions, SealedVariable } from '../../../domain/session/kernel-environment.ts'
 import type { ClusterMode, SessionType } from '../../../domain/session/lifecycle.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { STOP_GRACE_MS } from '../session/claim-sessions.sql.ts'
 
 /** The fields of a kernel's specification that are not read for orders. */
@@ -37,7 +37,7 @@ export interface OrderSource extends Omit<KernelSpec, NotRead> {
   checkpointRelayed: boolean | null
 }
 
-const SQL = `
+const SQL = keepsPlan(`
 SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.chain_id AS "chainId", s.attempt, k.role, k.index, s.image, coalesce(s.image_digest, s.required_image_digest) AS "imageDigest",
   s.command, s.code_sha256 AS "codeSha256", s.mounts, s.outputs -> 'paths' AS "outputPaths", s.outputs -> 'inPlace' = 'true' AS "outputsInPlace", s.inputs <> '[]' AS "hasInputs", s.environ, s.secret_environ AS "secretEnviron", k.resource_slots AS "resourceSlots", s.gpu_need AS "gpuNeed", s.port_variable AS "portVariable", s.retry_count AS "retryCount",
   s.max_retries AS "maxRetries", s.parent_session_id AS "parentSessionId", s.retry_cause AS "retryCause",
@@ -71,11 +71,11 @@ SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.c
 FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN resource_groups g ON g.name = s.resource_group
 JOIN projects p ON p.id = s.project_id
 LEFT JOIN checkpoints c ON c.chain_id = s.chain_id AND (s.attempt > 1 OR k.assignment > 1)
-WHERE k.id = ANY($1::uuid[])`
+WHERE k.id IN (SELECT given.id::uuid FROM json_array_elements_text($1::json) AS given(id))`)
 
 export async function readOrderSources(db: Queryable, kernelIds: string[]): Promise<Map<string, OrderSource>> {
   if (kernelIds.length === 0) return new Map()
-  const { rows } = await db.query<OrderSource>(SQL, [kernelIds])
+  const { rows } = await db.query<OrderSource>(SQL, [JSON.stringify(kernelIds)])
   return new Map(rows.map((row) => [row.kernelId, row]))
 }
 

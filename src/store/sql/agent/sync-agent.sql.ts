@@ -1,10 +1,10 @@
 import type { ChannelOrder, GpuTake } from '../../../domain/agent/protocol.ts'
 import type { RecordedKernel, Reconciliation } from '../../../domain/agent/reconcile.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { CHECKPOINT_CHANGES, MISSING_CHECKPOINTS } from './chain-directories.sql.ts'
 
 /** Records that the agent was heard, at most once a second. A suspected or lost agent becomes alive again. */
-const HEARD_SQL = `
+const HEARD_SQL = keepsPlan(`
 WITH known AS (
   SELECT id, status, instance_id = $2 AS current, gpu_returns, gpu_takes, gpus FROM agents WHERE id = $1
 ), heard AS (
@@ -25,7 +25,7 @@ SELECT current, status IN ('SUSPECT', 'LOST') AS "wasAway",
   gpu_returns AS "returnGpus",
   CASE WHEN gpu_takes IS NOT NULL THEN (SELECT json_agg(json_build_object('uuid', t.key, 'reason', t.value))
     FROM jsonb_each_text(gpu_takes) AS t JOIN jsonb_array_elements(gpus) AS g ON g ->> 'uuid' = t.key) END AS "takeGpus"
-FROM known`
+FROM known`)
 
 interface Heartbeat {
   current: boolean
@@ -51,13 +51,13 @@ export async function recordHeartbeat(
  * Reads every kernel that is not yet settled with this agent, and every kernel in its report. Indexes:
  * kernels_on_agent, primary key.
  */
-const RECORDED_SQL = `
+const RECORDED_SQL = keepsPlan(`
 SELECT id, agent_id AS "agentId", assignment, status, confirmed_gone AS "confirmedGone", error IS NOT NULL AS failed,
   started_at::text AS "startedAt", exit_code AS "exitCode", in_time AS "inTime", note, waits, host, slurm_job_id AS "slurmJobId", gpus, gpu_usage AS "gpuUsage", progress
 FROM kernels WHERE agent_id = $1 AND (slots_held OR NOT confirmed_gone)
 UNION
 SELECT id, agent_id, assignment, status, confirmed_gone, error IS NOT NULL, started_at::text, exit_code, in_time, note, waits, host, slurm_job_id, gpus, gpu_usage, progress
-FROM kernels WHERE id = ANY($2::uuid[])`
+FROM kernels WHERE id = ANY($2::uuid[])`)
 
 export async function readRecordedKernels(
   db: Queryable,
@@ -150,8 +150,8 @@ WITH turn AS (
 SELECT EXISTS (SELECT FROM turn) AS "inTurn", ARRAY(SELECT id FROM changed) AS "changedIds",
   ${checkpoints ? MISSING_CHECKPOINTS : '0'} AS "missingCheckpoints"`
 
-const CHANGES_SQL = changesStatement({ checkpoints: false })
-const CHECKPOINTS_TOO_SQL = changesStatement({ checkpoints: true })
+const CHANGES_SQL = keepsPlan(changesStatement({ checkpoints: false }))
+const CHECKPOINTS_TOO_SQL = keepsPlan(changesStatement({ checkpoints: true }))
 
 export interface AppliedChanges {
   /** Ids of kernels. */

@@ -1,5 +1,5 @@
 import type { EventCursor, EventFilter, OutboxEvent } from '../../../domain/events.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { type LabelCondition, labelsMatch, labelsParameter } from '../label-conditions.sql.ts'
 
 /** The position of the oldest running transaction. */
@@ -19,8 +19,8 @@ const AFTER = `(e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < ${HORIZON}`
  * writes in another database of the same server holds the horizon back as well. Index: session_events(xid, id); the row
  * comparison and the horizon both bound the index scan.
  */
-const READ_EVENTS_SQL = `
-SELECT ${EVENT_COLUMNS} FROM session_events e WHERE ${AFTER} ORDER BY e.xid, e.id LIMIT $3`
+const READ_EVENTS_SQL = keepsPlan(`
+SELECT ${EVENT_COLUMNS} FROM session_events e WHERE ${AFTER} ORDER BY e.xid, e.id LIMIT $3`)
 
 /**
  * A row of the outbox. A CHECK guarantees that it is about one session, deployment or group and has only the columns of

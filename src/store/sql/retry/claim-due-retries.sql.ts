@@ -1,5 +1,5 @@
 import type { FailureCause, HoldReason, RetryPhase } from '../../../domain/session/failure.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { OPEN_BREAKER_OF_DECISION } from './breakers.sql.ts'
 import { CHILD_SOURCE_COLUMNS, type ChildSource, parentAliveMs } from '../session/session-columns.sql.ts'
 
@@ -38,7 +38,7 @@ const QUEUED_PROJECTS = `queued AS (
  * Claims due retries and locks them for the transaction: the first of every project, then the second of every project,
  * and so on, so that no project waits behind another's backlog. Index: retry_decisions_queue.
  */
-const SQL = `
+const SQL = keepsPlan(`
 WITH RECURSIVE ${QUEUED_PROJECTS}, due AS MATERIALIZED (
   SELECT head.* FROM queued, LATERAL (
     SELECT d.session_id, d.ready_at, row_number() OVER (ORDER BY d.ready_at) AS turn FROM retry_decisions d
@@ -59,7 +59,7 @@ FROM taken d
 JOIN sessions s ON s.id = d.session_id
 JOIN sessions root ON root.id = s.chain_id
 JOIN chains c ON c.chain_id = s.chain_id
-ORDER BY d.turn, d.place`
+ORDER BY d.turn, d.place`)
 
 export async function claimDueRetries(
   tx: Queryable,
@@ -69,11 +69,11 @@ export async function claimDueRetries(
   return (await tx.query<DueRetry>(SQL, [limit, fenceMarginMs, window])).rows
 }
 
-const NEXT_SQL = `
+const NEXT_SQL = keepsPlan(`
 WITH RECURSIVE ${QUEUED_PROJECTS}
 SELECT extract(epoch FROM min(first.ready_at) - reprise_now()) * 1000 AS "inMs" FROM queued, LATERAL (
   SELECT d.ready_at FROM retry_decisions d WHERE d.phase IN ('SCHEDULED', 'HELD') AND d.project_id = queued.project_id
-  ORDER BY d.ready_at LIMIT 1) AS first`
+  ORDER BY d.ready_at LIMIT 1) AS first`)
 
 /** Reads the milliseconds until the next retry is due, at least 0; null if none is queued. */
 export async function nextRetryInMs(db: Queryable): Promise<number | null> {

@@ -1,7 +1,7 @@
 import type { GpuChange } from '../../../domain/gpu.ts'
 import type { DecidedSession } from '../../../domain/retry/decide.ts'
 import type { RetryPhase } from '../../../domain/session/failure.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { HAD_GPU_MEMORY_BYTES, PEAK_MEMORY_BYTES } from '../session/session-columns.sql.ts'
 
 export interface UndecidedSession extends DecidedSession {
@@ -62,13 +62,13 @@ const COLUMNS = columns({
 const ALL_COLUMNS = columns({ delayBefore: 'true', gpuMemory: 'true', peakMemory: 'true', agentNames: 'true' })
 
 /** Claims finished batch sessions without a decision and locks them for the transaction. Index: sessions_undecided. */
-const SQL = `
+const SQL = keepsPlan(`
 SELECT ${COLUMNS}
 FROM sessions s
 WHERE NOT s.retry_decided AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED')
 ORDER BY s.terminated_at
 LIMIT $1
-FOR UPDATE OF s SKIP LOCKED`
+FOR UPDATE OF s SKIP LOCKED`)
 
 export async function claimUndecided(tx: Queryable, limit: number): Promise<UndecidedSession[]> {
   return (await tx.query<UndecidedSession>(SQL, [limit])).rows

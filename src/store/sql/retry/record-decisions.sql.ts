@@ -1,6 +1,6 @@
 import type { RetryEventData, SessionEventType } from '../../../domain/events.ts'
 import type { FailureCause, RetryPhase } from '../../../domain/session/failure.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { EVENT_POSITION } from '../event/event-data.sql.ts'
 import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
 
@@ -30,7 +30,7 @@ const SCHEDULER: Actor = { name: 'scheduler', tokenId: null, userId: null, reque
  * Records decisions: the decision rows, the sessions' causes and decided flags, events, and an audit entry for each
  * failure that was judged. The primary key of `retry_decisions` allows one decision per session.
  */
-const SQL = `
+const SQL = keepsPlan(`
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i(
     "sessionId" uuid, "projectId" uuid, "chainId" uuid, "phase" retry_phase, "cause" failure_cause,
@@ -53,7 +53,7 @@ WITH input AS (
 INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details)
 SELECT ${actorValues('$2')}, 'retry.decided', "projectId", "sessionId",
   jsonb_build_object('phase', "phase", 'cause', "cause", 'explanation', "explanation")
-FROM input WHERE "phase" NOT IN ('SUCCEEDED', 'NONE')`
+FROM input WHERE "phase" NOT IN ('SUCCEEDED', 'NONE')`)
 
 export async function recordDecisions(
   tx: Queryable,

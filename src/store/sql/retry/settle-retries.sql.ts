@@ -1,7 +1,7 @@
 import type { RetryEventData } from '../../../domain/events.ts'
 import type { HoldingSwitch } from '../../../domain/retry/admit.ts'
 import type { HoldReason } from '../../../domain/session/failure.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { DECISION_POSITION } from '../event/event-data.sql.ts'
 import { beginWaits, endWaits, heldNotes, NOT_HELD } from './retry-waits.sql.ts'
 
@@ -20,7 +20,7 @@ export interface DispatchedRetry {
  * Records that children were created in this transaction: settles their parents' decisions, ends recorded waits, and
  * writes events and audit entries.
  */
-const DISPATCHED_SQL = `
+const DISPATCHED_SQL = keepsPlan(`
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i(
     "sessionId" uuid, "childSessionId" uuid, "label" text, "note" text, "eventData" jsonb)
@@ -38,7 +38,7 @@ WITH input AS (
 INSERT INTO audit_log (actor, action, project_id, session_id, details)
 SELECT 'scheduler', 'retry.dispatched', project_id, session_id,
   jsonb_build_object('auto', true, 'cause', cause, 'attempt', "label", 'childSessionId', "childSessionId")
-FROM settled`
+FROM settled`)
 
 export async function settleDispatched(tx: Queryable, retries: readonly DispatchedRetry[]): Promise<void> {
   if (retries.length > 0) await tx.query(DISPATCHED_SQL, [JSON.stringify(retries)])

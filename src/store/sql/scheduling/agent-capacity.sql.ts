@@ -7,7 +7,7 @@ import {
 import type { GpuNeed, ObservedGpu } from '../../../domain/gpu.ts'
 import { gpuSupply, type GpuSupply, withoutHeld } from '../../../domain/scheduling/gpu-supply.ts'
 import { agentCapacity, type AgentCapacity } from '../../../domain/scheduling/agent-pool.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { SHIPPED_POLICY } from '../../../domain/retry/policy/policy.ts'
 import type { StoredCheckpoint } from '../../../domain/scheduling/checkpoint-placement.ts'
 
@@ -61,7 +61,7 @@ SELECT ${more}a.resource_group AS "group", a.id, nullif(a.labels, '{}') AS label
 FROM agents a LEFT JOIN agent_slots s ON s.agent_id = a.id AND s.declared > 0
 WHERE a.resource_group = ANY($1) AND ${condition}`
 
-const SQL = rowsOf('', ACCEPTS)
+const SQL = keepsPlan(rowsOf('', ACCEPTS))
 
 /** An agent that has left for good is TERMINATED. */
 const KNOWN_SQL = rowsOf(`a.name, (${ACCEPTS}) AS accepts, `, `a.status <> 'TERMINATED'`)

@@ -1,8 +1,8 @@
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 
-const LOCK_SQL = `
+const LOCK_SQL = keepsPlan(`
 SELECT g.round_robin_at AS "roundRobinAt", EXISTS (SELECT FROM resource_policies) AS "hasQuotas" FROM resource_groups g
-WHERE g.name = $1 AND pg_try_advisory_xact_lock(hashtext('reprise:schedule'), hashtext(g.name))`
+WHERE g.name = $1 AND pg_try_advisory_xact_lock(hashtext('reprise:schedule'), hashtext(g.name))`)
 
 export interface LockedGroup {
   /** The agent that ROUND_ROBIN chose last. */
@@ -27,7 +27,7 @@ export async function recordTurn(tx: Queryable, resourceGroup: string, agentId: 
  * `agent_slots_never_oversold` rejects the whole statement if less was free than the caller assumed. Locks: kernels in
  * id order; the caller has locked the sessions.
  */
-const ASSIGN_SQL = `
+const ASSIGN_SQL = keepsPlan(`
 WITH input AS (
   SELECT * FROM unnest($1::uuid[], $2::uuid[]) AS i(kernel_id, agent_id)
 ), locked AS (
@@ -41,7 +41,7 @@ WITH input AS (
   FROM locked l WHERE k.id = l.id
   RETURNING k.id
 )
-SELECT count(*) AS assigned FROM assigned`
+SELECT count(*) AS assigned FROM assigned`)
 
 export async function assignKernels(
   tx: Queryable,

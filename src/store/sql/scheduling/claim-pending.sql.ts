@@ -3,7 +3,7 @@ import { HEAD_OF_LINE_SKIPS_MAX } from '../../../domain/limits.ts'
 import type { Judged } from '../../../domain/session/judge.ts'
 import type { ClusterMode } from '../../../domain/session/lifecycle.ts'
 import type { VolumeNeed } from '../../../domain/scheduling/resource-request.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { DEPENDENCIES } from '../session/creation-scope.sql.ts'
 import { NEEDS_PORTS, VOLUME_NEED } from '../session/session-columns.sql.ts'
 
@@ -186,7 +186,7 @@ function statement({ youngestFirst, expired }: PendingClaim, withClasses: boolea
     ...(withClasses ? [classesAndOverdue(youngestFirst)] : []),
     claimed(parts, withClasses),
   ]
-  return `WITH RECURSIVE ${tables.join(', ')}`
+  return keepsPlan(`WITH RECURSIVE ${tables.join(', ')}`)
 }
 
 export interface ClaimedLine {

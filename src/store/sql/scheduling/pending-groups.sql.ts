@@ -1,6 +1,6 @@
 import type { AgentSelector } from '../../../domain/scheduling/agent-pool.ts'
 import type { Sequencer } from '../../../domain/scheduling/sequence.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import type { HoldReason } from '../../../domain/session/failure.ts'
 
 export interface PendingGroup {
@@ -21,13 +21,13 @@ const HAS_LIMITED = `EXISTS (SELECT FROM sessions s
     WHERE s.resource_group = g.name AND s.status = 'PENDING' AND s.max_pending IS NOT NULL)`
 
 /** One probe of the indexes sessions_pending and sessions_max_pending per group, however long its line. */
-const GROUPS_SQL = `
+const GROUPS_SQL = keepsPlan(`
 SELECT g.name, g.sequencer, g.selector, g.pending_timeout_ms IS NOT NULL OR ${HAS_LIMITED} AS expires,
   ${DRAINED} AS drained
 FROM resource_groups g
 WHERE g.pending_timeout_ms IS NOT NULL OR ${HAS_LIMITED} OR EXISTS (
   SELECT FROM sessions s WHERE s.resource_group = g.name AND s.status = 'PENDING' AND s.next_try_at IS NULL)
-ORDER BY g.name`
+ORDER BY g.name`)
 
 /** Reads groups with sessions in line, and groups whose sessions can expire although none is in line. */
 export async function groupsWithPending(db: Queryable): Promise<PendingGroup[]> {
@@ -37,11 +37,11 @@ export async function groupsWithPending(db: Queryable): Promise<PendingGroup[]> 
 const untilMs = (time: string) =>
   `CASE WHEN ${time} IS NOT NULL THEN greatest(0, ceil(extract(epoch FROM ${time} - reprise_now()) * 1000))::float8 END`
 
-const NEXT_SQL = `
+const NEXT_SQL = keepsPlan(`
 SELECT ${untilMs('next_try_at')} AS "nextInMs", ${untilMs('key_due_at')} AS "keyDueInMs"
 FROM (SELECT min(due_at) AS key_due_at FROM freed_concurrency_keys) AS freed LEFT JOIN (
   SELECT next_try_at FROM sessions WHERE status = 'PENDING' AND next_try_at IS NOT NULL ORDER BY next_try_at LIMIT 1) AS next
-  ON true`
+  ON true`)
 
 /** Puts sessions whose pause is over back into line. Index: sessions_resting. */
 const REQUEUE_SQL = `

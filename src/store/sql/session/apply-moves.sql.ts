@@ -1,6 +1,6 @@
 import type { StatusData } from '../../../domain/session/failure.ts'
 import type { KernelStatus, SchedulingResult, SessionResult, SessionStatus } from '../../../domain/session/lifecycle.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { EVENT_POSITION, insertStatusEvents } from '../event/event-data.sql.ts'
 import { recordHistory } from './scheduling-history.sql.ts'
 
@@ -53,7 +53,7 @@ export interface SessionMove {
  *
  * Locks: kernels in id order; the caller has locked the sessions.
  */
-const SQL = `
+const SQL = keepsPlan(`
 WITH moves AS (
   SELECT * FROM json_to_recordset($1::json) AS m(
     "id" uuid, "from" session_status, "to" session_status, "through" session_status, "kernelTo" kernel_status,
@@ -116,7 +116,7 @@ WITH moves AS (
 ), events AS (
   ${insertStatusEvents('steps WHERE "to" <> "from"', { reason: 'status_reason' })}
 ), ${recordHistory('SESSION', { phase: 'v.phase', rows: 'steps', agentIds: 'v."agentIds"' })}
-SELECT id FROM moved`
+SELECT id FROM moved`)
 
 /**
  * Returns the ids that moved; a missing one was moved by another transaction meanwhile. `next` is the phase that moves

@@ -1,5 +1,5 @@
 import type { GroupTypes } from '../../../domain/session/session-spec.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 
 /** The facts that are needed to create sessions in a project. */
 export interface ProjectScope {
@@ -10,11 +10,11 @@ export interface ProjectScope {
   clusterRetryDefaults: unknown
 }
 
-const PROJECTS_SQL = `
+const PROJECTS_SQL = keepsPlan(`
 SELECT p.id, p.name, p.retry_defaults AS "retryDefaults", d.retry_defaults AS "domainRetryDefaults",
   (SELECT value FROM settings WHERE key = 'retry-defaults') AS "clusterRetryDefaults"
 FROM projects p JOIN domains d ON d.id = p.domain_id
-WHERE p.name = ANY($1::text[]) AND ($2::uuid IS NULL OR p.id = $2)`
+WHERE p.name = ANY($1::text[]) AND ($2::uuid IS NULL OR p.id = $2)`)
 
 /** Reads projects by name; one that the viewer may not see is missing. */
 export async function readProjectScopes(
@@ -26,12 +26,12 @@ export async function readProjectScopes(
   return new Map(rows.map((row) => [row.name, row]))
 }
 
-const GROUPS_SQL = `
+const GROUPS_SQL = keepsPlan(`
 SELECT g.name, to_json(g.allowed_session_types) AS allowed, g.allowed_executor_options AS "executorOptions",
   g.stop_grace_max_ms / 1000.0::float8 AS "stopGraceMax",
   NOT EXISTS (SELECT FROM agents a WHERE a.resource_group = g.name AND a.ports IS NOT FALSE AND a.status <> 'TERMINATED')
     AND EXISTS (SELECT FROM agents a WHERE a.resource_group = g.name AND a.status <> 'TERMINATED') AS "isPortless"
-FROM resource_groups g WHERE g.name = ANY($1::text[]) AND g.deleted_at IS NULL`
+FROM resource_groups g WHERE g.name = ANY($1::text[]) AND g.deleted_at IS NULL`)
 
 /** The session types and executor options that a resource group allows. */
 export interface GroupScope extends GroupTypes {
@@ -113,13 +113,13 @@ export async function readDependents(
  * locked it, becomes due after its own pause. Index: session_dependencies_chain_id. Locks: pending sessions in id
  * order.
  */
-const WAKE_DEPENDENTS_SQL = `
+const WAKE_DEPENDENTS_SQL = keepsPlan(`
 WITH dependents AS (
   SELECT s.id FROM session_dependencies d JOIN sessions s ON s.id = d.session_id
   WHERE d.chain_id = ANY($1) AND s.status = 'PENDING' AND s.next_try_at > reprise_now() AND s.reschedules = 0
   ORDER BY s.id FOR UPDATE OF s SKIP LOCKED
 )
-UPDATE sessions s SET next_try_at = reprise_now() FROM dependents WHERE s.id = dependents.id`
+UPDATE sessions s SET next_try_at = reprise_now() FROM dependents WHERE s.id = dependents.id`)
 
 export async function wakeDependents(tx: Queryable, chainIds: readonly string[]): Promise<void> {
   if (chainIds.length > 0) await tx.query(WAKE_DEPENDENTS_SQL, [chainIds])

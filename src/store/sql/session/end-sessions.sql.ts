@@ -1,4 +1,4 @@
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { STOP_GRACE_MS } from './claim-sessions.sql.ts'
 import { ASKED_ANEW, ENDED_ANEW, ENDED_ANEW_SETS, FAILED_BY_KERNEL, TIMED_OUT } from './promotion-parts.sql.ts'
 import { EVENT_POSITION, insertStatusEvents } from '../event/event-data.sql.ts'
@@ -60,7 +60,7 @@ export async function settleEnds(tx: Queryable, sessionIds: readonly string[]): 
  * preliminary: it is judged again when the kernels have ended, because an agent that was away may report that a program
  * had ended in time (TIMED_OUT). Index: sessions_timing_out.
  */
-const SQL = `
+const SQL = keepsPlan(`
 WITH claimed AS (
   SELECT id FROM sessions WHERE status = 'RUNNING' AND times_out_at <= reprise_now()
   ORDER BY times_out_at LIMIT $1 FOR UPDATE SKIP LOCKED
@@ -81,7 +81,7 @@ WITH claimed AS (
 )
 SELECT (SELECT count(*) FROM moved) AS moved,
   (SELECT extract(epoch FROM min(times_out_at) - reprise_now()) * 1000 FROM sessions
-    WHERE status = 'RUNNING' AND times_out_at > reprise_now()) AS "nextInMs"`
+    WHERE status = 'RUNNING' AND times_out_at > reprise_now()) AS "nextInMs"`)
 
 /** Returns how many timed out, and the milliseconds until the next one will; null if none is running with a timeout. */
 export async function enforceBatchTimeouts(

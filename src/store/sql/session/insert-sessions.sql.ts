@@ -1,5 +1,5 @@
 import type { StatusEventData } from '../../../domain/events.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
 import { eventData } from '../event/event-data.sql.ts'
 import { type NewSession, SESSION_COLUMNS, type SessionField } from './session-columns.sql.ts'
@@ -27,7 +27,7 @@ const INPUT = FIELDS.filter((field) => storedAs(field).includes(`"${field}"`))
  * only. Sessions of one batch mostly share their policy, by far their longest part: each distinct policy is sent once.
  * About 9,000 sessions/s in batches of 500.
  */
-const SQL = `
+const SQL = keepsPlan(`
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i(
     ${INPUT}, "kernelIds" uuid[], "dependsOnChains" uuid[], "policyNumber" int)
@@ -73,7 +73,7 @@ WITH input AS (
 SELECT id, false AS limited FROM inserted
 UNION ALL
 SELECT i."id", true FROM input i
-JOIN limited l ON l.project_id = i."projectId" AND l.user_id IS NOT DISTINCT FROM i."userId"`
+JOIN limited l ON l.project_id = i."projectId" AND l.user_id IS NOT DISTINCT FROM i."userId"`)
 
 export interface InsertedSessions {
   /** Ids of the sessions that were inserted. */

@@ -1,5 +1,5 @@
 import { PROMOTIONS } from '../../../domain/session/lifecycle.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { EVENT_POSITION } from '../event/event-data.sql.ts'
 import {
   ASKED_ANEW,
@@ -8,17 +8,21 @@ import {
   ENDED_ANEW,
   ENDED_ANEW_SETS,
   ENDED_SETS,
+  inStatuses,
   NONE_FAILED,
   RESULT_ANEW,
   RUN,
   WRITE_STEPS,
 } from './promotion-parts.sql.ts'
 
-/** The condition of the first promotion, by the status that it moves from; $1 are the kernel statuses. */
+const kernelIn = (name: keyof typeof PROMOTIONS) =>
+  inStatuses('k.status', 'kernel_status', PROMOTIONS[name].kernelStatuses)
+
+/** The condition of the first promotion, by the status that it moves from. */
 const CLAIMS = {
   CREATING: `${NONE_FAILED}
-    AND NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($1::kernel_status[]))`,
-  RUNNING: `EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($1::kernel_status[]) AND ${DECIDES})`,
+    AND NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND ${kernelIn('promote-to-running')})`,
+  RUNNING: `EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND ${kernelIn('detect-termination')} AND ${DECIDES})`,
 } as const
 
 const begins = (run: string) =>
@@ -34,7 +38,7 @@ const RUNNING_STEP = `SELECT 1 AS n, id, chain_id, project_id, event_position, '
 const endStatement = (from: keyof typeof CLAIMS) => `
 WITH claimed AS MATERIALIZED (
   SELECT s.id FROM sessions s WHERE s.status = '${from}' AND ${CLAIMS[from]}
-  ORDER BY s.status_changed_at LIMIT $2
+  ORDER BY s.status_changed_at LIMIT $1
   FOR UPDATE OF s SKIP LOCKED
 ), known AS MATERIALIZED (
   SELECT c.id, run.started_at, ended.*, ended.failed IS NOT NULL AND NOT EXISTS (SELECT FROM kernels k
@@ -64,8 +68,8 @@ SELECT (SELECT count(*) FROM running) AS running, (SELECT count(*) FROM ending W
   (SELECT count(*) FROM ending WHERE gone) AS ended,
   (SELECT count(port_variable) FROM running) + (SELECT count(port_variable) FROM ending) AS serving`
 
-const RUN_SQL = endStatement('CREATING')
-const END_SQL = endStatement('RUNNING')
+const RUN_SQL = keepsPlan(endStatement('CREATING'))
+const END_SQL = keepsPlan(endStatement('RUNNING'))
 
 /** The number of sessions that reached each status. */
 export interface Ended {
@@ -78,14 +82,12 @@ export interface Ended {
 
 /** Moves sessions whose kernels all run, or have run. If the counts add up to `limit`, there may be more. */
 export async function promoteToEnd(db: Queryable, limit: number): Promise<Ended> {
-  const { kernelStatuses } = PROMOTIONS['promote-to-running']
-  return (await db.query<Ended>(RUN_SQL, [kernelStatuses, limit])).rows[0]!
+  return (await db.query<Ended>(RUN_SQL, [limit])).rows[0]!
 }
 
 /** Moves running sessions with an ended kernel. If the counts add up to `limit`, there may be more. */
 export async function detectEnd(db: Queryable, limit: number): Promise<Ended> {
-  const { kernelStatuses } = PROMOTIONS['detect-termination']
-  return (await db.query<Ended>(END_SQL, [kernelStatuses, limit])).rows[0]!
+  return (await db.query<Ended>(END_SQL, [limit])).rows[0]!
 }
 
 /** The reason for a success that replaces a timeout. */
@@ -96,12 +98,12 @@ const WAS_IN_TIME = 'its program had ended in time, and its agent reported that 
  * its result is judged again. A session that timed out before it was seen to run began when its kernels did. Index:
  * sessions_active. Kernels keep their status.
  */
-const TERMINATED_SQL = `
+const TERMINATED_SQL = keepsPlan(`
 WITH claimed AS (
   SELECT s.id, s.status AS "from", ${ASKED_ANEW} FROM sessions s
-  WHERE s.status = ANY($1::session_status[])
-    AND NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($2::kernel_status[]))
-  ORDER BY s.status_changed_at LIMIT $3
+  WHERE ${inStatuses('s.status', 'session_status', PROMOTIONS['promote-to-terminated'].sessionIn)}
+    AND NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND ${kernelIn('promote-to-terminated')})
+  ORDER BY s.status_changed_at LIMIT $1
   FOR UPDATE OF s SKIP LOCKED
 ), moved AS (
   UPDATE sessions s SET
@@ -118,10 +120,9 @@ WITH claimed AS (
 ), steps AS (
   SELECT 1 AS n, 'promote-to-terminated' AS phase, * FROM moved
 ), ${WRITE_STEPS}
-SELECT 0 AS running, 0 AS ending, count(*) AS ended, count(port_variable) AS serving FROM moved`
+SELECT 0 AS running, 0 AS ending, count(*) AS ended, count(port_variable) AS serving FROM moved`)
 
 /** Moves terminating sessions without a live kernel. If the counts add up to `limit`, there may be more. */
 export async function promoteToTerminated(db: Queryable, limit: number): Promise<Ended> {
-  const { sessionIn, kernelStatuses } = PROMOTIONS['promote-to-terminated']
-  return (await db.query<Ended>(TERMINATED_SQL, [sessionIn, kernelStatuses, limit])).rows[0]!
+  return (await db.query<Ended>(TERMINATED_SQL, [limit])).rows[0]!
 }

@@ -1,18 +1,20 @@
 import { PROMOTIONS } from '../../../domain/session/lifecycle.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { EVENT_POSITION } from '../event/event-data.sql.ts'
-import { WRITE_STEPS } from './promotion-parts.sql.ts'
+import { inStatuses, WRITE_STEPS } from './promotion-parts.sql.ts'
+
+const { sessionIn, kernelStatuses } = PROMOTIONS['promote-to-pulling']
 
 /**
  * Moves a preparing session to PULLING as soon as one of its kernels pulls. The preparing timeout continues from the
  * start of preparing. Index: sessions_active. Kernels keep their status.
  */
-const SQL = `
+const SQL = keepsPlan(`
 WITH claimed AS (
   SELECT s.id, s.status AS "from" FROM sessions s
-  WHERE s.status = ANY($1::session_status[])
-    AND EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($2::kernel_status[]))
-  ORDER BY s.status_changed_at LIMIT $3
+  WHERE ${inStatuses('s.status', 'session_status', sessionIn)}
+    AND EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND ${inStatuses('k.status', 'kernel_status', kernelStatuses)})
+  ORDER BY s.status_changed_at LIMIT $1
   FOR UPDATE OF s SKIP LOCKED
 ), moved AS (
   UPDATE sessions s SET status = 'PULLING', tries = 0, next_try_at = NULL, event_position = ${EVENT_POSITION} FROM claimed c WHERE s.id = c.id
@@ -20,11 +22,10 @@ WITH claimed AS (
 ), steps AS (
   SELECT 1 AS n, 'promote-to-pulling' AS phase, * FROM moved
 ), ${WRITE_STEPS}
-SELECT count(*) AS moved FROM moved`
+SELECT count(*) AS moved FROM moved`)
 
 /** Returns how many sessions were promoted; if it is `limit`, there may be more. */
 export async function promoteToPulling(db: Queryable, limit: number): Promise<number> {
-  const { sessionIn, kernelStatuses } = PROMOTIONS['promote-to-pulling']
-  const { rows } = await db.query<{ moved: number }>(SQL, [sessionIn, kernelStatuses, limit])
+  const { rows } = await db.query<{ moved: number }>(SQL, [limit])
   return rows[0]!.moved
 }

@@ -1,7 +1,7 @@
 import { PROMOTIONS } from '../../../domain/session/lifecycle.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { EVENT_POSITION } from '../event/event-data.sql.ts'
-import { NONE_FAILED, WRITE_STEPS } from './promotion-parts.sql.ts'
+import { inStatuses, NONE_FAILED, WRITE_STEPS } from './promotion-parts.sql.ts'
 
 /** A session whose kernels were ordered to start. */
 export interface StartedSession {
@@ -11,19 +11,21 @@ export interface StartedSession {
   traceParent: string | null
 }
 
+const { sessionIn, kernelStatuses } = PROMOTIONS['promote-to-prepared']
+
 /**
  * Does promote-to-prepared, then the work of start-sessions: orders the kernels to start. A session with a lost agent
  * stays PREPARED for start-sessions to judge. Index: sessions_active. Locks: sessions that no other transaction has
  * locked, then their kernels in id order.
  */
-const START_SQL = `
+const START_SQL = keepsPlan(`
 WITH claimed AS MATERIALIZED (
   SELECT s.id, s.status AS "from", NOT EXISTS (SELECT FROM kernels k JOIN agents a ON a.id = k.agent_id
     WHERE k.session_id = s.id AND a.status IN ('LOST', 'TERMINATED')) AS starts
   FROM sessions s
-  WHERE s.status = ANY($1::session_status[]) AND ${NONE_FAILED}
-    AND NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($2::kernel_status[]))
-  ORDER BY s.status_changed_at LIMIT $3
+  WHERE ${inStatuses('s.status', 'session_status', sessionIn)} AND ${NONE_FAILED}
+    AND NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND ${inStatuses('k.status', 'kernel_status', kernelStatuses)})
+  ORDER BY s.status_changed_at LIMIT $1
   FOR UPDATE OF s SKIP LOCKED
 ), moved AS (
   UPDATE sessions s SET status = CASE WHEN c.starts THEN 'CREATING'::session_status ELSE 'PREPARED' END,
@@ -46,7 +48,7 @@ SELECT (SELECT count(*) FROM moved) AS moved, (SELECT count(*) FROM moved WHERE 
   ARRAY(SELECT DISTINCT agent_id FROM ordered WHERE agent_id IS NOT NULL)::text[] AS "agentIds",
   (SELECT coalesce(json_agg(json_build_object('id', id, 'chainId', chain_id, 'attempt', attempt,
       'traceParent', trace_parent)), '[]')
-    FROM moved WHERE starts AND ($4 OR trace_parent IS NOT NULL)) AS started`
+    FROM moved WHERE starts AND ($2 OR trace_parent IS NOT NULL)) AS started`)
 
 export interface Started {
   moved: number
@@ -60,6 +62,5 @@ export interface Started {
 
 /** Starts sessions; if `limit` were moved, there may be more. */
 export async function promoteToStart(db: Queryable, limit: number, named: boolean): Promise<Started> {
-  const { sessionIn, kernelStatuses } = PROMOTIONS['promote-to-prepared']
-  return (await db.query<Started>(START_SQL, [sessionIn, kernelStatuses, limit, named])).rows[0]!
+  return (await db.query<Started>(START_SQL, [limit, named])).rows[0]!
 }

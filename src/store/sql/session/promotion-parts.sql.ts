@@ -99,3 +99,12 @@ export const WRITE_STEPS = `events AS (
   INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
   SELECT 'SESSION', id, phase, "from"::text, "to"::text, 'SUCCESS', reason FROM steps ORDER BY n
 )`
+
+/** The statuses of a promotion as constants, so that plans for any parameters use partial indexes. */
+export function inStatuses(
+  column: string,
+  type: 'session_status' | 'kernel_status',
+  statuses: readonly string[],
+): string {
+  return `${column} = ANY('{${statuses.join(',')}}'::${type}[])`
+}
