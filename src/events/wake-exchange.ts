@@ -7,11 +7,12 @@ import { listen } from '../store/listen.ts'
 import type { WakeHints, WakeHub } from './wake-hub.ts'
 
 /**
- * Least time between two notifications: the first of a burst is sent at once, the rest as one. PostgreSQL serializes
- * the commits of transactions that notify, so the transactions that do the work do not notify. 40 notifications per
- * second and server leave that lock idle, and delay other servers by at most 25 ms.
+ * PostgreSQL serializes the commits of transactions that notify, so the transactions that do the work do not notify, and
+ * 40 notifications per second and server leave that lock idle. A server that has sent fewer may send so many at once:
+ * hints about one session are not delayed. Under load, others learn of a change at most 25 ms later.
  */
 const NOTIFY_INTERVAL_MS = 25
+const NOTIFY_AT_ONCE_MAX = 20
 
 /**
  * Carries wake-ups between the servers of one database, by NOTIFY. Hints are collected while a notification is in
@@ -100,25 +101,40 @@ function createNotifier(options: {
   let timer: NodeJS.Timeout | undefined
   let owed = false
   let stopped = false
-  let sending: Promise<void> = Promise.resolve()
+  let sending: Promise<void> | undefined
+  /** When all notifications will be allowed again that were sent. */
+  let allowedAt = 0
 
-  function send(): void {
+  /** Sends what is owed, unless a notification is in flight or too many were sent: then as soon as neither holds. */
+  function sendNext(): void {
+    if (!owed || stopped || sending || timer) return
+    const now = performance.now()
+    const waitMs = Math.max(allowedAt, now) - now - (NOTIFY_AT_ONCE_MAX - 1) * NOTIFY_INTERVAL_MS
+    if (waitMs > 0) {
+      timer = setTimeout(() => {
+        timer = undefined
+        sendNext()
+      }, waitMs)
+      return
+    }
     owed = false
-    timer = setTimeout(() => {
-      timer = undefined
-      if (owed) send()
-    }, NOTIFY_INTERVAL_MS)
-    sending = db.query('SELECT pg_notify($1, $2)', [channel, takePayload()]).then(
-      () => {},
-      (error) => log.debug({ err: error, channel }, 'could not notify other servers; they will poll'),
-    )
+    allowedAt = Math.max(allowedAt, now) + NOTIFY_INTERVAL_MS
+    sending = db
+      .query('SELECT pg_notify($1, $2)', [channel, takePayload()])
+      .then(
+        () => {},
+        (error) => log.debug({ err: error, channel }, 'could not notify other servers; they will poll'),
+      )
+      .finally(() => {
+        sending = undefined
+        sendNext()
+      })
   }
 
   return {
     notify() {
-      if (stopped) return
-      if (timer) owed = true
-      else send()
+      owed = true
+      sendNext()
     },
     async stop() {
       stopped = true

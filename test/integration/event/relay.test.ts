@@ -365,6 +365,18 @@ describe('wakes between servers', () => {
     expect(notifications).toBeLessThanOrEqual(2)
   })
 
+  test('a server that always has something to tell sends 40 notifications a second, and 20 before', async () => {
+    const writer = await server()
+    const { heard } = await server('decide-retries')
+    const begun = performance.now()
+    for (let told = 0; told < 40; told++) {
+      heard.length = 0
+      writer.hub.wake('decide-retries')
+      await eventually(() => heard.length === 1)
+    }
+    expect(performance.now() - begun).toBeGreaterThan((40 - 20 - 1) * 25)
+  })
+
   test('more topics than one notification names wake everybody', async () => {
     const writer = await server()
     const { heard } = await server('decide-retries')
