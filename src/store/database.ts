@@ -84,6 +84,11 @@ export function keepsPlan(sql: string): string {
   return sql
 }
 
+/** The statements that were marked so far. */
+export function statementsWithKeptPlans(): readonly string[] {
+  return [...keptPlans.keys()]
+}
+
 /**
  * Tables grow from empty to millions of rows, faster than they are analyzed: a connection plans anew after this time.
  */

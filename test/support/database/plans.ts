@@ -21,6 +21,12 @@ export async function planOf(db: Database, { text, values }: RecordedStatement):
   return nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan)
 }
 
+/** The plan for any values of a statement's parameters. */
+export async function genericPlanOf(db: Database, text: string): Promise<PlanNode[]> {
+  const { rows } = await db.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(`EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${text}`)
+  return nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan)
+}
+
 class RolledBack extends Error {}
 
 /** The same with actual row counts. Writes of the statement are rolled back. */

@@ -1,0 +1,72 @@
+/** Statements whose plans are kept: prepared by name on each connection, planned anew after a while. */
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { type Database, keepsPlan, openDatabase } from '../../../src/store/database.ts'
+import { recordStatements } from '../../support/database/record-statements.ts'
+import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+
+const MARKED = keepsPlan(
+  `SELECT s.key FROM settings s JOIN settings o USING (key) WHERE s.key = ANY($1::text[]) -- marked`,
+)
+const PREPARED = `SELECT statement, generic_plans::int AS generic FROM pg_prepared_statements WHERE statement LIKE '%-- marked'`
+
+let database: TestDatabase
+const opened: Database[] = []
+
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterEach(async () => {
+  vi.useRealTimers()
+  for (const db of opened.splice(0)) await db.close()
+})
+afterAll(() => database.close())
+
+/** All statements use one connection. */
+function open(keepsPlans?: boolean): Database {
+  const { connectionString } = database
+  const db = openDatabase({
+    connectionString,
+    connectionsMax: 1,
+    onError: () => {},
+    ...(keepsPlans === false && { keepsPlans }),
+  })
+  opened.push(db)
+  return db
+}
+
+test('a marked statement is planned for its values five times, and then once for all, also in transactions', async () => {
+  const db = open()
+  for (let run = 0; run < 4; run++) await db.query(MARKED, [[String(run)]])
+  for (let run = 0; run < 3; run++) await db.transaction((tx) => tx.query(MARKED, [['a', 'b', String(run)]]))
+  expect((await db.query(PREPARED)).rows).toEqual([{ statement: MARKED, generic: 2 }])
+  await db.query('SELECT s.key FROM settings s WHERE s.key = $1', ['unmarked'])
+  expect((await db.query('SELECT count(*)::int AS n FROM pg_prepared_statements')).rows).toEqual([{ n: 1 }])
+})
+
+test('nothing is prepared where a pooler may lend another connection for each transaction', async () => {
+  const db = open(false)
+  for (let run = 0; run < 7; run++) await db.query(MARKED, [['a']])
+  expect((await db.query('SELECT count(*)::int AS n FROM pg_prepared_statements')).rows).toEqual([{ n: 0 }])
+})
+
+test('a connection forgets its plans after a while, and keeps the statements', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  const db = open()
+  const run = async () => (await recordStatements(() => db.query(MARKED, [['a']]))).statements
+  expect(await run()).toEqual([MARKED])
+  vi.advanceTimersByTime(9_000)
+  expect(await run()).toEqual([MARKED])
+  vi.advanceTimersByTime(2_000)
+  expect(await run()).toEqual(['DISCARD PLANS', MARKED])
+  expect(await run()).toEqual([MARKED])
+  expect((await db.query(PREPARED)).rows).toHaveLength(1)
+})
+
+test('a statement that fails, and a connection that breaks, leave later statements as they should be', async () => {
+  const db = open()
+  await expect(db.query(MARKED, ['no array'])).rejects.toThrow('malformed array literal')
+  expect((await db.query(MARKED, [['no such key']])).rows).toEqual([])
+  const { rows } = await db.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+  await database.db.query('SELECT pg_terminate_backend($1)', [rows[0]!.pid])
+  await vi.waitFor(async () => expect((await db.query(MARKED, [['no such key']])).rows).toEqual([]))
+})
