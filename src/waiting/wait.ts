@@ -50,7 +50,10 @@ const actions = new WeakMap<AbortSignal, Set<() => void>>()
  * @returns a function that takes it back
  */
 export function onAbort(signal: AbortSignal, act: () => void): () => void {
-  if (signal.aborted) act()
+  if (signal.aborted) {
+    act()
+    return () => {}
+  }
   const known = actions.get(signal) ?? listenOnce(signal)
   const own = () => act()
   known.add(own)

@@ -9,6 +9,7 @@ import {
   SESSION_EVENT_TYPES,
 } from '../../src/domain/events.ts'
 import { WAKE_AGENTS_PER_HINT_MAX, WAKE_TOPICS_PER_HINT_MAX } from '../../src/domain/limits.ts'
+import { readJointly } from '../../src/events/joint-reads.ts'
 import { formatHints, parseHints } from '../../src/events/wake-exchange.ts'
 import { createWakeHub, type WakeHints } from '../../src/events/wake-hub.ts'
 import { checkProperty } from '../support/seeds.ts'
@@ -115,5 +116,57 @@ describe('hints that wake a service', () => {
     expect(woken.splice(0)).toEqual(['events', 'one', 'two'])
     hub.wakeAll()
     expect(woken).toEqual(['events', 'decide-retries', 'one', 'two'])
+  })
+})
+
+describe('joint reads', () => {
+  /** Reads that end when they are told to, in the order in which they began. */
+  function reads() {
+    const begun: PromiseWithResolvers<number>[] = []
+    const read = () => {
+      const reading = Promise.withResolvers<number>()
+      begun.push(reading)
+      return reading.promise
+    }
+    return { begun, read }
+  }
+
+  it('a caller joins only a read that has not begun, so that it sees what was committed before', async () => {
+    const db = {}
+    const { begun, read } = reads()
+    const first = readJointly(db, 'key', read)
+    const others = [readJointly(db, 'key', read), readJointly(db, 'key', read)]
+    expect(begun).toHaveLength(1)
+    begun[0]!.resolve(1)
+    expect(await first).toBe(1)
+    await Promise.resolve()
+    expect(begun).toHaveLength(2)
+    const later = readJointly(db, 'key', read)
+    begun[1]!.resolve(2)
+    expect(await Promise.all(others)).toEqual([2, 2])
+    await Promise.resolve()
+    begun[2]!.resolve(3)
+    expect(await later).toBe(3)
+    const again = readJointly(db, 'key', read)
+    expect(begun).toHaveLength(4)
+    begun[3]!.resolve(4)
+    expect(await again).toBe(4)
+  })
+
+  it('a read that fails is the fault of its callers alone; other keys and databases have reads of their own', async () => {
+    const db = {}
+    const { begun, read } = reads()
+    const failing = readJointly(db, 'key', read)
+    const after = readJointly(db, 'key', read)
+    const others = [readJointly(db, 'another', read), readJointly({}, 'key', read)]
+    expect(begun).toHaveLength(3)
+    begun[0]!.reject(new Error('broken'))
+    await expect(failing).rejects.toThrow('broken')
+    begun[1]!.resolve(1)
+    begun[2]!.resolve(2)
+    expect(await Promise.all(others)).toEqual([1, 2])
+    expect(begun).toHaveLength(4)
+    begun[3]!.resolve(3)
+    expect(await after).toBe(3)
   })
 })

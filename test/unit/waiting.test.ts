@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createPasses, type Passes } from '../../src/waiting/passes.ts'
-import { wait, within } from '../../src/waiting/wait.ts'
+import { onAbort, wait, within } from '../../src/waiting/wait.ts'
 import { createWakeSignal } from '../../src/waiting/wake-signal.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -159,5 +159,21 @@ describe('the wake signal', () => {
       await expect(within(LONG_MS, Promise.reject(new Error('no')))).rejects.toThrow('no')
       expect(await within(1, new Promise(() => {}))).toBeUndefined()
     })
+  })
+})
+
+describe('onAbort', () => {
+  test('acts once for each that has not taken it back, and at once after the abort', () => {
+    const controller = new AbortController()
+    const acted: string[] = []
+    const note = (name: string) => () => void acted.push(name)
+    const takeBack = onAbort(controller.signal, note('taken back'))
+    onAbort(controller.signal, note('first'))
+    onAbort(controller.signal, note('second'))
+    takeBack()
+    controller.abort()
+    expect(acted).toEqual(['first', 'second'])
+    onAbort(controller.signal, note('late'))
+    expect(acted).toEqual(['first', 'second', 'late'])
   })
 })
