@@ -4,6 +4,9 @@ import { parse, type Comment } from 'oxc-parser'
 
 export const ROOT = join(import.meta.dirname, '../..')
 
+/** Packages that a bench installs below its own directory, for the `exclude` of a glob. */
+export const INSTALLED = ['**/node_modules']
+
 export interface SourceFile {
   /** From the project's root, with slashes: `src/domain/limits.ts`. */
   path: string

@@ -6,10 +6,12 @@ import { describe, expect, inject, test } from 'vitest'
 import { COMMANDS, PARTS } from '../support/run/parts.ts'
 import { type SavedSeed, SEEDS_FILE } from '../support/run/saved-seeds.ts'
 import { checkProperty, forEachSeed, randomOf, type SeededTask, seedsOf } from '../support/seeds.ts'
-import { ROOT } from './source-files.ts'
+import { INSTALLED, ROOT } from './source-files.ts'
 
 describe('the suite', () => {
-  const files = globSync('test/**/*.test.ts', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'))
+  const files = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: INSTALLED }).map((path) =>
+    path.replaceAll('\\', '/'),
+  )
 
   describe('the parts of the suite', () => {
     test('every pattern finds files, and no file is in two parts', () => {
@@ -94,7 +96,7 @@ describe('the suite', () => {
   const PAUSE = /(?<![.\w])(?:(?:pause|sleep|delay)\(|await setTimeout\(|setTimeout\(resolve, )([^(),:]+)(?=[(),])/g
 
   test('tests wait for states, not for time to pass', async () => {
-    const paths = globSync('test/**/*.ts', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'))
+    const paths = globSync('test/**/*.ts', { cwd: ROOT, exclude: INSTALLED }).map((path) => path.replaceAll('\\', '/'))
     const found: Record<string, number> = {}
     let shortOnes = 0
     for (const path of paths.filter((each) => !/^test\/(bench|guard|storm|support\/(run|eventually))/.test(each))) {
@@ -121,7 +123,7 @@ describe('the suite', () => {
 
 /** Tests that make random choices take their seeds from test/support/seeds.ts, so that each failure can be repeated. */
 describe('seeds in the repository', () => {
-  const files = globSync('test/**/*.ts').filter((path) => path !== 'test/support/seeds.ts')
+  const files = globSync('test/**/*.ts', { exclude: INSTALLED }).filter((path) => path !== 'test/support/seeds.ts')
 
   test('no property is checked without a seed', () => {
     const texts = files.map((path) => [path, readFileSync(path, 'utf8')] as const)
