@@ -81,6 +81,12 @@ export const BENCHES: readonly Bench[] = [
     load: async () => (await import('./slurm.bench.ts')).slurmDepth,
   },
   {
+    name: 'peers',
+    size: 2_000,
+    limitSeconds: 960,
+    load: async () => (await import('./peers.bench.ts')).peers,
+  },
+  {
     name: 'point-query',
     size: 1_000,
     limitSeconds: 320,
