@@ -4,9 +4,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { BenchGround } from '../ground.ts'
 
-/** Installs the peers that are no dependencies of this project, if they are not there yet. */
+/** npm writes it at the end of an installation. */
+const INSTALLED = join(import.meta.dirname, 'node_modules/.package-lock.json')
+
+/** Installs the peers that are not dependencies of this project, if they are not there yet. */
 export async function installPeers({ progress, signal }: BenchGround): Promise<void> {
-  if (existsSync(join(import.meta.dirname, 'node_modules'))) return
-  progress('npm ci: DBOS, BullMQ and pg-boss, once')
+  if (existsSync(INSTALLED)) return
+  progress('npm ci: installs pg-boss, DBOS and BullMQ, only this once')
   await promisify(execFile)('npm', ['ci'], { cwd: import.meta.dirname, signal })
 }

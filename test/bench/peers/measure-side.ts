@@ -16,7 +16,7 @@ const NOBODY: ReadonlySet<number> = new Set()
 
 /** Jobs alone, one after another; then `size` at once. */
 export async function* measureSide(ground: BenchGround, side: Side, size: number): AsyncGenerator<Measurement> {
-  const { name, backoffMs, set } = side
+  const { name, backoffMs, setup } = side
   const measured = await byRunning(ground, side, size)
   const { times, seconds, bytes, cpuSeconds } = measured
   const rows = 'db' in side.store ? await rowsPerJob(side.store, size + ALONE_JOBS) : null
@@ -30,7 +30,7 @@ export async function* measureSide(ground: BenchGround, side: Side, size: number
       ...rows,
       [rows ? 'WAL KiB for each' : 'AOF KiB for each']: (bytes / size / 1024).toFixed(1),
       ...(cpuSeconds !== null && { 'CPU ms for each': ((cpuSeconds / size) * 1000).toFixed(2) }),
-      set,
+      setup,
     },
   }
   yield {
@@ -69,7 +69,7 @@ async function byRunning(ground: BenchGround, side: Side, size: number): Promise
     times.push(performance.now() - began)
   }
   ground.progress(`${name}: ${size} jobs at once`)
-  // A checkpoint that fell into one side's time would add the images of whole pages to its log.
+  // After a checkpoint, the log holds whole pages: each side begins right after one, and none comes in between.
   if ('db' in store) await store.db.query('CHECKPOINT')
   const [bytesBefore, cpuBefore] = [await bytesLogged(side), await readCpuSeconds(ground.dir, NOBODY)]
   const began = performance.now()
@@ -112,8 +112,8 @@ async function bytesLogged({ store }: Side): Promise<number> {
 }
 
 /**
- * Rows written for each job, of all tables. Closes the database's connections first, as each reports its statistics at
- * its end, and late otherwise. Those of the peer are closed already.
+ * Rows of all tables written for each job. First closes the connections of the bench: PostgreSQL counts the last rows of
+ * a connection when it is closed. The peer has closed its own.
  */
 async function rowsPerJob(database: BenchDatabase, jobs: number): Promise<Record<string, string>> {
   await database.db.close()

@@ -1,14 +1,14 @@
 /**
- * What the bench asks of each peer's program. Jobs are added, and have succeeded, when their store has it.
+ * What the program of a peer does for the bench.
  *
  * @typedef {object} Peer
  * @property {(count: number) => Promise<void>} enqueue Adds jobs that fail once and then succeed.
- * @property {() => Promise<number>} [succeeded] How many jobs have succeeded; where the bench cannot count rows.
+ * @property {() => Promise<number>} [succeeded] Number of jobs that have succeeded. With PostgreSQL, the bench counts rows instead.
  * @property {() => Promise<void>} close
  */
 
 /**
- * Answers the bench's questions, one at a time, until the bench disconnects.
+ * Answers the bench, which asks one question at a time, until it disconnects.
  *
  * @param {Peer} peer
  */
@@ -31,7 +31,7 @@ async function answer(peer, { ask, count }) {
 }
 
 /**
- * In batches, as a program adds many jobs.
+ * Adds many jobs in batches, one after another.
  *
  * @param {number} count
  * @param {number} size

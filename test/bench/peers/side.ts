@@ -1,19 +1,20 @@
 import type { BenchDatabase } from '../ground.ts'
 
-/** One of those compared, running. */
+/** A side that has been started. */
 export interface Running extends AsyncDisposable {
   /** Adds jobs, each of which fails once and then succeeds. */
   enqueue(count: number): Promise<void>
-  /** How many jobs have succeeded so far, as its store has it. */
+  /** Number of jobs whose success is in its store. */
   succeeded(): Promise<number>
 }
 
+/** Reprise or a peer. */
 export interface Side {
   name: string
   /** Between the failure and the next attempt. */
   backoffMs: number
-  /** How it is run. */
-  set: string
+  /** How it is set up, for the notes. */
+  setup: string
   /** Its PostgreSQL database, or the directory of its append-only file. */
   store: BenchDatabase | { aofDirectory: string }
   start(): Promise<Running>

@@ -19,7 +19,7 @@ export async function reprise(ground: BenchGround): Promise<Side> {
   return {
     name: 'Reprise',
     backoffMs: 100,
-    set: 'all services and a noop agent in one process',
+    setup: 'all services and a noop agent in one process',
     store,
     async start() {
       const server = await openNoopServer(ground, { db: store.db }, ...ALL_SERVICES)
@@ -40,14 +40,14 @@ export async function reprise(ground: BenchGround): Promise<Side> {
   }
 }
 
-/** Deletes a job that succeeds: those are counted that are gone. Its first backoff is e seconds, which no option changes. */
+/** It deletes jobs that succeed. The first backoff is e seconds, which no option changes. */
 export async function graphileWorker(ground: BenchGround): Promise<Side> {
   let added = 0
   const left = 'SELECT count(*) FROM graphile_worker.jobs'
   const side = await onPostgres(ground, 'graphile-worker.mjs', {
     name: 'graphile-worker',
     backoffMs: 2_718,
-    set: '24 jobs at once, batched, polling each 0.1 s',
+    setup: '24 jobs at once, batched, polling each 0.1 s',
     count: async (store) => added - (await countOf(store, left)),
   })
   return {
@@ -69,7 +69,7 @@ export function pgBoss(ground: BenchGround): Promise<Side> {
   return onPostgres(ground, 'pg-boss.mjs', {
     name: 'pg-boss',
     backoffMs: 1_000,
-    set: '2 workers, batches of 250, notified, polling each 0.5 s',
+    setup: '2 workers, batches of 250, notified, polling each 0.5 s',
     count: (store) => countOf(store, `SELECT count(*) FROM pgboss.job WHERE state = 'completed'`),
   })
 }
@@ -78,7 +78,7 @@ export function dbos(ground: BenchGround): Promise<Side> {
   return onPostgres(ground, 'dbos.mjs', {
     name: 'DBOS',
     backoffMs: 100,
-    set: 'workflows of one step, started in their process, 500 at once; retried in memory',
+    setup: 'workflows of one step, started in their process, 500 at once; retried in memory',
     count: (store) => countOf(store, `SELECT count(*) FROM dbos.workflow_status WHERE status = 'SUCCESS'`),
   })
 }
@@ -90,7 +90,7 @@ export async function bullmq(ground: BenchGround): Promise<Side | null> {
     redis && {
       name: 'BullMQ',
       backoffMs: 100,
-      set: `${redis.version}, which syncs its file before it answers; 100 jobs at once`,
+      setup: `${redis.version}, which syncs its file before it answers; 100 jobs at once`,
       store: { aofDirectory: redis.aofDirectory },
       async start() {
         const peer = await startPeer('bullmq.mjs', redis.socket, ground.signal)
@@ -110,7 +110,7 @@ export async function bullmq(ground: BenchGround): Promise<Side | null> {
 async function onPostgres(
   ground: BenchGround,
   program: string,
-  side: Pick<Side, 'name' | 'backoffMs' | 'set'> & { count(store: BenchDatabase): Promise<number> },
+  side: Pick<Side, 'name' | 'backoffMs' | 'setup'> & { count(store: BenchDatabase): Promise<number> },
 ): Promise<Side> {
   const store = await ground.database()
   return {
