@@ -5,24 +5,41 @@ import type { BenchGround } from './ground.ts'
 const CHECK_INTERVAL_MS = 50
 const PROGRESS_INTERVAL_MS = 2_000
 
+const STALLED_AFTER_MS = 30_000
+
 /**
  * Until `statement`, which counts, says `wanted`; says how far it is now and then.
  * @throws where nothing has moved for `stalledAfterMs`
  */
-export async function countTo(
+export function countTo(
   ground: BenchGround,
   db: Database,
   what: string,
   statement: string,
   wanted: number,
-  stalledAfterMs = 30_000,
+  stalledAfterMs = STALLED_AFTER_MS,
+): Promise<void> {
+  const count = async () => (await db.query<{ count: number }>(statement)).rows[0]!.count
+  return reachCount(ground, { what, count, wanted, stalledAfterMs })
+}
+
+/** The same with a count of any kind. */
+export async function reachCount(
+  ground: BenchGround,
+  {
+    what,
+    count: read,
+    wanted,
+    everyMs = CHECK_INTERVAL_MS,
+    stalledAfterMs = STALLED_AFTER_MS,
+  }: { what: string; count: () => Promise<number>; wanted: number; everyMs?: number; stalledAfterMs?: number },
 ): Promise<void> {
   let toldAt = performance.now()
   let movedAt = toldAt
   let last = -1
   for (;;) {
     ground.signal.throwIfAborted()
-    const count = (await db.query<{ count: number }>(statement)).rows[0]!.count
+    const count = await read()
     if (count >= wanted) return
     const now = performance.now()
     if (count !== last) movedAt = now
@@ -32,7 +49,7 @@ export async function countTo(
       ground.progress(`${what}: ${count} of ${wanted}`)
       toldAt = now
     }
-    await sleep(CHECK_INTERVAL_MS)
+    await sleep(everyMs)
   }
 }
 

@@ -72,11 +72,13 @@ describe('frames', () => {
 
   test("have the client's own id, also where results are shared", async () => {
     const batches = [[ofLength(10), ofLength(20)]]
+    for (const result of batches.flat()) keepShared({}, 'key', result)
     for (const id of ['1', '1', 'another', '"}', '1']) expect(await send(batches, id)).toEqual(expected(id, batches))
   })
 
   test('are those of the results, also where first, last and number are the same', async () => {
     const [a, b, c, d] = [ofLength(2), ofLength(4), ofLength(6), ofLength(8)]
+    for (const result of [a, b, c, d]) keepShared({}, 'key', result)
     for (const batch of [
       [a, b, d],
       [a, c, d],

@@ -102,8 +102,10 @@ function framesOf(id: string, results: readonly ExecutionResult[]): Buffer {
     return known.bytes
   const begin = Buffer.from(`{"id":${JSON.stringify(id)},"type":"next","payload":`)
   const bytes = Buffer.concat(results.flatMap((result) => frameOf(begin, payloadOf(result))))
-  newest.set(last, { id, results, bytes })
-  if (isShared(last)) noteShared(bytes.length)
+  if (isShared(last)) {
+    newest.set(last, { id, results, bytes })
+    noteShared(bytes.length)
+  }
   return bytes
 }
 

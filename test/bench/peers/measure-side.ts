@@ -5,13 +5,11 @@ import { openDatabase } from '../../../src/store/database.ts'
 import type { Measurement } from '../bench.ts'
 import type { BenchDatabase, BenchGround } from '../ground.ts'
 import { readCpuSeconds } from '../quick/cpu-seconds.ts'
-import { percentile } from '../waiting.ts'
-import type { Running, Side } from './side.ts'
+import { percentile, reachCount } from '../waiting.ts'
+import type { Side } from './side.ts'
 
 const ALONE_JOBS = 30
 const ALONE_CHECK_MS = 2
-const CHECK_MS = 50
-const STALLED_AFTER_MS = 30_000
 const NOBODY: ReadonlySet<number> = new Set()
 
 /** Jobs alone, one after another; then `size` at once. */
@@ -65,7 +63,7 @@ async function byRunning(ground: BenchGround, side: Side, size: number): Promise
     if (job % 10 === 0) ground.progress(`${name}: job ${job} of ${ALONE_JOBS}, one after another`)
     const began = performance.now()
     await running.enqueue(1)
-    await succeedTo(ground, side, running, job + 1, ALONE_CHECK_MS)
+    await reachCount(ground, { what: name, count: running.succeeded, wanted: job + 1, everyMs: ALONE_CHECK_MS })
     times.push(performance.now() - began)
   }
   ground.progress(`${name}: ${size} jobs at once`)
@@ -74,31 +72,11 @@ async function byRunning(ground: BenchGround, side: Side, size: number): Promise
   const [bytesBefore, cpuBefore] = [await bytesLogged(side), await readCpuSeconds(ground.dir, NOBODY)]
   const began = performance.now()
   await running.enqueue(size)
-  await succeedTo(ground, side, running, ALONE_JOBS + size, CHECK_MS)
+  await reachCount(ground, { what: name, count: running.succeeded, wanted: ALONE_JOBS + size })
   const seconds = (performance.now() - began) / 1000
   const cpuAfter = await readCpuSeconds(ground.dir, NOBODY)
   const cpuSeconds = cpuBefore === null || cpuAfter === null ? null : cpuAfter - cpuBefore
   return { times, seconds, bytes: (await bytesLogged(side)) - bytesBefore, cpuSeconds }
-}
-
-async function succeedTo(
-  ground: BenchGround,
-  { name }: Side,
-  running: Running,
-  wanted: number,
-  everyMs: number,
-): Promise<void> {
-  let last = -1
-  let movedAt = performance.now()
-  for (;;) {
-    ground.signal.throwIfAborted()
-    const count = await running.succeeded()
-    if (count >= wanted) return
-    if (count !== last) movedAt = performance.now()
-    if (performance.now() - movedAt > STALLED_AFTER_MS) throw new Error(`${name}: stuck at ${count} of ${wanted}`)
-    last = count
-    await sleep(everyMs)
-  }
 }
 
 async function bytesLogged({ store }: Side): Promise<number> {
