@@ -76,6 +76,8 @@ export interface GpuWatcher {
   sampled(): void
   /** `observe()`, `offered()` or `fault` has changed. */
   changed(): void
+  /** No more samples follow. The agent stops, and its kernels may run on. */
+  closing(): void
 }
 
 const reasons = z.record(z.string(), z.string())
@@ -332,8 +334,13 @@ export async function openGpus({ drivers, only, sharing = 1, agentDir, log }: Gp
       watcher?.changed()
       return true
     },
-    look: lookOnce,
+    async look() {
+      // One that runs already may have read the older figures.
+      await looking
+      await lookOnce()
+    },
     close() {
+      watcher?.closing()
       ending.abort()
       clearTimeout(timer)
       kernelLog.close()

@@ -123,6 +123,7 @@ export function watchGpus(
       }
     },
     changed: report,
+    closing: () => void noteUsage(gpus, registry.kernels.values(), 0),
   })
   report()
   // Both report even if nothing has changed: the server repeats its request until the agent reports.
@@ -151,11 +152,16 @@ export function idleStop(
 /** The least time between two reports of what a running kernel uses. */
 const USAGE_REPORT_MS = 15_000
 
-/** Takes what running kernels have used, for the next report and for a later instance. @returns whether it has changed */
-export function noteUsage(gpus: Gpus, kernels: Iterable<GpuKernel>, now = performance.now()): boolean {
+/**
+ * Takes what running kernels have used, for the next report and for a later instance.
+ *
+ * @returns whether it has changed
+ */
+function noteUsage(gpus: Gpus, kernels: Iterable<GpuKernel>, leastMs = USAGE_REPORT_MS): boolean {
+  const now = performance.now()
   let hasChanged = false
   for (const kernel of kernels) {
-    if (kernel.phase !== 'RUNNING' || now - kernel.gpuUsageAt < USAGE_REPORT_MS) continue
+    if (kernel.phase !== 'RUNNING' || now - kernel.gpuUsageAt < leastMs) continue
     const counted = gpus.usage(kernel.id)
     if (counted === null) continue
     Object.assign(kernel, { gpuUsage: usageOf(counted), gpuUsageAt: now })

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { chownSync, mkdirSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import type { Executor, GpuReport } from '../../../src/agent/executors/executor.ts'
@@ -167,7 +168,8 @@ describe.skipIf(process.getuid?.() !== 0)('GPUs that the agent assigns', () => {
         const asked = (await readFile(join(programs, 'asked'), 'utf8')).trim().split('\n')
         expect(asked.toSorted()).toEqual(['NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-b', 'NVIDIA_VISIBLE_DEVICES=GPU-c'])
       }
-      // The next instance of the agent knows who has which, and what they have used.
+      // The next instance of the agent knows who has which, and what they have used until now.
+      await gpus.look()
       const busy = GPUS.map((gpu) => (gpu.uuid === 'GPU-c' ? { ...gpu, usedMiB: 1024, busy: 50 } : gpu))
       await tools.set({ gpus: busy })
       await gpus.look()
@@ -226,7 +228,11 @@ describe.skipIf(process.getuid?.() !== 0)('GPUs that the agent assigns', () => {
     })
 
     test.skipIf(missing !== null)('are not those that kernels already have by their numbers', LONG, async () => {
-      expect(isEngineHere(fixture.description)).toBe(true)
+      const { description } = fixture
+      expect(description.hostName).toBe(hostname())
+      expect(isEngineHere({ ...description, memoryBytes: 2 * description.memoryBytes })).toBe(true)
+      expect(isEngineHere({ ...description, hostName: 'another' })).toBe(true)
+      expect(isEngineHere({ ...description, kernelVersion: '6.6-linuxkit' })).toBe(false)
       await executor.close()
       // This instance sees no GPUs.
       executor = fixture.create({ changed: () => undefined })

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { release, totalmem } from 'node:os'
+import { hostname, release, totalmem } from 'node:os'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { Gpus } from '../../gpus/gpu-watch.ts'
 import { takeGpus } from '../../gpus/kernel-gpus.ts'
@@ -33,9 +33,13 @@ const CDI_GPU = 'nvidia.com/gpu='
 /** The engine reports the machine's memory as the system does, but perhaps in other units. */
 const MEMORY_TOLERANCE = 0.01
 
-/** Whether the engine is on this machine, so that its GPUs are those which the agent sees. */
-export function isEngineHere({ kernelVersion, memoryBytes }: EngineDescription): boolean {
-  return kernelVersion === release() && Math.abs(memoryBytes / totalmem() - 1) < MEMORY_TOLERANCE
+/**
+ * Whether the engine is on this machine, so that its GPUs are those which the agent sees. An agent in a container has
+ * another host name than its engine, and the memory of a virtual machine may grow and shrink, so that either will do.
+ */
+export function isEngineHere({ kernelVersion, hostName, memoryBytes }: EngineDescription): boolean {
+  const sameMemory = Math.abs(memoryBytes / totalmem() - 1) < MEMORY_TOLERANCE
+  return kernelVersion === release() && (hostName === hostname() || sameMemory)
 }
 
 /**

@@ -13,6 +13,7 @@ export const infoSchema = z.object({
   NCPU: z.number().catch(0),
   MemTotal: z.number().catch(0),
   KernelVersion: text,
+  Name: text,
   DockerRootDir: text,
   CgroupDriver: text,
   CgroupVersion: text,
@@ -38,6 +39,8 @@ export interface EngineDescription {
   memoryBytes: number
   /** Release of the operating system's kernel; empty if it does not report it. */
   kernelVersion: string
+  /** Name of the machine; empty if it does not report it. */
+  hostName: string
   /** Directory of its images; empty if it does not report it. */
   rootDir: string
 }

@@ -129,6 +129,7 @@ export function openEngine(socket: string): Engine {
         cpus: info.NCPU,
         memoryBytes: info.MemTotal,
         kernelVersion: info.KernelVersion,
+        hostName: info.Name,
         rootDir: info.DockerRootDir,
       }
     },
