@@ -4,36 +4,55 @@ import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { TracedSession, Tracer } from '../../observability/trace.ts'
 import { decide } from '../../services/retry/decide-session.ts'
-import type { Database } from '../../store/database.ts'
+import type { Database, Queryable } from '../../store/database.ts'
 import { claimUndecided, type UndecidedSession } from '../../store/sql/retry/claim-undecided.sql.ts'
 import { type DecisionRow, recordDecisions } from '../../store/sql/retry/record-decisions.sql.ts'
 import { wakeDependents } from '../../store/sql/session/creation-scope.sql.ts'
 import type { RunReport } from '../background-service.ts'
 import { logOutcomes } from '../log-outcomes.ts'
 
-/**
- * Records a decision for each finished batch session. A session is claimed again until it has a decision, so a crash
- * loses none.
- */
-export async function decideRetries(context: {
+export interface DecideContext {
   db: Database
   wake: Wake
   log: Logger
   metrics: Metrics
   trace: Tracer
-}): Promise<RunReport> {
+}
+
+/**
+ * Records a decision for each finished batch session that has none. A session is claimed again until it has a decision,
+ * so a crash loses none. Sessions whose kernels have ended by themselves are mostly decided in the transaction that ends
+ * them.
+ */
+export async function decideRetries(context: DecideContext): Promise<RunReport> {
   const begunAt = new Date()
-  const { decisions, sessions } = await context.db.transaction(async (tx) => {
-    const claimed = await claimUndecided(tx, CLAIM_BATCH_SESSIONS_MAX)
-    const rows = claimed.map((session) => decide(session, context.log))
-    await recordDecisions(tx, rows)
-    const ended = rows.filter(({ phase }) => phase !== 'SCHEDULED')
-    await wakeDependents(
-      tx,
-      ended.map(({ chainId }) => chainId),
-    )
-    return { decisions: rows, sessions: new Map(claimed.map((session) => [session.id, session])) }
-  })
+  const decided = await context.db.transaction(async (tx) =>
+    decideEnded(tx, await claimUndecided(tx, CLAIM_BATCH_SESSIONS_MAX), context.log),
+  )
+  announceDecisions(context, decided, begunAt)
+  const done = decided.decisions.length
+  return { done, more: done === CLAIM_BATCH_SESSIONS_MAX }
+}
+
+export interface Decided {
+  decisions: DecisionRow[]
+  sessions: Sessions
+}
+
+/** Decides about sessions that have ended and that the transaction has locked. */
+export async function decideEnded(tx: Queryable, ended: readonly UndecidedSession[], log: Logger): Promise<Decided> {
+  const decisions = ended.map((session) => decide(session, log))
+  await recordDecisions(tx, decisions)
+  const last = decisions.filter(({ phase }) => phase !== 'SCHEDULED')
+  await wakeDependents(
+    tx,
+    last.map(({ chainId }) => chainId),
+  )
+  return { decisions, sessions: new Map(ended.map((session) => [session.id, session])) }
+}
+
+/** Tells the other services, the metrics, the log and the traces. Called after the commit. */
+export function announceDecisions(context: DecideContext, { decisions, sessions }: Decided, begunAt: Date): void {
   count(context.metrics, decisions, sessions)
   // Other chains may depend on a chain that has ended now.
   if (decisions.length > 0) context.wake.wake('schedule-sessions', 'events')
@@ -46,7 +65,6 @@ export async function decideRetries(context: {
     begunAt,
     decisions.map((row) => traced(row, sessions.get(row.sessionId)!)),
   )
-  return { done: decisions.length, more: decisions.length === CLAIM_BATCH_SESSIONS_MAX }
 }
 
 type Sessions = ReadonlyMap<string, UndecidedSession>

@@ -1,20 +1,19 @@
 import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
 import type { PromotionName } from '../../domain/session/lifecycle.ts'
 import type { Wake } from '../../domain/wake.ts'
-import type { Logger } from '../../observability/log.ts'
-import type { Tracer } from '../../observability/trace.ts'
-import type { Database } from '../../store/database.ts'
-import { detectEnd, type Ended, promoteToEnd, promoteToTerminated } from '../../store/sql/session/promote-to-end.sql.ts'
+import { messageOf } from '../../observability/error-message.ts'
+import { readEnded } from '../../store/sql/retry/claim-undecided.sql.ts'
+import {
+  detectEnd,
+  type Ended,
+  type EndPromotion,
+  promoteToEnd,
+  promoteToTerminated,
+} from '../../store/sql/session/promote-to-end.sql.ts'
 import { promoteToPulling } from '../../store/sql/session/promote-to-pulling.sql.ts'
 import { promoteToStart } from '../../store/sql/session/promote-to-start.sql.ts'
 import type { RunReport } from '../background-service.ts'
-
-interface PromotionContext {
-  db: Database
-  wake: Wake
-  log: Logger
-  trace: Tracer
-}
+import { announceDecisions, type DecideContext, decideEnded } from '../retry/decide-retries.handler.ts'
 
 const LIMIT = CLAIM_BATCH_SESSIONS_MAX
 
@@ -22,7 +21,7 @@ const LIMIT = CLAIM_BATCH_SESSIONS_MAX
  * Runs one batch of one promotion: moves sessions whose kernels have the right statuses, including following steps that
  * nothing can interrupt.
  */
-export const PROMOTE: Readonly<Record<PromotionName, (context: PromotionContext) => Promise<RunReport>>> = {
+export const PROMOTE: Readonly<Record<PromotionName, (context: DecideContext) => Promise<RunReport>>> = {
   async 'promote-to-pulling'({ db, wake }) {
     const moved = await promoteToPulling(db, LIMIT)
     if (moved > 0) wake.wake('events', 'promote-to-prepared')
@@ -51,20 +50,42 @@ export const PROMOTE: Readonly<Record<PromotionName, (context: PromotionContext)
   },
 
   /** For sessions that have already ended, also does the work of detect-termination and promote-to-terminated. */
-  async 'promote-to-running'({ db, wake }) {
-    const ended = await promoteToEnd(db, LIMIT)
-    if (ended.running > 0) wake.wake('detect-termination', 'enforce-batch-timeouts')
-    return reportEnded(wake, ended)
+  async 'promote-to-running'(context) {
+    const ended = await endAndDecide(context, promoteToEnd)
+    if (ended.running > 0) context.wake.wake('detect-termination', 'enforce-batch-timeouts')
+    return reportEnded(context.wake, ended)
   },
 
   /** For sessions without a live kernel, also does the work of promote-to-terminated. */
-  async 'detect-termination'({ db, wake }) {
-    return reportEnded(wake, await detectEnd(db, LIMIT))
+  async 'detect-termination'(context) {
+    return reportEnded(context.wake, await endAndDecide(context, detectEnd))
   },
 
-  async 'promote-to-terminated'({ db, wake }) {
-    return reportEnded(wake, await promoteToTerminated(db, LIMIT))
+  async 'promote-to-terminated'(context) {
+    return reportEnded(context.wake, await endAndDecide(context, promoteToTerminated))
   },
+}
+
+/**
+ * Runs a promotion, and decides about the sessions that it ends in the same transaction. If the decisions cannot be
+ * recorded, the sessions end without them, and decide-retries decides.
+ */
+async function endAndDecide(context: DecideContext, promote: EndPromotion): Promise<Ended> {
+  const { db, wake, log } = context
+  const begunAt = new Date()
+  try {
+    const { moved, decided } = await db.transaction(async (tx) => {
+      const ended = await promote(tx, LIMIT, true)
+      return { moved: ended, decided: await decideEnded(tx, await readEnded(tx, ended.toDecide), log) }
+    })
+    announceDecisions(context, decided, begunAt)
+    return moved
+  } catch (error) {
+    const moved = await promote(db, LIMIT, false)
+    log.warn({ err: error }, `sessions have ended without a decision: ${messageOf(error)}`)
+    wake.wake('decide-retries')
+    return moved
+  }
 }
 
 function reportEnded(wake: Wake, { running, ending, ended, serving }: Ended): RunReport {
@@ -72,7 +93,6 @@ function reportEnded(wake: Wake, { running, ending, ended, serving }: Ended): Ru
   if (moved > 0) wake.wake('events')
   // One kernel has ended; the other kernels of its session must be stopped.
   if (ending > 0) wake.wake('terminate-sessions', 'promote-to-terminated')
-  if (ended > 0) wake.wake('decide-retries')
   if (serving > 0) wake.wake('drive-routes')
   return { done: moved, more: moved === LIMIT }
 }

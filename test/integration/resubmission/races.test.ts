@@ -4,7 +4,7 @@ import { cancelRetry, retryNow } from '../../../src/services/retry/change-retry.
 import { NO_SYNC_POINTS, type SyncPointName, type SyncPoints } from '../../../src/observability/sync-points.ts'
 import { type Database, openDatabase } from '../../../src/store/database.ts'
 import { untilBlocked } from '../../support/database/blocked.ts'
-import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
+import { endAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { dueRetries } from '../../support/sessions/due-retries.ts'
 import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { refusals, useResubmission } from '../../support/sessions/resubmission.ts'
@@ -140,11 +140,7 @@ describe('a resubmission and the decision', () => {
   async function undecided(): Promise<string> {
     const { server, agent } = given
     const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 3, retryDelay: 1 } })
-    agent.exitAll(1)
-    await agent.sync()
-    await server.run('detect-termination', 'terminate-sessions')
-    await agent.comply()
-    await server.run('promote-to-terminated')
+    await endAll(server, agent, 1)
     return id
   }
 

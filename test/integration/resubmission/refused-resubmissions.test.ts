@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createFactories } from '../../support/sessions/factories.ts'
-import { failWith, sessionIn, driveAll } from '../../support/sessions/drive-session.ts'
+import { driveAll, failWith, sessionIn, withoutDecisions } from '../../support/sessions/drive-session.ts'
 import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { useResubmission, refusals } from '../../support/sessions/resubmission.ts'
@@ -148,9 +148,7 @@ describe('a retry that waits', () => {
     const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 2 } })
     agent.exitAll(7)
     await agent.sync()
-    await server.run('detect-termination', 'terminate-sessions')
-    await agent.comply()
-    await server.run('promote-to-terminated')
+    await withoutDecisions(server, () => server.run('detect-termination', 'promote-to-terminated'))
     expect(await decisionRow(db, id)).toBeUndefined()
     const shown = await resubmit({ sessionIds: [id] })
     expect(await decisionRow(db, id)).toMatchObject({

@@ -1,10 +1,18 @@
 /** The lifecycle of a session: each handler's moves, events and history. */
 import { describe, expect, it } from 'vitest'
 import type { SessionStatus } from '../../../src/domain/session/lifecycle.ts'
-import { sessionIn } from '../../support/sessions/drive-session.ts'
+import { sessionIn, withoutDecisions } from '../../support/sessions/drive-session.ts'
 import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
-import { decisionRow, events, history, kernelRows, sessionRow, statuses } from '../../support/database/session-rows.ts'
+import {
+  chainEvents,
+  decisionRow,
+  events,
+  history,
+  kernelRows,
+  sessionRow,
+  statuses,
+} from '../../support/database/session-rows.ts'
 import type { Report } from '../../support/agents/fake-agent.ts'
 import type { ServiceName } from '../../support/servers/test-server.ts'
 
@@ -40,6 +48,31 @@ it('passes every status, with an event and a line of history for each move', asy
   expect(await kernelRows(db, id)).toMatchObject([{ status: 'TERMINATED', held: false, gone: true }])
 })
 
+it('is decided in the transaction that ends it, or later if that cannot be', async () => {
+  const { server, agent, db, sql } = given
+  const ended = async (exitCode: number, end: (id: string) => Promise<unknown>) => {
+    const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 1 } })
+    agent.exitAll(exitCode)
+    await agent.sync()
+    await end(id)
+    return id
+  }
+  const decided = async (id: string) => (await sql('SELECT retry_decided FROM sessions WHERE id = $1', [id]))[0]
+  for (const [exitCode, phase] of [
+    [0, 'SUCCEEDED'],
+    [3, 'SCHEDULED'],
+  ] as const) {
+    const id = await ended(exitCode, () => server.run('detect-termination'))
+    expect(await decisionRow(db, id)).toMatchObject({ phase })
+    expect(await decided(id)).toEqual({ retry_decided: true })
+    const later = await ended(exitCode, () => withoutDecisions(server, () => server.run('detect-termination')))
+    expect(await sessionRow(db, later)).toMatchObject({ status: exitCode === 0 ? 'TERMINATED' : 'ERROR' })
+    expect([await decisionRow(db, later), await decided(later)]).toEqual([undefined, { retry_decided: false }])
+    expect(await server.run('decide-retries')).toEqual([1])
+    expect(await decisionRow(db, later)).toMatchObject({ phase })
+  }
+})
+
 /** Furthest first: what drives one on leaves those before it alone. */
 const ONE_OF_EACH = ['TERMINATING', 'RUNNING', 'CREATING', 'PREPARED', 'PREPARING', 'PENDING'] as const
 type Live = (typeof ONE_OF_EACH)[number]
@@ -60,6 +93,8 @@ interface Row {
   from: Live
   /** The statuses that it passes, each with an event and a row of history. */
   passes: readonly SessionStatus[]
+  /** The events about the end of its chain. */
+  ends?: readonly string[]
   /** The statuses of its kernels afterwards. */
   kernels: string
   before?: (id: string) => Promise<unknown>
@@ -105,6 +140,7 @@ const rows: Row[] = [
     handler: 'promote-to-terminated',
     from: 'TERMINATING',
     passes: ['ERROR'],
+    ends: ['failed 0 after 1'],
     kernels: 'ERROR TERMINATED',
     before: observe(1, { status: 'EXITED', exitCode: 0 }),
   },
@@ -119,6 +155,7 @@ const rows: Row[] = [
     handler: 'detect-termination',
     from: 'RUNNING',
     passes: ['TERMINATING', 'ERROR'],
+    ends: ['failed 0 after 1'],
     kernels: 'ERROR',
     before: observe(0, { status: 'EXITED', exitCode: 3 }),
   },
@@ -132,7 +169,7 @@ const rows: Row[] = [
   },
 ]
 
-describe.each(rows)('$handler', ({ handler, from, passes, kernels, before }) => {
+describe.each(rows)('$handler', ({ handler, from, passes, ends = [], kernels, before }) => {
   it(`moves ${from} to ${passes.at(-1) ?? 'nothing else'}, its kernels to ${kernels}, and no other session`, async () => {
     const { server, db, sql } = given
     const ids = new Map<Live, string>()
@@ -151,13 +188,15 @@ describe.each(rows)('$handler', ({ handler, from, passes, kernels, before }) => 
     const to = passes.at(-1) ?? past[from]!.split(':')[0]!
     expect(await all()).toEqual({ ...past, [from]: `${to}: ${kernels}` })
     const inPlace = handler === 'prepare-sessions' ? 1 : 0
-    expect(await written()).toEqual([pastEvents! + passes.length, pastHistory! + passes.length + inPlace])
+    const added = [passes.length + ends.length, passes.length + inPlace]
+    expect(await written()).toEqual([pastEvents! + added[0]!, pastHistory! + added[1]!])
     const arrows = passes.map((status, n) => `${passes[n - 1] ?? past[from]!.split(':')[0]}→${status}`)
     const lines = passes.length === 0 ? [] : (await history(db, ids.get(from)!)).slice(-passes.length)
     expect(lines.map((line) => line.split(' ')[1])).toEqual(arrows)
     if (passes.length > 0) expect(lines[0]).toContain(`${handler} `)
     const last = passes.length === 0 ? [] : (await events(db, ids.get(from)!)).slice(-passes.length)
     expect(last.map((line) => line.split(' ')[1])).toEqual(arrows)
+    expect(await chainEvents(db, ids.get(from)!)).toEqual(ends)
     // Once more finds nothing.
     const settled = await all()
     await server.run(handler)

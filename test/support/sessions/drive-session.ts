@@ -58,7 +58,17 @@ export async function failWith(server: TestServer, agent: FakeAgent, exitCode: n
 export async function endAll(server: TestServer, agent: FakeAgent, exitCode: number): Promise<void> {
   agent.exitAll(exitCode)
   await agent.sync()
-  await server.run('detect-termination')
+  await withoutDecisions(server, () => server.run('detect-termination'))
+}
+
+/** Meanwhile the database refuses all decisions: sessions end, and nobody decides whether they are retried. */
+export async function withoutDecisions({ db }: Pick<TestServer, 'db'>, work: () => Promise<unknown>): Promise<void> {
+  await db.query('ALTER TABLE retry_decisions ADD CONSTRAINT none_of_a_test CHECK (false) NOT VALID')
+  try {
+    await work()
+  } finally {
+    await db.query('ALTER TABLE retry_decisions DROP CONSTRAINT none_of_a_test')
+  }
 }
 
 /**

@@ -108,6 +108,14 @@ export async function readUndecided(tx: Queryable, sessionIds: readonly string[]
   return (await tx.query<UndecidedSession>(READ_SQL, [sessionIds])).rows
 }
 
+const ENDED_SQL = keepsPlan(`SELECT ${COLUMNS} FROM sessions s WHERE s.id = ANY($1::uuid[])`)
+
+/** Reads batch sessions that the transaction has ended, and so has no decision for yet. */
+export async function readEnded(tx: Queryable, sessionIds: readonly string[]): Promise<UndecidedSession[]> {
+  if (sessionIds.length === 0) return []
+  return (await tx.query<UndecidedSession>(ENDED_SQL, [sessionIds])).rows
+}
+
 export interface TriedSource extends UndecidedSession {
   name: string
   projectName: string

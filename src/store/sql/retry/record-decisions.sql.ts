@@ -28,7 +28,8 @@ const SCHEDULER: Actor = { name: 'scheduler', tokenId: null, userId: null, reque
 
 /**
  * Records decisions: the decision rows, the sessions' causes and decided flags, events, and an audit entry for each
- * failure that was judged. The primary key of `retry_decisions` allows one decision per session.
+ * failure that was judged. The transaction has locked the sessions. A session that it has marked as decided already, a
+ * success, is not written again. The primary key of `retry_decisions` allows one decision per session.
  */
 const SQL = keepsPlan(`
 WITH input AS (
@@ -36,19 +37,20 @@ WITH input AS (
     "sessionId" uuid, "projectId" uuid, "chainId" uuid, "phase" retry_phase, "cause" failure_cause,
     "matchedRule" int, "counted" bool, "baseDelayMs" int, "jitterMs" int, "delayMs" int, "dueAt" timestamptz,
     "explanation" text, "details" jsonb, "event" text, "eventData" jsonb)
+), positions AS MATERIALIZED (
+  SELECT s.id, ${EVENT_POSITION} AS event_position, s.retry_decided FROM input i JOIN sessions s ON s.id = i."sessionId"
 ), decided AS (
-  UPDATE sessions s SET retry_decided = true, failure_cause = i."cause", event_position = ${EVENT_POSITION}
-  FROM input i WHERE s.id = i."sessionId"
-  RETURNING s.id, s.event_position
+  UPDATE sessions s SET retry_decided = true, failure_cause = i."cause", event_position = p.event_position
+  FROM input i JOIN positions p ON p.id = i."sessionId" WHERE s.id = p.id AND NOT p.retry_decided
 ), decisions AS (
   INSERT INTO retry_decisions (session_id, project_id, chain_id, phase, cause, matched_rule, counted, base_delay_ms,
     jitter_ms, delay_ms, due_at, ready_at, explanation, details, event_position)
   SELECT "sessionId", "projectId", "chainId", "phase", "cause", "matchedRule", "counted", "baseDelayMs", "jitterMs",
-    "delayMs", "dueAt", "dueAt", "explanation", "details", d.event_position FROM input JOIN decided d ON d.id = "sessionId"
+    "delayMs", "dueAt", "dueAt", "explanation", "details", p.event_position FROM input JOIN positions p ON p.id = "sessionId"
 ), events AS (
   INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
-  SELECT d.event_position, "event", "sessionId", "chainId", "projectId", "eventData"
-  FROM input JOIN decided d ON d.id = "sessionId" WHERE "event" IS NOT NULL
+  SELECT p.event_position, "event", "sessionId", "chainId", "projectId", "eventData"
+  FROM input JOIN positions p ON p.id = "sessionId" WHERE "event" IS NOT NULL
 )
 INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details)
 SELECT ${actorValues('$2')}, 'retry.decided', "projectId", "sessionId",

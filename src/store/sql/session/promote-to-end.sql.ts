@@ -53,10 +53,11 @@ WITH claimed AS MATERIALIZED (
   UPDATE sessions s SET ${from === 'CREATING' ? begins('ended') : ''}
     status = CASE WHEN NOT ended.gone THEN 'TERMINATING'::session_status WHEN ended.failed THEN 'ERROR' ELSE 'TERMINATED' END,
     status_changed_at = reprise_now(), tries = 0, next_try_at = NULL, terminated_at = CASE WHEN ended.gone THEN reprise_now() END,
-    event_position = ${EVENT_POSITION}, ${ENDED_SETS}
+    event_position = ${EVENT_POSITION}, retry_decided = s.retry_decided OR $2 AND ended.gone AND NOT ended.failed,
+    ${ENDED_SETS}
   FROM known AS ended WHERE s.id = ended.id AND ended.failed IS NOT NULL
   RETURNING s.id, s.chain_id, s.project_id, s.event_position, s.status, s.status_reason AS reason, ended.gone,
-    s.port_variable
+    s.port_variable, s.session_type
 ), steps AS (
   ${from === 'CREATING' ? `${RUNNING_STEP} FROM running UNION ALL ${RUNNING_STEP} FROM ending UNION ALL` : ''}
   SELECT 2 AS n, id, chain_id, project_id, event_position, 'detect-termination' AS phase, 'RUNNING'::session_status AS "from",
@@ -66,6 +67,7 @@ WITH claimed AS MATERIALIZED (
 ), ${WRITE_STEPS}
 SELECT (SELECT count(*) FROM running) AS running, (SELECT count(*) FROM ending WHERE NOT gone) AS ending,
   (SELECT count(*) FROM ending WHERE gone) AS ended,
+  ARRAY(SELECT id FROM ending WHERE gone AND session_type = 'BATCH') AS "toDecide",
   (SELECT count(port_variable) FROM running) + (SELECT count(port_variable) FROM ending) AS serving`
 
 const RUN_SQL = keepsPlan(endStatement('CREATING'))
@@ -76,19 +78,30 @@ export interface Ended {
   running: number
   ending: number
   ended: number
+  /** The batch sessions that ended. */
+  toDecide: string[]
   /** Number of all these sessions that serve on a port. */
   serving: number
 }
 
-/** Moves sessions whose kernels all run, or have run. If the counts add up to `limit`, there may be more. */
-export async function promoteToEnd(db: Queryable, limit: number): Promise<Ended> {
-  return (await db.query<Ended>(RUN_SQL, [limit])).rows[0]!
-}
+/**
+ * A promotion that may end sessions. If the counts add up to `limit`, there may be more.
+ *
+ * @param decides whether the transaction goes on to record the decisions about `toDecide`. Successes are then marked as
+ *   decided at once, so that their rows are written once and not twice.
+ */
+export type EndPromotion = (tx: Queryable, limit: number, decides: boolean) => Promise<Ended>
 
-/** Moves running sessions with an ended kernel. If the counts add up to `limit`, there may be more. */
-export async function detectEnd(db: Queryable, limit: number): Promise<Ended> {
-  return (await db.query<Ended>(END_SQL, [limit])).rows[0]!
-}
+const endPromotion =
+  (statement: typeof RUN_SQL): EndPromotion =>
+  async (tx, limit, decides) =>
+    (await tx.query<Ended>(statement, [limit, decides])).rows[0]!
+
+/** Moves sessions whose kernels all run, or have run. */
+export const promoteToEnd = endPromotion(RUN_SQL)
+
+/** Moves running sessions with an ended kernel. */
+export const detectEnd = endPromotion(END_SQL)
 
 /** The reason for a success that replaces a timeout. */
 const WAS_IN_TIME = 'its program had ended in time, and its agent reported that later'
@@ -109,20 +122,20 @@ WITH claimed AS (
   UPDATE sessions s SET
     status = CASE ${RESULT_ANEW} WHEN 'FAILURE' THEN 'ERROR'::session_status ELSE 'TERMINATED' END,
     status_changed_at = reprise_now(), tries = 0, next_try_at = NULL, terminated_at = reprise_now(),
-    event_position = ${EVENT_POSITION},
+    event_position = ${EVENT_POSITION}, retry_decided = s.retry_decided OR $2 AND ${RESULT_ANEW} IS NOT DISTINCT FROM 'SUCCESS',
     started_at = CASE WHEN s.started_at IS NOT NULL OR ended.failed IS NULL THEN s.started_at
       ELSE (SELECT min(k.started_at) FROM kernels k WHERE k.session_id = s.id) END,
     ${ENDED_ANEW_SETS}
   FROM claimed c LEFT JOIN LATERAL ${ENDED_ANEW} ON c."failedByKernel" OR c."timedOut"
   WHERE s.id = c.id
-  RETURNING s.id, s.chain_id, s.project_id, s.event_position, s.port_variable, c."from", s.status AS "to",
+  RETURNING s.id, s.chain_id, s.project_id, s.event_position, s.port_variable, s.session_type, c."from", s.status AS "to",
     CASE WHEN c."timedOut" AND s.result = 'SUCCESS' THEN '${WAS_IN_TIME}' ELSE s.status_reason END AS reason
 ), steps AS (
   SELECT 1 AS n, 'promote-to-terminated' AS phase, * FROM moved
 ), ${WRITE_STEPS}
-SELECT 0 AS running, 0 AS ending, count(*) AS ended, count(port_variable) AS serving FROM moved`)
+SELECT 0 AS running, 0 AS ending, count(*) AS ended, count(port_variable) AS serving,
+  coalesce(array_agg(id) FILTER (WHERE session_type = 'BATCH'), '{}') AS "toDecide"
+FROM moved`)
 
-/** Moves terminating sessions without a live kernel. If the counts add up to `limit`, there may be more. */
-export async function promoteToTerminated(db: Queryable, limit: number): Promise<Ended> {
-  return (await db.query<Ended>(TERMINATED_SQL, [limit])).rows[0]!
-}
+/** Moves terminating sessions without a live kernel. */
+export const promoteToTerminated = endPromotion(TERMINATED_SQL)
