@@ -3,7 +3,7 @@ import { mergeSealed, type SealedVariable } from './session/kernel-environment.t
 import { changeNeed, GPU_SLOTS, type GpuChange, type GpuNeed } from './gpu.ts'
 import { ENVIRON_ENTRIES_MAX, SLOTS_MAX } from './limits.ts'
 import type { RetryPolicy } from './retry/policy/policy.ts'
-import { exactTable, type PolicySource, withTableBudget } from './retry/policy/resolve-policy.ts'
+import { exactTable, type PolicySource, statedPolicy, withTableBudget } from './retry/policy/resolve-policy.ts'
 import { readStoredPolicy } from './retry/policy/stored-policy.ts'
 import type { FailureCause } from './session/failure.ts'
 import type { ErrorCode } from './errors.ts'
@@ -54,8 +54,13 @@ interface OverridableSpec extends Size {
 /** Applies overrides. Returns the child's spec, or the reason why they cannot be applied to this session. */
 export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOverrides): OverridableSpec | string {
   // A resubmission begins a new budget.
-  const policy = overridePolicy(spec, withTableBudget(overrides.retryPolicy ?? {}))
-  if (typeof policy === 'string') return policy
+  const overridden = overridePolicy(spec, withTableBudget(overrides.retryPolicy ?? {}))
+  if (typeof overridden === 'string') return overridden
+  const { retryPolicySources } = overridden
+  // An unchanged policy is kept as it is stored: attempts differ in their policies only where somebody changed them.
+  const policy = overrides.retryPolicy
+    ? { retryPolicySources, retryPolicy: statedPolicy(overridden.retryPolicy, retryPolicySources) }
+    : { retryPolicySources: spec.retryPolicySources, retryPolicy: spec.retryPolicy }
   const { batchTimeout, priority, resourceGroup = spec.resourceGroup } = overrides
   const { allowAgents, avoidAgents, excludeAgents } = overrides
   const { resourceSlots, gpuNeed } = mergeSize(spec, overrides)

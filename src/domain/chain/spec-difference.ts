@@ -1,5 +1,6 @@
 import type { SealedVariable } from '../session/kernel-environment.ts'
 import type { GpuNeed } from '../gpu.ts'
+import { SHIPPED_POLICY } from '../retry/policy/policy.ts'
 
 /** An attempt's spec as plain JSON, by field; amounts are decimals as text. */
 export type AttemptSpec = Readonly<Record<string, unknown>>
@@ -41,8 +42,13 @@ export function flattenOverrides(overrides: Record<string, unknown>, specBefore:
 }
 
 function flatten(spec: AttemptSpec): Map<string, string> {
-  const entries = Object.entries(spec).flatMap(([field, value]) => entriesOf(field, value))
+  const entries = Object.entries(spec).flatMap(([field, value]) => entriesOf(field, whole(field, value)))
   return new Map(entries.flatMap(([field, value]) => pairOf(field, textOf(value))))
+}
+
+/** Adds the fields of a policy that a session does not store, because they have their shipped value. */
+function whole(field: string, value: unknown): unknown {
+  return field === 'retryPolicy' && typeof value === 'object' ? { ...SHIPPED_POLICY, ...value } : value
 }
 
 function pairOf(field: string, text: string | null): [string, string][] {

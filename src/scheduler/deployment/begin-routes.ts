@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { resolvePolicy, statedSources } from '../../domain/retry/policy/resolve-policy.ts'
+import { resolvePolicy, statedPolicy, statedSources } from '../../domain/retry/policy/resolve-policy.ts'
 import { addSessions } from '../../services/session/create-sessions.ts'
 import { refuseType } from '../../domain/session/session-spec.ts'
 import type { Queryable } from '../../store/database.ts'
@@ -79,7 +79,7 @@ function plan(deployment: ClaimedDeployment, spec: RevisionSpec): { route: NewRo
       kernelIds: [uuidv7()],
       dependsOnChains: [],
       chainId: sessionId,
-      retryPolicy: NEVER_RETRIED.policy,
+      retryPolicy: statedPolicy(NEVER_RETRIED.policy, NEVER_RETRIED.sources),
       retryPolicySources: statedSources(NEVER_RETRIED.sources),
     },
   }

@@ -13,7 +13,8 @@ import type { ServiceContext } from '../service-context.ts'
 import { actorOf, assertMayChange, assertMayEnd } from '../access/authorize.ts'
 import { mergeSize, overridePolicy, type ResubmissionOverrides } from '../../domain/resubmission.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/stored-policy.ts'
-import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
+import { type RetryPolicy, SHIPPED_POLICY } from '../../domain/retry/policy/policy.ts'
+import { statedPolicy } from '../../domain/retry/policy/resolve-policy.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Queryable } from '../../store/database.ts'
 import { type GivenSize, readForDecision, type UndecidedSession } from '../../store/sql/retry/claim-undecided.sql.ts'
@@ -162,7 +163,7 @@ async function decideAnew(
   ]
   const reason = `${words.join(' and ')} changed by ${viewer.name}`
   const decision = decisionOf(decided, policy, { reason, size: mergeChanges(session, size) }, log)
-  const before = session.retryPolicy as Partial<Record<string, unknown>>
+  const before: Partial<Record<string, unknown>> = { ...SHIPPED_POLICY, ...(session.retryPolicy as object) }
   const change = {
     given: { ...given, ...size },
     before: {
@@ -171,7 +172,8 @@ async function decideAnew(
       ...(size.gpus && { gpus: session.givenGpus }),
     },
   }
-  await updateRetryRow(tx, { decision, policy, sources, actor: actorOf(viewer), change })
+  const stated = statedPolicy(policy, sources)
+  await updateRetryRow(tx, { decision, policy: stated, sources, actor: actorOf(viewer), change })
   return decision
 }
 

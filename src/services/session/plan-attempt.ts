@@ -7,6 +7,7 @@ import {
   overlayPolicy,
   type ResolvedPolicy,
   resolvePolicy,
+  statedPolicy,
   statedSources,
 } from '../../domain/retry/policy/resolve-policy.ts'
 import { currentSpan } from '../../observability/trace.ts'
@@ -121,7 +122,7 @@ export function planFirstAttempt(
     inputs: inputs.map(({ from, match, to }) => ({ chainId: scope.chains.get(from)!, match, to })),
     dependsOnChains: [...new Set(dependencies.map((sessionId) => scope.chains.get(sessionId)!))],
     chainId: id,
-    retryPolicy: resolved.policy,
+    retryPolicy: statedPolicy(resolved.policy, resolved.sources),
     retryPolicySources: statedSources(resolved.sources),
     traceParent: currentSpan()?.traceParent ?? null,
   }

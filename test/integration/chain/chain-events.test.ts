@@ -5,7 +5,7 @@ import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { chainEvents } from '../../support/database/session-rows.ts'
-import { driveAll } from '../../support/sessions/drive-session.ts'
+import { driveAll, endAll } from '../../support/sessions/drive-session.ts'
 import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
@@ -211,11 +211,7 @@ test('a chain that is resubmitted while its retry waits has not ended', async ()
 test('a chain that is resubmitted before its failure is judged has not ended', async () => {
   const id = await given.server.create({})
   await driveAll(given.server, given.agent, 'RUNNING')
-  given.agent.exitAll(1)
-  await given.agent.sync()
-  await given.server.run('detect-termination', 'terminate-sessions')
-  await given.agent.comply()
-  await given.server.run('promote-to-terminated')
+  await endAll(given.server, given.agent, 1)
   await resubmit({ sessionIds: [id] })
   await given.server.run('decide-retries')
   expect(await told(id)).toEqual(['reopened 1 after 2'])

@@ -8,7 +8,7 @@ import { insertRows } from '../../support/database/insert-rows.ts'
 import { misbookedSlots } from '../../support/database/session-rows.ts'
 import { checkProperty, forEachSeed } from '../../support/seeds.ts'
 import { DEFAULT_PROJECT_ID, testServer, type TestServer } from '../../support/servers/test-server.ts'
-import { driveAll } from '../../support/sessions/drive-session.ts'
+import { driveAll, withoutDecisions } from '../../support/sessions/drive-session.ts'
 import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
@@ -198,6 +198,7 @@ describe('counters', () => {
       arbitrary: fc.record({
         does: fc.constant('exit'),
         code: fc.constantFrom(1, 1, 1, 1, 0),
+        decided: fc.boolean(),
       } as const),
     },
     { weight: 5, arbitrary: fc.constant<Step>({ does: 'interrupt' }) },
@@ -245,7 +246,7 @@ describe('counters', () => {
       for (const id of agent.kernels.keys()) agent.observe(id, { status: 'FAILED', error: NO_CODE })
       await agent.sync()
       await present.run('prepare-sessions')
-      await over()
+      await withoutDecisions(present, over)
     }
 
     return async (what: Step, before: ModelAttempt): Promise<void> => {
@@ -256,7 +257,7 @@ describe('counters', () => {
         case 'exit':
           agent.exitAll(what.code)
           await agent.sync()
-          return over()
+          return what.decided ? over() : withoutDecisions(present, over)
         case 'interrupt':
           return before.state === 'PENDING' ? interrupt() : undefined
         case 'decide':
@@ -306,7 +307,7 @@ describe('counters', () => {
     )
     // A chain that passes through all three layers, whatever the random ones do.
     const interrupts = Array.from({ length: TRIES_MAX * (RESCHEDULES_MAX + 1) }, (): Step => ({ does: 'interrupt' }))
-    const failure: Step[] = [{ does: 'run' }, { does: 'exit', code: 1 }]
+    const failure: Step[] = [{ does: 'run' }, { does: 'exit', code: 1, decided: false }]
     const retry: Step[] = [{ does: 'decide' }, { does: 'dispatch' }]
     const all: Step[] = [
       ...interrupts,

@@ -20,7 +20,8 @@ export const RESCHEDULES_MAX = 1
 
 export type Step =
   | { does: 'run' }
-  | { does: 'exit'; code: 0 | 1 }
+  /** Decided in the transaction of its end, or not yet. */
+  | { does: 'exit'; code: 0 | 1; decided: boolean }
   | { does: 'interrupt' }
   | { does: 'decide' }
   | { does: 'dispatch' }
@@ -38,9 +39,11 @@ export function step(chain: readonly ModelAttempt[], what: Step): ModelAttempt[]
   switch (what.does) {
     case 'run':
       return last.state === 'PENDING' ? change({ state: 'RUNNING', tries: 0 }) : [...chain]
-    case 'exit':
+    case 'exit': {
       if (last.state !== 'RUNNING') return [...chain]
-      return change({ state: what.code === 0 ? 'SUCCEEDED' : 'FAILED', tries: 0 })
+      const ended = change({ state: what.code === 0 ? 'SUCCEEDED' : 'FAILED', tries: 0 })
+      return what.decided ? step(ended, { does: 'decide' }) : ended
+    }
     case 'interrupt':
       return last.state === 'PENDING' ? interrupted(last, change) : [...chain]
     case 'decide':

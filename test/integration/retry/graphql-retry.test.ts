@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SHIPPED_POLICY } from '../../../src/domain/retry/policy/policy.ts'
 import { PRESETS } from '../../../src/domain/retry/policy/resolve-policy.ts'
+import { readStoredPolicy } from '../../../src/domain/retry/policy/stored-policy.ts'
 import { analysedPlanOf, rowsRead } from '../../support/database/plans.ts'
 import { recordQueries } from '../../support/database/record-statements.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
@@ -160,7 +161,10 @@ describe('previews', () => {
       const { rows } = await server.db.query('SELECT retry_policy AS policy FROM sessions WHERE id = $1', [
         session.sessionId,
       ])
-      expect(rows[0]!['policy']).toEqual({ ...SHIPPED_POLICY, ...PRESETS.CMS_EXIT_CODES, maxRetries: 4 })
+      const { policy } = rows[0] as { policy: object }
+      expect(readStoredPolicy(policy)).toEqual({ ...SHIPPED_POLICY, ...PRESETS.CMS_EXIT_CODES, maxRetries: 4 })
+      // What nobody stated is not stored.
+      expect(policy).not.toHaveProperty('maxRetryDelay')
     })
 
     test('is previewed, with the memory that each retry gets', async () => {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { RetryPolicy } from '../../../src/domain/retry/policy/policy.ts'
+import { readStoredPolicy } from '../../../src/domain/retry/policy/stored-policy.ts'
 import { retryNow } from '../../../src/services/retry/change-retry.ts'
 import {
   readRetryDefaults,
@@ -31,7 +32,8 @@ describe('defaults', () => {
       'SELECT retry_policy AS policy, retry_policy_sources AS sources FROM sessions WHERE id = $1',
       [id],
     )
-    return rows[0] as unknown as { policy: RetryPolicy; sources: Record<string, string> }
+    const { policy, sources } = rows[0] as unknown as { policy: object; sources: Record<string, string> }
+    return { policy: readStoredPolicy(policy) as RetryPolicy, sources }
   }
 
   async function newSession(retryPolicy: object = {}, project = 'default') {

@@ -226,7 +226,7 @@ describe('steps that are written together', () => {
     const [row] = await sql(
       `SELECT started_at IS NOT NULL AS started, times_out_at IS NOT NULL AS timed, terminated_at IS NOT NULL AS ended,
        tries, next_try_at AS next, (SELECT array_agg(data ->> 'reason') FROM (
-         SELECT data FROM session_events WHERE session_id = s.id ORDER BY id DESC LIMIT 2)) AS reasons,
+         SELECT data FROM session_events WHERE session_id = s.id AND type LIKE 'session.%' ORDER BY id DESC LIMIT 2)) AS reasons,
        (SELECT array_agg(message) FROM (
          SELECT message FROM scheduling_history WHERE entity_id = s.id ORDER BY id DESC LIMIT 2)) AS messages
      FROM sessions s WHERE id = $1`,

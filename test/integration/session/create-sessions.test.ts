@@ -327,7 +327,6 @@ describe('the policy', () => {
         jitterRatio: 0,
         jitter: 'NONE',
         maxElapsed: null,
-        backoffMultiplier: 2,
       },
       retry_policy_sources: {
         maxRetries: 'PROJECT',
@@ -338,7 +337,8 @@ describe('the policy', () => {
         maxElapsed: 'SESSION',
       },
     })
-    // A missing field has its shipped default, and needs no source entry.
+    // A missing field has its shipped default.
+    expect(row['retry_policy']).not.toHaveProperty('backoffMultiplier')
     expect(row['retry_policy_sources']).not.toHaveProperty('backoffMultiplier')
   })
 

@@ -110,6 +110,10 @@ export interface SessionRow {
   batchTimeout: number | null
   terminatedBy: string | null
   clusterSize: number
+  /** How often it was placed again because its agent was lost before its start was known. */
+  reschedules: number
+  /** Whether it has begun, as far as the server knows. */
+  started: boolean
   /** Milliseconds. */
   createdAt: number
   terminatedAt: number | null
@@ -178,7 +182,7 @@ const everIn = (table: string) =>
 
 const SESSIONS = `SELECT id, name, chain_id AS "chainId", parent_session_id AS "parentId", creation_id AS "creationId", attempt,
   epoch, origin, status, result, exit_code AS "exitCode", failure_cause AS cause, status_reason AS reason,
-  retry_count AS "retryCount", max_retries AS "maxRetries", batch_timeout AS "batchTimeout", terminated_by AS "terminatedBy",
+  retry_count AS "retryCount", max_retries AS "maxRetries", batch_timeout AS "batchTimeout", terminated_by AS "terminatedBy", reschedules, started_at IS NOT NULL AS started,
   cluster_size AS "clusterSize", (extract(epoch FROM created_at) * 1000)::float8 AS "createdAt",
   (extract(epoch FROM terminated_at) * 1000)::float8 AS "terminatedAt"
   FROM ${everIn('sessions')} AS sessions ORDER BY chain_id, attempt, id`

@@ -113,8 +113,9 @@ function expectSuccess(session: SessionRow, runs: readonly Run[], terms: Terms, 
   }
   // It began before its first line, and ended after its last.
   const inTime = zero.find((run) => batchTimeout === null || livedFor(run) + 2 * terms.blurSeconds < batchTimeout)
-  // A lost agent cannot tell: its kernels count as failed, whatever they did.
-  if (inTime !== undefined && cause !== 'AGENT_TRANSIENT' && session.terminatedBy === null) {
+  // A lost agent cannot tell: its kernels count as failed, whatever they did, or as not begun if the start was not known.
+  const untold = cause === 'AGENT_TRANSIENT' || (session.reschedules > 0 && !session.started)
+  if (inTime !== undefined && !untold && session.terminatedBy === null) {
     accuse('exit-code', id, `failed (${cause}: ${reason}), and its program had ended with 0 in time`)
   }
 }

@@ -1,6 +1,6 @@
 import { classifyFailure } from '../../retry/classify.ts'
 import { childSize, type DecidedSession, decideUnder } from '../../retry/decide.ts'
-import type { RetryPolicy } from '../../retry/policy/policy.ts'
+import { type RetryPolicy, SHIPPED_POLICY } from '../../retry/policy/policy.ts'
 import type { ChildSize, RetryVerdict } from '../../retry/verdict.ts'
 import type { FailureCause, RetryPhase } from '../../session/failure.ts'
 import { type FailedTry, isTransient, type RetryKind, sinceBucket } from './comparable-failures.ts'
@@ -170,8 +170,8 @@ function decidedMs({ decision, terminatedAt }: RecordedAttempt): number {
 function delayOf(decided: RetryVerdict, { decision, retryPolicy }: RecordedAttempt, policy: RetryPolicy): number {
   const drawn = policy.jitter !== 'NONE' && policy.jitter !== 'DETERMINISTIC'
   if (!drawn || decision?.delayMs == null || decision.baseMs !== decided.baseMs) return decided.delayMs!
-  const own = retryPolicy as Partial<RetryPolicy> | null
-  const alike = (['jitter', 'jitterRatio', 'maxRetryDelay'] as const).every((field) => own?.[field] === policy[field])
+  const own = { ...SHIPPED_POLICY, ...(retryPolicy as Partial<RetryPolicy> | null) }
+  const alike = (['jitter', 'jitterRatio', 'maxRetryDelay'] as const).every((field) => own[field] === policy[field])
   return alike ? decision.delayMs : decided.delayMs!
 }
 

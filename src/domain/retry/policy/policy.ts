@@ -172,9 +172,13 @@ export const retryPolicy = z.strictObject({
   /** Ordered; the first match decides. */
   rules: z.array(soundRule).max(RULES_MAX),
 })
-/** A resolved policy, as a session stores it. */
+/** A resolved policy. */
 export type RetryPolicy = z.output<typeof retryPolicy>
 
+/**
+ * The policy where nobody states anything. Sessions do not store fields with these values (`statedPolicy`): whoever
+ * changes one adds a migration that writes the former value into the stored policies that lack the field.
+ */
 export const SHIPPED_POLICY: Readonly<RetryPolicy> = {
   maxRetries: 0,
   delays: null,

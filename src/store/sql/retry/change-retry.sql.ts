@@ -4,7 +4,7 @@ import type { Queryable } from '../../database.ts'
 import { DECISION_POSITION, retryEventData } from '../event/event-data.sql.ts'
 import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
 import { endWaits, NOT_HELD } from './retry-waits.sql.ts'
-import type { RetryPolicy } from '../../../domain/retry/policy/policy.ts'
+import type { StatedPolicy } from '../../../domain/retry/policy/resolve-policy.ts'
 import type { DecisionRow } from './record-decisions.sql.ts'
 
 /** A session whose state stays fixed while the transaction lasts. */
@@ -175,7 +175,7 @@ export async function supersedePendingRetries(
 
 interface UpdatedRetry {
   decision: DecisionRow
-  policy: RetryPolicy
+  policy: StatedPolicy
   sources: Record<string, string>
   actor: Actor
   /** The given fields of the policy, and their values before. */
