@@ -43,12 +43,15 @@ export interface Decided {
 export async function decideEnded(tx: Queryable, ended: readonly UndecidedSession[], log: Logger): Promise<Decided> {
   const decisions = ended.map((session) => decide(session, log))
   await recordDecisions(tx, decisions)
-  const last = decisions.filter(({ phase }) => phase !== 'SCHEDULED')
+  const sessions = new Map(ended.map((session) => [session.id, session]))
+  const last = decisions.filter(
+    ({ phase, sessionId }) => phase !== 'SCHEDULED' && sessions.get(sessionId)!.hasDependents,
+  )
   await wakeDependents(
     tx,
     last.map(({ chainId }) => chainId),
   )
-  return { decisions, sessions: new Map(ended.map((session) => [session.id, session])) }
+  return { decisions, sessions }
 }
 
 /** Tells the other services, the metrics, the log and the traces. Called after the commit. */

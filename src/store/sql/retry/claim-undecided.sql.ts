@@ -11,6 +11,8 @@ export interface UndecidedSession extends DecidedSession {
   traceParent: string | null
   /** The group that its chain is a member of. */
   groupId: string | null
+  /** Whether other chains depend on its chain. */
+  hasDependents: boolean
   /** Who cancelled the chain; null if nobody did, or if the session succeeded. */
   cancelledBy: string | null
   /** The database's time, the same for the whole batch. */
@@ -41,6 +43,7 @@ const columns = (
   s.gpu_need AS "gpuNeed", CASE WHEN ${wanted.gpuMemory} THEN ${HAD_GPU_MEMORY_BYTES} END AS "hadGpuMemoryBytes",
   CASE WHEN ${wanted.peakMemory} THEN ${PEAK_MEMORY_BYTES} END AS "peakMemoryBytes",
   s.resource_group AS "resourceGroup", s.avoid_agents AS "avoidAgents", s.retry_policy AS "retryPolicy", s.trace_parent AS "traceParent", s.group_id AS "groupId", reprise_now() AS now,
+  EXISTS (SELECT FROM session_dependencies n WHERE n.chain_id = s.chain_id) AS "hasDependents",
   ${delayBeforeMs(wanted.delayBefore)} AS "delayBeforeMs",
   CASE WHEN s.result IS DISTINCT FROM 'SUCCESS' THEN (SELECT c.cancelled_by FROM chains c WHERE c.chain_id = s.chain_id) END
     AS "cancelledBy",
