@@ -18,8 +18,8 @@ import type { Tracer } from '../observability/trace.ts'
 import type { Database } from '../store/database.ts'
 import type { ServerIdentity } from '../store/sql/server.sql.ts'
 import { type BackgroundService, defineMeasuredService, type RunReport } from './background-service.ts'
-import { decideRetries } from './retry/decide-retries.handler.ts'
-import { dispatchRetries } from './retry/dispatch-retries.handler.ts'
+import { decideRetries } from './decide-retries.handler.ts'
+import { dispatchRetries } from './dispatch-retries.handler.ts'
 import {
   enforceBatchTimeouts,
   prepareSessions,

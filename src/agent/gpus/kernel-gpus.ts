@@ -123,7 +123,9 @@ export function watchGpus(
       }
     },
     changed: report,
-    closing: () => void noteUsage(gpus, registry.kernels.values(), 0),
+    closing: () => {
+      noteUsage(gpus, registry.kernels.values(), 0)
+    },
   })
   report()
   // Both report even if nothing has changed: the server repeats its request until the agent reports.

@@ -13,7 +13,7 @@ import {
 import { promoteToPulling } from '../../store/sql/session/promote-to-pulling.sql.ts'
 import { promoteToStart } from '../../store/sql/session/promote-to-start.sql.ts'
 import type { RunReport } from '../background-service.ts'
-import { announceDecisions, type DecideContext, decideEnded } from '../retry/decide-retries.handler.ts'
+import { announceDecisions, type DecideContext, decideEnded } from '../decide-retries.handler.ts'
 
 const LIMIT = CLAIM_BATCH_SESSIONS_MAX
 

@@ -1,31 +1,27 @@
-import type { Lease } from '../../domain/agent/lease.ts'
-import {
-  DISPATCH_BATCH_RETRIES_MAX,
-  DISPATCH_WINDOW_RETRIES_MAX,
-  HELD_RELEASE_RETRIES_MAX,
-} from '../../domain/limits.ts'
-import { admit, type Hold, isTooLate } from '../../domain/retry/admit.ts'
-import { chooseGroup, deriveChild, type GroupAgent } from '../../domain/retry/child.ts'
-import { describeGroupChange, queuedRetryEventData, retryCancelledBy } from '../../domain/retry/explain.ts'
+import type { Lease } from '../domain/agent/lease.ts'
+import { DISPATCH_BATCH_RETRIES_MAX, DISPATCH_WINDOW_RETRIES_MAX, HELD_RELEASE_RETRIES_MAX } from '../domain/limits.ts'
+import { admit, type Hold, isTooLate } from '../domain/retry/admit.ts'
+import { chooseGroup, deriveChild, type GroupAgent } from '../domain/retry/child.ts'
+import { describeGroupChange, queuedRetryEventData, retryCancelledBy } from '../domain/retry/explain.ts'
 import {
   readStoredChildChanges,
   readStoredPolicy,
   type StoredChildChanges,
-} from '../../domain/retry/policy/stored-policy.ts'
-import type { Wake } from '../../domain/wake.ts'
-import type { Logger } from '../../observability/log.ts'
-import type { Metrics } from '../../observability/metrics.ts'
-import type { SyncPoints } from '../../observability/sync-points.ts'
-import type { Tracer } from '../../observability/trace.ts'
-import { actorNamed } from '../../services/access/authorize.ts'
-import { addChildren, type Refusal } from '../../services/retry/decide-session.ts'
-import { childSession } from '../../services/session/plan-attempt.ts'
-import type { Database, Queryable } from '../../store/database.ts'
-import { readAliveAgents } from '../../store/sql/agent/agents.sql.ts'
-import { changePendingRetries } from '../../store/sql/retry/change-retry.sql.ts'
-import { lockOpenBreakers, recordProbes } from '../../store/sql/retry/breakers.sql.ts'
-import { claimDueRetries, type DueRetry, nextRetryInMs } from '../../store/sql/retry/claim-due-retries.sql.ts'
-import { lockSwitches, releaseQuotaHolds, writeTokens } from '../../store/sql/retry/retry-switches.sql.ts'
+} from '../domain/retry/policy/stored-policy.ts'
+import type { Wake } from '../domain/wake.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { SyncPoints } from '../observability/sync-points.ts'
+import type { Tracer } from '../observability/trace.ts'
+import { actorNamed } from '../services/access/authorize.ts'
+import { addChildren, type Refusal } from '../services/retry/decide-session.ts'
+import { childSession } from '../services/session/plan-attempt.ts'
+import type { Database, Queryable } from '../store/database.ts'
+import { readAliveAgents } from '../store/sql/agent/agents.sql.ts'
+import { changePendingRetries } from '../store/sql/retry/change-retry.sql.ts'
+import { lockOpenBreakers, recordProbes } from '../store/sql/retry/breakers.sql.ts'
+import { claimDueRetries, type DueRetry, nextRetryInMs } from '../store/sql/retry/claim-due-retries.sql.ts'
+import { lockSwitches, releaseQuotaHolds, writeTokens } from '../store/sql/retry/retry-switches.sql.ts'
 import {
   type ExhaustedRetry,
   type HeldRetry,
@@ -33,15 +29,15 @@ import {
   settleExhausted,
   settleHeld,
   settleRefused,
-} from '../../store/sql/retry/settle-retries.sql.ts'
-import { wakeDependents } from '../../store/sql/session/creation-scope.sql.ts'
-import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
-import type { RunReport } from '../background-service.ts'
+} from '../store/sql/retry/settle-retries.sql.ts'
+import { wakeDependents } from '../store/sql/session/creation-scope.sql.ts'
+import type { NewSession } from '../store/sql/session/session-columns.sql.ts'
+import type { RunReport } from './background-service.ts'
 import { countDispatched, type DispatchOutcome, logDispatched, NOTHING, traceDispatched } from './dispatch-outcome.ts'
-import { lineKey, paceHeldRetries } from '../../domain/retry/pace-held-retries.ts'
-import { holdReasonText, readHoldingSwitch } from '../../domain/retry/retry-state.ts'
-import { lockPendingPlaces } from '../../services/quota.ts'
-import { readLineEnds } from '../../store/sql/scheduling/pending-groups.sql.ts'
+import { lineKey, paceHeldRetries } from '../domain/retry/pace-held-retries.ts'
+import { holdReasonText, readHoldingSwitch } from '../domain/retry/retry-state.ts'
+import { lockPendingPlaces } from '../services/quota.ts'
+import { readLineEnds } from '../store/sql/scheduling/pending-groups.sql.ts'
 
 const BATCH = {
   limit: DISPATCH_BATCH_RETRIES_MAX,

@@ -1,11 +1,11 @@
-import type { Hold } from '../../domain/retry/admit.ts'
-import type { Logger } from '../../observability/log.ts'
-import type { Metrics } from '../../observability/metrics.ts'
-import type { Tracer } from '../../observability/trace.ts'
-import type { Refusal } from '../../services/retry/decide-session.ts'
-import type { DueRetry } from '../../store/sql/retry/claim-due-retries.sql.ts'
-import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
-import { logOutcomes } from '../log-outcomes.ts'
+import type { Hold } from '../domain/retry/admit.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Tracer } from '../observability/trace.ts'
+import type { Refusal } from '../services/retry/decide-session.ts'
+import type { DueRetry } from '../store/sql/retry/claim-due-retries.sql.ts'
+import type { NewSession } from '../store/sql/session/session-columns.sql.ts'
+import { logOutcomes } from './log-outcomes.ts'
 
 /** The outcome of one batch of due retries. Reported after the commit, so that a rollback reports nothing. */
 export interface DispatchOutcome {
