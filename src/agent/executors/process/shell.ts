@@ -131,3 +131,12 @@ export function withPipes<Child extends ChildProcess>(child: Child): Child {
   if (child.stdout === undefined) throw new Error('no program can be started: too many files are open')
   return child
 }
+
+/**
+ * Kills the process after this time. Its timer does not keep the agent from ending. That of `spawn`'s own `timeout`
+ * does, and remains if the process could not be started because too many files are open.
+ */
+export function killAfter(child: ChildProcess, ms: number): void {
+  const timer = setTimeout(() => child.kill('SIGKILL'), ms).unref()
+  for (const end of ['exit', 'error']) child.once(end, () => clearTimeout(timer))
+}
