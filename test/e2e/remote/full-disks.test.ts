@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ROOT } from '../../guard/source-files.ts'
 import { eventually } from '../../support/eventually.ts'
 import { commandLine } from '../../support/programs/command-line.ts'
 import { whyNoMounts } from '../../support/run/mounts.ts'
@@ -284,3 +285,59 @@ test.skipIf(noLimits !== '')(
     expect(await agent.stop()).toBe(0)
   },
 )
+
+const HERE = 'test/e2e/remote/full-disks.test.ts'
+const FAULTS = 'test/integration/agent/agent-faults.test.ts'
+const WARDEN = 'test/contract/executor/process-warden.test.ts'
+const ENDS = 'of an agent whose programs end or are stopped meanwhile: ends and outputs are true, also after a crash'
+
+/** By the row's first cell: files of tests, each with a title. */
+const SHOWN: Record<string, Record<string, string>> = {
+  'first start: its id, lock, isolation, store of checkpoints': {
+    [FAULTS]: 'of an agent that starts for the first time, with one more of its %s each time',
+    [HERE]: 'of an agent that has never run: it waits for space, and then starts',
+  },
+  'preparing a kernel, extracting its uploaded code': {
+    [FAULTS]: 'where kernels are prepared and started, with one more of their files each time',
+  },
+  'placing the [inputs](outputs.md) of a kernel': {
+    [HERE]: 'of an agent where inputs are placed: the attempt fails with the reason, and the next has its space',
+  },
+  'starting the program of a kernel': {
+    [WARDEN]: 'a program does not begin if the disk has no space for the line by which the keeper would know it',
+  },
+  'renewing the fence': {
+    [HERE]:
+      'of an agent: it and its kernels live on, new kernels are refused, lost output is marked; with space all goes on',
+    [FAULTS]: 'whose fence cannot be written: it accepts no kernels and says why, until the fence is written',
+  },
+  'the end of a program, also while the agent is down': { [HERE]: ENDS },
+  'stopping a kernel, sending the outputs of one that has ended': { [HERE]: ENDS },
+  'stopping kernels at the fence of an agent that is gone': { [WARDEN]: 'even if the disk takes no further file' },
+  'fetching a checkpoint': {
+    'test/e2e/remote/relay-faults.test.ts':
+      'of the fetching agent: its attempt begins without the checkpoint, and says why',
+  },
+  'a program publishes its checkpoint': {
+    [FAULTS]: 'where a running program publishes: it is answered once there is space',
+  },
+  "the agent's own log": {
+    [HERE]: 'that takes the log of an agent: it and its kernels live on, and later lines are written',
+  },
+  '`reprise exec`': { [HERE]: 'of an agent, filled and emptied: output goes on after the mark' },
+  'removing files that are no longer needed': {
+    [FAULTS]: 'where files are removed: that needs no further file, and makes space',
+  },
+}
+
+test('each row of the table in docs/operation.md is shown by a test', () => {
+  const page = readFileSync(join(ROOT, 'docs/operation.md'), 'utf8')
+  const section = page.split('\n## Full disks\n')[1]!.split('\n## ')[0]!
+  const rows = [...section.matchAll(/^\| (.+?) \|/gm)].map(([, cell]) => cell!).slice(1)
+  expect(rows.toSorted()).toEqual(Object.keys(SHOWN).toSorted())
+  for (const [file, title] of Object.values(SHOWN).flatMap(Object.entries)) {
+    // In this file it is the title of a test and in the table above.
+    const found = readFileSync(join(ROOT, file), 'utf8').split(title as string).length - 1
+    expect(found, `${file}: ${title}`).toBeGreaterThanOrEqual(file === HERE ? 2 : 1)
+  }
+})

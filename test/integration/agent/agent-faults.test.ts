@@ -241,6 +241,24 @@ describe('full disks', () => {
       expect(unfinished(path)).toEqual([])
     })
 
+    test('where files are removed: that needs no further file, and makes space', async () => {
+      const path = await disk('size=16m,nr_inodes=1000')
+      await given.newAgent({ elsewhere: { agentDir: join(path, 'agent'), address: '127.0.0.1' } }).start()
+      const go = signalFile(given.agentDir)
+      const { sessionId } = await given.create(['sh', '-c', `mkdir deep; : >deep/file; ${go.wait}`])
+      await given.reaches(sessionId, 'RUNNING')
+      const kernels = join(path, 'agent/kernels')
+      await eventually(() =>
+        readdirSync(kernels, { recursive: true }).some((name) => String(name).endsWith('deep/file')),
+      )
+      leaveFiles(path, 0)
+      expect(() => writeFileSync(join(path, 'one-more'), '')).toThrow(/ENOSPC/)
+      await go.write()
+      await given.reaches(sessionId, 'TERMINATED')
+      await eventually(() => readdirSync(kernels).length === 0)
+      writeFileSync(join(path, 'one-more'), '')
+    })
+
     test('code larger than the free space: nothing of it stays, and the next code has its space', async () => {
       const path = await disk('size=3m')
       await given.newAgent({ elsewhere: { agentDir: join(path, 'agent'), address: '127.0.0.1' } }).start()
