@@ -92,8 +92,8 @@ const INTROSPECTION = {
 
 function kindsOf(uiFile: string): Kind[] {
   return [
-    { what: 'GraphiQL', path: '/graphql', headers: { accept: 'text/html', ...COMPRESSED } },
-    { what: 'GraphiQL, not compressed', path: '/graphql', headers: { accept: 'text/html', isLarge: true } },
+    { ...GRAPHIQL, what: 'GraphiQL', headers: { ...GRAPHIQL.headers, ...COMPRESSED } },
+    { ...GRAPHIQL, what: 'GraphiQL, not compressed' },
     { ...INTROSPECTION, what: 'introspection', headers: { ...JSON_BODY, ...COMPRESSED } },
     { ...INTROSPECTION, what: 'introspection, not compressed' },
     { what: 'small introspection', path: '/graphql', headers: JSON_BODY, body: '{"query":"{__schema{types{name}}}"}' },
@@ -139,7 +139,7 @@ async function* costs(ground: BenchGround, server: ServerProcess): AsyncGenerato
     yield { ...measurement, ...(kind.isLimited !== true && { target: { atMost: CPU_MS_PER_REQUEST } }) }
   }
   yield {
-    what: 'memory that stays for a request without a token, at most',
+    what: 'memory that stays for such a request, at most',
     figure: most.kilobytes,
     unit: 'kB',
     target: { atMost: KILOBYTES_PER_REQUEST },
@@ -177,7 +177,7 @@ async function costOf({ signal, progress }: BenchGround, { server, idle }: Asked
   const figure = (used - idle * (performance.now() - began)) / count
   const kilobytes = (((await megabytes(pid)) - before) * 1_000) / count
   const notes = { status, 'answer, kB': Math.round(bytes / 1_000), 'kept, kB': kilobytes.toFixed(1) }
-  return { kilobytes, measurement: { what: `${kind.what}, without a token`, figure, unit: 'CPU ms', notes } }
+  return { kilobytes, measurement: { what: `${kind.what}, by a stranger`, figure, unit: 'CPU ms', notes } }
 }
 
 /** The share of a core that a server takes of which nobody asks anything. */

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROOT } from '../../guard/source-files.ts'
@@ -215,20 +215,21 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     expect(await agent.stop()).toBe(0)
   })
 
-  test('that takes the log of an agent: it and its kernels live on, and later lines are written', async () => {
-    const disk = join(await temporaryDirectory('log'), 'disk')
-    mountAt(disk, '4m')
+  test('that has the log of an agent, too: the agent lives on, and later lines are written', async () => {
+    const disk = dirname(fleet.agentDir('logging'))
+    mountAt(disk, '24m')
     const log = join(disk, 'log')
-    const through = ['sh', '-c', `exec "$@" 2>>${log}`, 'sh']
-    const environment = { REPRISE_LOG_LEVEL: 'debug' }
-    const agent = await fleet.startAgent({ name: 'logging', token, environment, through })
+    const agent = await fleet.startAgent({ name: 'logging', token, through: ['sh', '-c', `exec "$@" 2>>${log}`, 'sh'] })
     fill(disk)
-    const session = await fleet.createSession({ command: ['true'] })
-    await fleet.until(session, ([first]) => first?.status === 'TERMINATED')
-    const { size } = statSync(log)
+    // The rest of its last page.
+    expect(() => {
+      for (;;) appendFileSync(log, 'x')
+    }).toThrow(/ENOSPC/)
+    await eventually(async () => (await agentNamed('logging')).refuses)
     empty(disk)
+    await eventually(async () => (await agentNamed('logging')).refuses === null)
     expect(await agent.stop()).toBe(0)
-    expect(readFileSync(log, 'utf8').slice(size)).toContain('SIGTERM: stopping')
+    expect(readFileSync(log, 'latin1')).toContain('SIGTERM: stopping')
   })
 
   test('of an agent that starts: isolation is not weakened, and is as before once there is space', async () => {
@@ -322,7 +323,7 @@ const SHOWN: Record<string, Record<string, string>> = {
     [FAULTS]: 'where a running program publishes: it is answered once there is space',
   },
   "the agent's own log": {
-    [HERE]: 'that takes the log of an agent: it and its kernels live on, and later lines are written',
+    [HERE]: 'that has the log of an agent, too: the agent lives on, and later lines are written',
   },
   '`reprise exec`': { [HERE]: 'of an agent, filled and emptied: output goes on after the mark' },
   'removing files that are no longer needed': {
