@@ -269,7 +269,7 @@ describe('measurements of chain directories', () => {
   /** Resolves when the process ends by itself. */
   const ended = (script: string, through: string[] = []) => {
     const [program, ...args] = [...through, process.execPath, '--input-type=module', '-e', `${uses}; ${script}`]
-    return promisify(execFile)(program!, args, { timeout: 60_000, killSignal: 'SIGKILL' })
+    return promisify(execFile)(program, args, { timeout: 60_000, killSignal: 'SIGKILL' })
   }
 
   test.skipIf(!canLimit)('that cannot be started do not keep their process from ending', async () => {
