@@ -47,13 +47,18 @@ export function readBeginning(path: string, bytesMax: number): string | null {
   }
 }
 
-/** Reads the end of a file that a program may have replaced. @returns '' unless it is a regular file */
+/**
+ * Reads the end of a file that a program may have replaced, for people who see that program's results.
+ *
+ * @returns '' unless it is a regular file with one name: where users may link files of others, one with further names
+ * may be anybody's
+ */
 export function readEnd(path: string, bytesMax: number): string {
   const fd = openIfRegular(path)
   if (fd === null) return ''
   try {
     const stat = fstatSync(fd)
-    if (!stat.isFile()) return ''
+    if (!stat.isFile() || stat.nlink > 1) return ''
     const from = Math.max(0, stat.size - bytesMax)
     return readUpTo(fd, stat.size - from, from)
   } finally {

@@ -1,5 +1,15 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, statfsSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statfsSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
@@ -149,6 +159,42 @@ test('and not before, nor once another instance has renewed it', async () => {
   const deadline = Math.ceil(uptimeSeconds()) + 9
   await eventually(() => uptimeSeconds() > deadline)
   expect(isAlive(shim)).toBe(true)
+  next.forget(spec.kernelId, 3)
+  await eventually(() => !isAlive(shim) && next.observe().length === 0)
+  await next.close()
+  await fixture.dispose()
+})
+
+test('a fence that is renewed during a check stops that check', async () => {
+  const { fixture, spec, shim } = await leaveKernelBehind(60, ['sh', '-c', 'echo; exec sleep 1000'])
+  const path = join(fixture.agentDir, 'fence')
+  // From here on only the keeper reads it: not the shim, nor the fork server.
+  await eventually(() => statSync(join(fixture.agentDir, 'kernels', spec.kernelId, 'stdout')).size > 0)
+  process.kill(Number(readFileSync(join(fixture.agentDir, 'nursery'), 'latin1')), 'SIGKILL')
+  const pipe = () => {
+    execFileSync('mkfifo', [`${path}.pipe`])
+    renameSync(`${path}.pipe`, path)
+  }
+  const line = (fromNow: number) => `${Math.floor(uptimeSeconds()) + fromNow} ${readBootId()}\n`
+  /** Answers a read of the fence, and puts what the next one finds in its place first. */
+  const answer = async (fromNow: number, next: () => void) => {
+    // Opening resolves when the keeper reads.
+    await using read = await open(path, 'w')
+    next()
+    await read.writeFile(line(fromNow))
+  }
+  pipe()
+  // It has passed when a check begins, and is renewed when that comes to the kernel.
+  await answer(-60, pipe)
+  await answer(60, pipe)
+  expect(isAlive(shim)).toBe(true)
+  await answer(60, () => {
+    writeFileSync(`${path}.next`, line(60))
+    renameSync(`${path}.next`, path)
+  })
+  expect(isAlive(shim)).toBe(true)
+  const next = fixture.create({ changed: () => undefined })
+  await next.recover()
   next.forget(spec.kernelId, 3)
   await eventually(() => !isAlive(shim) && next.observe().length === 0)
   await next.close()

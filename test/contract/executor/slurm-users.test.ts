@@ -315,6 +315,28 @@ describe('users of projects', () => {
           expect(readFileSync(secret, 'utf8')).toBe('secret')
         })
 
+        test('nor are its progress, its verdict, or what Slurm has written about its job', async () => {
+          await using agent = await openUsers()
+          const { ended, executor, file, running, scene, start } = agent
+          const secret = join(cluster.shared, 'secret-line')
+          writeFileSync(secret, '{"retry":false,"reason":"secret"}\n', { mode: 0o600 })
+          const spec = start('red', 'while [ ! -e gate ]; do sleep 0.1; done; exit 5')
+          await running(spec)
+          for (const name of ['.reprise-progress', '.reprise-verdict.json']) linkSync(secret, file(spec, 'work', name))
+          writeFileSync(file(spec, 'work', 'gate'), '')
+          expect(await ended(spec)).toMatchObject({ exitCode: 5 })
+          const waits = kernelSpec({ command: ['true'], projectName: 'red' })
+          executor.prepare(waits, 1)
+          await scene.reaches(waits, 'PREPARED')
+          linkSync(secret, file(waits, 'job', 'slurm.out'))
+          executor.start(waits, 1)
+          // Slurm opens it as the job's user, who may not write there.
+          const error = { name: 'executor-failed', message: 'Slurm could not launch its job' }
+          expect(await scene.reaches(waits, 'FAILED')).toMatchObject({ error })
+          expect(JSON.stringify(executor.observe())).not.toContain('secret')
+          expect(readFileSync(secret, 'utf8')).toContain('secret')
+        })
+
         test('links to files of others are neither read nor removed', async () => {
           await using agent = await openUsers()
           const { ended, executor, file, start } = agent

@@ -1,39 +1,31 @@
-import { execFileSync } from 'node:child_process'
-import { createHash, randomUUID } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs'
-import { Agent, request } from 'node:http'
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { text as textIn } from 'node:stream/consumers'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readAdminToken, startServer } from '../../../src/cli/demo/server-process.ts'
-import { connectionString, openCluster } from '../../../src/store/postgres/cluster.ts'
-import { EMBEDDED_DATABASE } from '../../../src/store/postgres/embedded.ts'
-import { addressOf, readPidFile } from '../../../src/store/postgres/postmaster.ts'
-import { copyPreparedCluster } from '../../support/database/prepared-cluster.ts'
+import { ROOT } from '../../guard/source-files.ts'
 import { eventually } from '../../support/eventually.ts'
 import { commandLine } from '../../support/programs/command-line.ts'
 import { whyNoMounts } from '../../support/run/mounts.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { endKernelsOf } from './kernel-notes.ts'
 import { PATIENT_LEASE, type RemoteFleet, startRemoteFleet, textOf } from './remote-fleet.ts'
+import {
+  empty,
+  fill,
+  fillAllBut,
+  limitOpenFiles,
+  noLimits,
+  openFilesOf,
+  reached,
+  steps,
+  useSmallDisks,
+} from './small-disks.ts'
 
-/** Disks of an agent and of a server that are full, and have space again: what runs goes on, and all else by itself. */
+/** Disks of an agent that are full, and have space again: what runs goes on, and all else by itself. */
+
+const mountAt = useSmallDisks()
 
 let fleet: RemoteFleet
 let token: string
-const mounts: string[] = []
 
 beforeAll(async () => {
   fleet = await startRemoteFleet()
@@ -42,37 +34,18 @@ beforeAll(async () => {
 afterAll(async () => {
   await endKernelsOf(fleet)
   await fleet?.[Symbol.asyncDispose]()
-  for (const path of mounts) execFileSync('umount', ['--lazy', path])
 })
-
-function mountAt(path: string, size: string): void {
-  mkdirSync(path, { recursive: true })
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size},mode=755`, 'reprise-test', path])
-  mounts.push(path)
-}
-
-/** Fills the disk until not one more byte can be written. */
-function fill(path: string): void {
-  const fd = openSync(join(path, 'ballast'), 'w')
-  try {
-    for (let bytes = 65_536; bytes >= 1;) {
-      try {
-        writeSync(fd, Buffer.alloc(bytes, 1))
-      } catch {
-        bytes = Math.floor(bytes / 2)
-      }
-    }
-  } finally {
-    closeSync(fd)
-  }
-  expect(statfsSync(path).bavail).toBe(0)
-}
-
-const empty = (path: string) => rmSync(join(path, 'ballast'))
 
 async function agentNamed(name: string): Promise<{ refuses: string | null; isolation: string; status: string }> {
   const { agents } = await fleet.graphql('{ agents { edges { node { name status isolation refuses } } } }')
   return agents.edges.map(({ node }: any) => node).find((node: any) => node.name === name)
+}
+
+const TERMINATE = `mutation ($id: UUID!) { terminateSession(input: { sessionId: $id }) { __typename } }`
+
+async function outputsOf(id: string): Promise<{ state: string; files: { edges: { node: { path: string } }[] } }> {
+  const query = `query ($id: UUID!) { session(id: $id) { outputs { state files(first: 10) { edges { node { path } } } } } }`
+  return (await fleet.graphql(query, { id })).session.outputs
 }
 
 /** An agent that is started, has nothing that it could write to, and says so. */
@@ -86,45 +59,7 @@ async function startsLater(name: string, environment: Record<string, string>) {
   return { agent }
 }
 
-async function newArchive(): Promise<{ sha256: string; archive: Buffer }> {
-  const content = await temporaryDirectory('content')
-  writeFileSync(join(content, 'hello.sh'), `echo ${randomUUID()}\n`.repeat(10_000))
-  const archive = execFileSync('tar', ['--format=ustar', '-C', content, '-cf', '-', 'hello.sh'])
-  return { archive, sha256: createHash('sha256').update(archive).digest('hex') }
-}
-
-/** A connection that is there before the disk is full. @returns what makes the database write until it ends */
-async function holdDatabase(directory: string): Promise<() => Promise<void>> {
-  const cluster = await openCluster(directory)
-  const address = addressOf((await readPidFile(cluster))!)
-  const client = new pg.Client({ connectionString: connectionString(cluster, address, EMBEDDED_DATABASE) })
-  client.on('error', () => {})
-  await client.connect()
-  return async () => {
-    for (let segments = 0; segments < 100; segments++) {
-      try {
-        await client.query(`SELECT pg_logical_emit_message(false, 'test', 'x')`)
-        await client.query('SELECT pg_switch_wal()')
-      } catch {
-        return client.end().catch(() => {})
-      }
-    }
-    throw new Error('the database has space for 100 further files of its log')
-  }
-}
-
 const fenceOf = (name: string) => Number(readFileSync(join(fleet.agentDir(name), 'fence'), 'latin1').split(' ')[0])
-
-/** Writes a line, and then each time that a step is allowed; ends with 3 at the last. */
-function steps(directory: string): string[] {
-  const script = `n=0; while [ $n -lt 3 ]; do n=$((n + 1)); echo step $n; echo $n >>${directory}/alive
-    while [ ! -e ${directory}/go$n ]; do sleep 0.05; done; done; exit 3`
-  return ['sh', '-c', script]
-}
-const reached = (directory: string, step: number) =>
-  eventually(
-    () => existsSync(join(directory, 'alive')) && readFileSync(join(directory, 'alive'), 'utf8').includes(`${step}\n`),
-  )
 
 const noMounts = whyNoMounts()
 
@@ -207,6 +142,96 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     expect(await agent.stop()).toBe(0)
   })
 
+  test('of an agent whose programs end or are stopped meanwhile: ends and outputs are true, also after a crash', async () => {
+    const disk = dirname(fleet.agentDir('ending'))
+    mountAt(disk, '24m')
+    const start = () => fleet.startAgent({ name: 'ending', token, args: ['--slots', 'cpu=4,mem=1g'] })
+    let agent = await start()
+    const begin = async (before = '', input = {}) => {
+      const work = await temporaryDirectory('steps')
+      const [shell, option, script] = steps(work)
+      const id = await fleet.createSession({ command: [shell, option, `${before}${script}`], ...input })
+      await reached(work, 1)
+      const end = () => {
+        for (const step of [1, 2, 3]) writeFileSync(join(work, `go${step}`), '')
+      }
+      return { id, end }
+    }
+    const seen = await begin('echo kept >"$REPRISE_OUTPUT_DIR/kept"; ')
+    const [unseen, stopped] = [await begin(), await begin()]
+    fill(disk)
+    await eventually(async () => (await agentNamed('ending')).refuses)
+
+    seen.end()
+    await fleet.until(seen.id, ([first]) => first?.status === 'ERROR')
+    expect(await fleet.rest(`/v2/sessions/${seen.id}`)).toMatchObject({ exit_code: 3 })
+    await eventually(async () => (await outputsOf(seen.id)).state === 'COMPLETE')
+    expect(await outputsOf(seen.id)).toMatchObject({ files: { edges: [{ node: { path: 'kept' } }] } })
+    await fleet.graphql(TERMINATE, { id: stopped.id })
+    await fleet.until(stopped.id, ([first]) => first?.status === 'CANCELLED' || first?.status === 'TERMINATED')
+
+    await agent.kill()
+    unseen.end()
+    const kernels = join(fleet.agentDir('ending'), 'kernels')
+    const isNoted = (name: string) => readFileSync(join(kernels, name, 'status'), 'latin1').includes('exit 3\n')
+    await eventually(() => readdirSync(kernels).some(isNoted))
+    agent = await start()
+    await fleet.until(unseen.id, ([first]) => first?.status === 'ERROR')
+    expect(await fleet.rest(`/v2/sessions/${unseen.id}`)).toMatchObject({ exit_code: 3 })
+    await eventually(async () => textOf((await fleet.chain(unseen.id))[0]!).includes('output may be missing here'))
+    expect((await agentNamed('ending')).refuses).toMatch(/^the disk of .* is full/)
+
+    empty(disk)
+    await eventually(() => readdirSync(kernels).length === 0)
+    const next = await fleet.createSession({ command: ['true'] })
+    await fleet.until(next, ([first]) => first?.status === 'TERMINATED')
+    expect(await agent.stop()).toBe(0)
+  })
+
+  test('of an agent where inputs are placed: the attempt fails with the reason, and the next has its space', async () => {
+    const disk = dirname(fleet.agentDir('fetching'))
+    mountAt(disk, '24m')
+    const agent = await fleet.startAgent({ name: 'fetching', token })
+    const kept = join(fleet.agentDir('fetching'), 'outputs')
+    const made = await fleet.createSession({
+      command: ['sh', '-c', 'head -c 6000000 /dev/urandom >"$REPRISE_OUTPUT_DIR/large"'],
+    })
+    await eventually(async () => (await outputsOf(made))?.state === 'COMPLETE')
+    await eventually(() => readdirSync(kept).length === 0)
+    fillAllBut(disk, 4_000_000)
+    const use = () =>
+      fleet.createSession({
+        command: ['sh', '-c', 'wc -c <large'],
+        inputs: [{ from: made }],
+        retryPolicy: { maxRetries: 0 },
+      })
+    const [failed] = await fleet.until(await use(), ([first]) => first?.status === 'ERROR')
+    expect(failed!.statusReason).toMatch(/ENOSPC|the disk of \S+ is full/)
+    await eventually(() => readdirSync(join(fleet.agentDir('fetching'), 'kernels')).length === 0)
+    empty(disk)
+    const used = await use()
+    await fleet.until(used, ([first]) => first?.status === 'TERMINATED')
+    await eventually(async () => textOf((await fleet.chain(used))[0]!) === '6000000\n')
+    expect(await agent.stop()).toBe(0)
+  })
+
+  test('that has the log of an agent, too: the agent lives on, and later lines are written', async () => {
+    const disk = dirname(fleet.agentDir('logging'))
+    mountAt(disk, '24m')
+    const log = join(disk, 'log')
+    const agent = await fleet.startAgent({ name: 'logging', token, through: ['sh', '-c', `exec "$@" 2>>${log}`, 'sh'] })
+    fill(disk)
+    // The rest of its last page.
+    expect(() => {
+      for (;;) appendFileSync(log, 'x')
+    }).toThrow(/ENOSPC/)
+    await eventually(async () => (await agentNamed('logging')).refuses)
+    empty(disk)
+    await eventually(async () => (await agentNamed('logging')).refuses === null)
+    expect(await agent.stop()).toBe(0)
+    expect(readFileSync(log, 'latin1')).toContain('SIGTERM: stopping')
+  })
+
   test('of an agent that starts: isolation is not weakened, and is as before once there is space', async () => {
     const disk = dirname(fleet.agentDir('isolated'))
     mountAt(disk, '24m')
@@ -233,112 +258,11 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     expect(await agentNamed('newborn')).toMatchObject({ status: 'ALIVE', refuses: null })
     await agent.stop()
   })
-
-  test('of a server and its embedded database: errors say so, running sessions go on; with space all goes on', async () => {
-    const disk = await temporaryDirectory('embedded')
-    mountAt(disk, '400m')
-    const dataDir = join(disk, 'data')
-    mkdirSync(dataDir, { mode: 0o711 })
-    await copyPreparedCluster(join(dataDir, 'postgres'))
-    const env = { REPRISE_ISOLATION: 'none' }
-    let server = await startServer({ dataDir, port: 0, onLog: () => {}, env })
-    const adminToken = await readAdminToken(dataDir)
-    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
-    const answered = async (path: string, body: object) => {
-      const response = await fetch(`${server.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
-      return { status: response.status, body: await response.json() }
-    }
-    const create = (command: string[]) => answered('/v2/sessions', { name: 'embedded', command })
-    const statusOf = async (id: string) =>
-      ((await (await fetch(`${server.url}/v2/sessions/${id}`, { headers })).json()) as { status?: string }).status
-    const work = await temporaryDirectory('steps')
-    const running = (await create(steps(work))).body.id
-    await reached(work, 1)
-
-    const useUpLog = await holdDatabase(join(dataDir, 'postgres'))
-    fill(disk)
-    await useUpLog()
-    const refused = await eventually(async () => {
-      const answer = await create(['true'])
-      return answer.status !== 201 && answer
-    })
-    expect(refused).toMatchObject({ status: 507, body: { code: 'SERVER_DISK_FULL' } })
-    const graphql = await answered('/graphql', { query: '{ sessions(first: 1) { edges { node { id } } } }' })
-    expect(graphql).toMatchObject({ status: 507, body: { errors: [{ extensions: { code: 'SERVER_DISK_FULL' } }] } })
-    const ready = await fetch(`${server.url}/readyz`)
-    expect([ready.status, await ready.json()]).toMatchObject([503, { reason: 'no database: its disk is full' }])
-    writeFileSync(join(work, 'go1'), '')
-    await reached(work, 2)
-
-    empty(disk)
-    const begun = await eventually(async () => {
-      const answer = await create(['true'])
-      return answer.status === 201 && answer
-    })
-    await eventually(async () => (await statusOf(begun.body.id)) === 'TERMINATED')
-    const page = await (await fetch(`${server.url}/metrics`, { headers })).text()
-    expect(page).toMatch(/^bai_disk_full_total [1-9]/m)
-    for (const step of [2, 3]) writeFileSync(join(work, `go${step}`), '')
-    await eventually(async () => (await statusOf(running)) === 'ERROR')
-
-    // The next start finds it full, and so does the very first one of another server.
-    expect(await server.stop()).toBe(0)
-    for (const path of [dataDir, join(disk, 'another')]) {
-      fill(disk)
-      const log: string[] = []
-      const starting = startServer({ dataDir: path, port: 0, onLog: (line) => log.push(line), env })
-      await eventually(() => log.some((line) => line.includes('a disk is full; trying again')))
-      empty(disk)
-      server = await starting
-      expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
-      expect(await server.stop()).toBe(0)
-    }
-  })
-
-  test('of the server: an upload is refused with its own error code, and accepted once there is space', async () => {
-    const disk = await temporaryDirectory('uploads')
-    mountAt(disk, '4m')
-    await fleet.server.stop()
-    await fleet.restartServer({ REPRISE_CHECKPOINT_DIR: disk })
-    const { sha256, archive } = await newArchive()
-    const upload = async () => {
-      const response = await fetch(`${fleet.url}/v2/code/${sha256}?project=default`, {
-        method: 'PUT',
-        headers: { authorization: `Bearer ${fleet.adminToken}`, 'content-type': 'application/x-tar' },
-        body: archive as unknown as BodyInit,
-      })
-      return { status: response.status, body: await response.text() }
-    }
-    fill(disk)
-    const refused = await upload()
-    expect({ status: refused.status, code: (JSON.parse(refused.body) as { code: string }).code }).toEqual({
-      status: 507,
-      code: 'SERVER_DISK_FULL',
-    })
-    const ready = await (await fetch(`${fleet.url}/readyz`)).text()
-    expect(ready).toContain('the disk of uploads and copies of checkpoints is full')
-    const metrics = await (
-      await fetch(`${fleet.url}/metrics`, { headers: { authorization: `Bearer ${fleet.adminToken}` } })
-    ).text()
-    expect(metrics).toMatch(/^bai_disk_full_total [1-9]/m)
-    empty(disk)
-    expect((await upload()).status).toBeLessThan(300)
-    await fleet.server.stop()
-    await fleet.restartServer()
-  })
 })
 
-const canLimit = existsSync('/usr/bin/prlimit')
-
-/** Of a process that runs: which it has open it keeps. */
-function limitOpenFiles(pid: number, most: number): void {
-  execFileSync('prlimit', ['--pid', String(pid), `--nofile=${most}:`])
-}
-const openFilesOf = (pid: number) =>
-  Number(/^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'latin1'))![1])
-
-describe.skipIf(!canLimit)(`no further file can be opened${canLimit ? '' : ' (skipped: there is no prlimit)'}`, () => {
-  test('by an agent: it and its kernels live on, new kernels are refused; later all goes on', async () => {
+test.skipIf(noLimits !== '')(
+  `no further file can be opened by an agent: it and its kernels live on, new kernels are refused; later all goes on${noLimits}`,
+  async () => {
     await using patient = await startRemoteFleet({ lease: PATIENT_LEASE })
     const agent = await patient.startAgent({ name: 'opened', token: await patient.token() })
     const work = await temporaryDirectory('steps')
@@ -360,28 +284,61 @@ describe.skipIf(!canLimit)(`no further file can be opened${canLimit ? '' : ' (sk
     const [whole] = await patient.until(running, ([first]) => first?.status === 'ERROR')
     expect(textOf(whole!)).toBe('step 1\nstep 2\nstep 3\n')
     expect(await agent.stop()).toBe(0)
-  })
+  },
+)
 
-  test('by a server: an upload is refused for now, and accepted later', async () => {
-    const { sha256, archive } = await newArchive()
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    const ask = (method: string, path: string, body?: Buffer) =>
-      new Promise<{ status: number; text: string }>((resolve, reject) => {
-        const headers = { authorization: `Bearer ${fleet.adminToken}`, 'content-type': 'application/x-tar' }
-        const asking = request(`${fleet.url}${path}`, { method, headers, agent }, (response) => {
-          textIn(response).then((said) => resolve({ status: response.statusCode!, text: said }), reject)
-        })
-        asking.on('error', reject).end(body)
-      })
-    const path = `/v2/code/${sha256}?project=default`
-    // With a connection, and those to the database, that are there already.
-    expect((await ask('GET', '/v2/sessions')).status).toBe(200)
-    const most = openFilesOf(fleet.server.pid)
-    limitOpenFiles(fleet.server.pid, 3)
-    const refused = await ask('PUT', path, archive)
-    limitOpenFiles(fleet.server.pid, most)
-    expect([refused.status, (JSON.parse(refused.text) as { code: string }).code]).toEqual([429, 'TOO_MANY_REQUESTS'])
-    expect((await ask('PUT', path, archive)).status).toBeLessThan(300)
-    agent.destroy()
-  })
+const HERE = 'test/e2e/remote/full-disks.test.ts'
+const FAULTS = 'test/integration/agent/agent-faults.test.ts'
+const WARDEN = 'test/contract/executor/process-warden.test.ts'
+const ENDS = 'of an agent whose programs end or are stopped meanwhile: ends and outputs are true, also after a crash'
+
+/** By the row's first cell: files of tests, each with a title. */
+const SHOWN: Record<string, Record<string, string>> = {
+  'first start: its id, lock, isolation, store of checkpoints': {
+    [FAULTS]: 'of an agent that starts for the first time, with one more of its %s each time',
+    [HERE]: 'of an agent that has never run: it waits for space, and then starts',
+  },
+  'preparing a kernel, extracting its uploaded code': {
+    [FAULTS]: 'where kernels are prepared and started, with one more of their files each time',
+  },
+  'placing the [inputs](outputs.md) of a kernel': {
+    [HERE]: 'of an agent where inputs are placed: the attempt fails with the reason, and the next has its space',
+  },
+  'starting the program of a kernel': {
+    [WARDEN]: 'a program does not begin if the disk has no space for the line by which the keeper would know it',
+  },
+  'renewing the fence': {
+    [HERE]:
+      'of an agent: it and its kernels live on, new kernels are refused, lost output is marked; with space all goes on',
+    [FAULTS]: 'whose fence cannot be written: it accepts no kernels and says why, until the fence is written',
+  },
+  'the end of a program, also while the agent is down': { [HERE]: ENDS },
+  'stopping a kernel, sending the outputs of one that has ended': { [HERE]: ENDS },
+  'stopping kernels at the fence of an agent that is gone': { [WARDEN]: 'even if the disk takes no further file' },
+  'fetching a checkpoint': {
+    'test/e2e/remote/relay-faults.test.ts':
+      'of the fetching agent: its attempt begins without the checkpoint, and says why',
+  },
+  'a program publishes its checkpoint': {
+    [FAULTS]: 'where a running program publishes: it is answered once there is space',
+  },
+  "the agent's own log": {
+    [HERE]: 'that has the log of an agent, too: the agent lives on, and later lines are written',
+  },
+  '`reprise exec`': { [HERE]: 'of an agent, filled and emptied: output goes on after the mark' },
+  'removing files that are no longer needed': {
+    [FAULTS]: 'where files are removed: that needs no further file, and makes space',
+  },
+}
+
+test('each row of the table in docs/operation.md is shown by a test', () => {
+  const page = readFileSync(join(ROOT, 'docs/operation.md'), 'utf8')
+  const section = page.split('\n## Full disks\n')[1]!.split('\n## ')[0]!
+  const rows = [...section.matchAll(/^\| (.+?) \|/gm)].map(([, cell]) => cell!).slice(1)
+  expect(rows.toSorted()).toEqual(Object.keys(SHOWN).toSorted())
+  for (const [file, title] of Object.values(SHOWN).flatMap(Object.entries)) {
+    // In this file it is the title of a test and in the table above.
+    const found = readFileSync(join(ROOT, file), 'utf8').split(title as string).length - 1
+    expect(found, `${file}: ${title}`).toBeGreaterThanOrEqual(file === HERE ? 2 : 1)
+  }
 })

@@ -1,9 +1,9 @@
 /** Agents whose requests are lost, whose disks are full, or of which some lie, die or are cut off. */
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { existsSync, readdirSync, statfsSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from 'vitest'
 import { decideIsolation } from '../../../src/agent/executors/process/isolation/decide-isolation.ts'
 import { createLogger } from '../../../src/observability/log.ts'
 import { uploadCode } from '../../../src/services/code/upload-code.ts'
@@ -178,6 +178,37 @@ describe('full disks', () => {
       expect(unfinished(path)).toEqual([])
     })
 
+    test('whose fence cannot be written: it accepts no kernels and says why, until the fence is written', async () => {
+      const blocked = join(given.agentDir, 'fence.new')
+      mkdirSync(blocked)
+      execFileSync('mount', ['-t', 'tmpfs', 'reprise-test', blocked])
+      let isBlocked = true
+      const release = () => {
+        if (isBlocked) execFileSync('umount', ['--lazy', blocked])
+        isBlocked = false
+      }
+      onTestFinished(release)
+      await given.newAgent().start()
+      const refuses = async () => (await given.db.query('SELECT refuses FROM agents')).rows[0]?.refuses
+      expect(await eventually(refuses)).toMatch(/^the fence could not be written: EBUSY/)
+      await given.configure({ reschedules_max: 0 })
+      const begin = () => given.create(['echo', 'fenced'], { retryPolicy: { maxRetries: 0 } })
+      const waits = await begin()
+      const seen = given.gateway.syncs.length
+      await eventually(() => given.gateway.syncs.length > seen + 1)
+      expect(await sessionRow(given.db, waits.sessionId)).toMatchObject({ status: 'PENDING' })
+      // A server that has not heard of it yet orders the kernel, and learns why it does not begin.
+      await given.db.query('UPDATE agents SET refuses = NULL')
+      const { reason } = await given.reaches((await begin()).sessionId, 'ERROR')
+      expect(reason).toContain('the fence could not be written: EBUSY')
+      release()
+      await eventually(() => existsSync(join(given.agentDir, 'fence')))
+      const { sessionId, kernelId } = await begin()
+      await given.reaches(sessionId, 'TERMINATED')
+      expect(await refuses()).toBe(null)
+      expect(await given.text(kernelId)).toBe('fenced\n')
+    })
+
     test('where kernels are prepared and started, with one more of their files each time', async () => {
       const path = await disk('size=16m,nr_inodes=1000')
       // Without the pauses between the tries of one attempt.
@@ -208,6 +239,24 @@ describe('full disks', () => {
       await given.reaches(await begin(), 'TERMINATED')
       await eventually(() => readdirSync(join(path, 'agent/kernels')).length === 0)
       expect(unfinished(path)).toEqual([])
+    })
+
+    test('where files are removed: that needs no further file, and makes space', async () => {
+      const path = await disk('size=16m,nr_inodes=1000')
+      await given.newAgent({ elsewhere: { agentDir: join(path, 'agent'), address: '127.0.0.1' } }).start()
+      const go = signalFile(given.agentDir)
+      const { sessionId } = await given.create(['sh', '-c', `mkdir deep; : >deep/file; ${go.wait}`])
+      await given.reaches(sessionId, 'RUNNING')
+      const kernels = join(path, 'agent/kernels')
+      await eventually(() =>
+        readdirSync(kernels, { recursive: true }).some((name) => String(name).endsWith('deep/file')),
+      )
+      leaveFiles(path, 0)
+      expect(() => writeFileSync(join(path, 'one-more'), '')).toThrow(/ENOSPC/)
+      await go.write()
+      await given.reaches(sessionId, 'TERMINATED')
+      await eventually(() => readdirSync(kernels).length === 0)
+      writeFileSync(join(path, 'one-more'), '')
     })
 
     test('code larger than the free space: nothing of it stays, and the next code has its space', async () => {

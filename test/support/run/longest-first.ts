@@ -21,6 +21,7 @@ const LONGEST = [
   'integration/agent-api/checkpoint-lies',
   'e2e/installed',
   'e2e/remote/full-disks',
+  'e2e/remote/full-server-disks',
   'e2e/large-answers',
   'e2e/remote/outputs',
   'storm/storm',

@@ -32,7 +32,7 @@ export const PARTS = {
     'test/e2e/{readme-tour,resubmission,secrets,server,several-servers,tls,traces-and-logs}.test.ts',
     'test/e2e/command-line/*.test.ts',
     'test/e2e/deployments/*.test.ts',
-    'test/e2e/remote/{checkpoints,full-disks,gpus,output-failures,outputs,partitions,relay-crashes,relay-faults,remote-agents,upload}.test.ts',
+    'test/e2e/remote/{checkpoints,full-disks,full-server-disks,gpus,output-failures,outputs,partitions,relay-crashes,relay-faults,remote-agents,upload}.test.ts',
     'test/integration/access/{admission,strangers}.test.ts',
     'test/integration/agent-api/checkpoint-lies.test.ts',
     'test/integration/agent/{agent-faults,agent-files}.test.ts',

@@ -1,7 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -252,5 +254,40 @@ describe('looking at a checkpoint', () => {
     vi.spyOn(performance, 'now').mockImplementation(() => 1_000 * seconds++)
     const left = await leftCheckpoint(host, entry)
     expect(left).toMatchObject({ files: isCounted ? count : null, bytes: isCounted ? count : null })
+  })
+})
+
+const canLimit = existsSync('/usr/bin/prlimit')
+
+describe('measurements of chain directories', () => {
+  const [shell, size] = ['process/shell', 'chain/chain-size'].map((name) =>
+    join(import.meta.dirname, `../../../src/agent/executors/${name}.ts`),
+  )
+  const uses = `const { spawn } = process.getBuiltinModule('node:child_process'), fs = process.getBuiltinModule('node:fs')
+    const { runInBackground } = await import('${size}'), { killAfter } = await import('${shell}')
+    const withinMs = 600_000`
+  /** Resolves when the process ends by itself. */
+  const ended = (script: string, through: string[] = []) => {
+    const [program, ...args] = [...through, process.execPath, '--input-type=module', '-e', `${uses}; ${script}`]
+    return promisify(execFile)(program, args, { timeout: 60_000, killSignal: 'SIGKILL' })
+  }
+
+  test.skipIf(!canLimit)('that cannot be started do not keep their process from ending', async () => {
+    const script = `const open = []
+      try { for (;;) open.push(fs.openSync('/dev/null')) } catch {}
+      runInBackground(['true'], { withinMs }).then(console.log)
+      for (const fd of open) fs.closeSync(fd)`
+    const { stdout } = await ended(script, ['prlimit', '--nofile=64'])
+    expect(stdout).toContain('code: null')
+  })
+
+  test('that take their time do not keep it either', async () => {
+    await ended(`runInBackground(['sleep', '100'], { withinMs })`)
+  })
+
+  test('are killed when their time is up', async () => {
+    const script = `const child = spawn('sleep', ['1000']); killAfter(child, 1)
+      child.once('exit', (code, signal) => console.log(signal))`
+    expect((await ended(script)).stdout).toBe('SIGKILL\n')
   })
 })

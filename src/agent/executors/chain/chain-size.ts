@@ -2,7 +2,7 @@ import { opendir } from 'node:fs/promises'
 import { spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { systemPath, systemProgram } from '../../../machine/system-programs.ts'
-import { withPipes } from '../process/shell.ts'
+import { killAfter, withPipes } from '../process/shell.ts'
 
 /** Time limit of a measurement, in which about ten million files are counted. A larger tree is not measured. */
 const MEASURE_WITHIN_MS = 60_000
@@ -65,8 +65,8 @@ export function runInBackground(
   const started = spawn(systemProgram('nice'), ['-n', '19', systemProgram(command), ...args], {
     env: { PATH: systemPath(), LC_ALL: 'C' },
     stdio: ['ignore', 'pipe', 'pipe'],
-    ...(withinMs !== undefined && { timeout: withinMs, killSignal: 'SIGKILL' as const }),
   })
+  if (withinMs !== undefined) killAfter(started, withinMs)
   let child: typeof started
   try {
     child = withPipes(started)

@@ -74,7 +74,7 @@ export const PROGRESS_FILE = '.reprise-progress'
 /** Never rejects. @returns null if the program wrote no verdict */
 export async function readVerdict(kernelPath: string): Promise<ProgramVerdict | null> {
   try {
-    await using file = await openRegularFile(join(kernelPath, 'work', VERDICT_FILE))
+    await using file = await openRegularFile(join(kernelPath, 'work', VERDICT_FILE), { single: true })
     const buffer = Buffer.alloc(VERDICT_BYTES_MAX + 1)
     const { bytesRead } = await file.read(buffer, 0, buffer.length, 0)
     if (bytesRead > VERDICT_BYTES_MAX) return faulty(`it is larger than ${VERDICT_BYTES_MAX} bytes`)

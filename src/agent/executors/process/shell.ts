@@ -1,6 +1,7 @@
 import { openSync, readdirSync, readFileSync } from 'node:fs'
 import { ARGUMENT_BYTES_MAX, EXEC_BYTES_MAX, EXEC_RESERVE_BYTES } from '../../../domain/limits.ts'
 import { execBytes, fitsArgument } from '../../../domain/session/session-spec.ts'
+import { guarded } from '../../../waiting/wait.ts'
 import type { ChildProcess, IOType } from 'node:child_process'
 
 /** Quotes text as one word of a shell script. */
@@ -130,4 +131,17 @@ export function withPipes<Child extends ChildProcess>(child: Child): Child {
   child.on('error', () => undefined)
   if (child.stdout === undefined) throw new Error('no program can be started: too many files are open')
   return child
+}
+
+/**
+ * Kills the process after this time. Its timer does not keep the agent from ending. That of `spawn`'s own `timeout`
+ * does, and remains if the process could not be started because too many files are open.
+ */
+export function killAfter(child: ChildProcess, ms: number): void {
+  const kill = () => void child.kill('SIGKILL')
+  const timer = setTimeout(
+    guarded(kill, () => {}),
+    ms,
+  ).unref()
+  for (const end of ['exit', 'error']) child.once(end, () => clearTimeout(timer))
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { messageOf } from '../../../observability/error-message.ts'
-import { withPipes } from '../process/shell.ts'
+import { killAfter, withPipes } from '../process/shell.ts'
 import { systemPath, systemProgram } from '../../../machine/system-programs.ts'
 import { type Capacity, parseCapacity, SINFO_FORMAT } from './capacity.ts'
 import { type JobRow, parseSqueue, SQUEUE_FORMAT } from './slurm-status.ts'
@@ -138,8 +138,8 @@ function silent(error: unknown): Answer {
 async function run(program: string, args: readonly string[], input = ''): Promise<Answer> {
   const { SLURM_CONF } = process.env
   const env = { PATH: systemPath(), LC_ALL: 'C', ...(SLURM_CONF !== undefined && { SLURM_CONF }) }
-  const limit = { timeout: COMMAND_LIMIT_MS, killSignal: 'SIGKILL' } as const
-  const child = withPipes(spawn(systemProgram(program), args, { env, cwd: '/', ...limit }))
+  const child = withPipes(spawn(systemProgram(program), args, { env, cwd: '/' }))
+  killAfter(child, COMMAND_LIMIT_MS)
   const closed = once(child, 'close')
   // An answer that is cut off would hide jobs.
   const tooLong = () => child.kill('SIGKILL')

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import type { FailureError } from '../../../../domain/session/failure.ts'
 import { gpuMemoryFailure } from '../../../gpus/kernel-gpus.ts'
 import { messageOf } from '../../../../observability/error-message.ts'
-import { isNoFile, readControlFile, readEnd, statIfThere } from '../../../control-file.ts'
+import { isNoFile, readEnd, statIfThere } from '../../../control-file.ts'
 import { hasEnded } from '../../kernels/kernel-entry.ts'
 import * as directory from '../../kernels/kernel-directory.ts'
 import { judgeJob } from '../judge-job.ts'
@@ -210,9 +210,7 @@ function isOff({ row }: SlurmKernel): boolean {
 
 /** Returns the last line that Slurm itself has written, for people. */
 function slurmOutput({ outputPath }: SlurmKernel): string {
-  return (
-    (readControlFile(join(outputPath, 'slurm.out'), 1024 * 1024) ?? '').trim().split('\n').at(-1)?.slice(0, 500) ?? ''
-  )
+  return readEnd(join(outputPath, 'slurm.out'), OUTPUT_READ_BYTES).trim().split('\n').at(-1)!.slice(0, 500)
 }
 
 function ofGpuMemory(kernel: SlurmKernel): FailureError | null {
