@@ -10,7 +10,7 @@ import { INSTALLED, readSourceFiles, ROOT } from './source-files.ts'
  */
 const SOURCES_MAX = 975
 const SHORT_SOURCES_MAX = 858
-const TESTS_MAX = 325
+const TESTS_MAX = 326
 
 /** A source file with at most this many lines of code, without comments and empty lines, is short. */
 const SHORT_LINES = 12
