@@ -12,39 +12,43 @@ import { endKernelsOf } from './kernel-notes.ts'
 import { beginWork, checkpointDirOf, copiesIn, draftsOf, leftOnRecord, workGoesTo } from './relayed-work.ts'
 import { type RemoteFleet, startRemoteFleet, textOf } from './remote-fleet.ts'
 
-/** A server and agents without a common file system: disks are full, and what is on its way stands still. */
+/*
+ * A server and agents without a common file system: disks are full, and what is on its way stands still. Much of it is
+ * waiting, so the groups run beside each other, each in a place of its own.
+ */
 
-let fleet: RemoteFleet
-let token: string
-const agents = new Map<string, SpawnedProgram>()
+interface Place {
+  fleet: RemoteFleet
+  agents: Map<string, SpawnedProgram>
+  startAgent(name: string, how?: Partial<Parameters<RemoteFleet['startAgent']>[0]>): Promise<void>
+}
+
 const mounts: string[] = []
-/** The server keeps copies elsewhere, for one test. */
-let hasOwnDisk = false
 
-beforeAll(async () => {
-  fleet = await startRemoteFleet()
-  token = await fleet.token()
-  for (const name of ['one', 'two']) await startAgent(name)
-})
-afterEach(async () => {
-  await endKernelsOf(fleet)
-  if (!hasOwnDisk) return
-  hasOwnDisk = false
-  await fleet.server.stop()
-  await fleet.restartServer()
-})
-afterAll(async () => {
-  await fleet?.[Symbol.asyncDispose]()
+afterAll(() => {
   for (const path of mounts) execFileSync('umount', ['--lazy', path])
 })
 
-async function startAgent(name: string, how: Partial<Parameters<RemoteFleet['startAgent']>[0]> = {}): Promise<void> {
-  await agents.get(name)?.stop()
-  agents.set(name, await fleet.startAgent({ name, token, ...how }))
+/** A server with the agents `one` and `two`, for the tests of the describe block that calls it; empty until they run. */
+function usePlace(): Place {
+  const place = {} as Place
+  beforeAll(async () => {
+    const fleet = (place.fleet = await startRemoteFleet())
+    const token = await fleet.token()
+    const agents = (place.agents = new Map())
+    place.startAgent = async (name, how = {}) => {
+      await agents.get(name)?.stop()
+      agents.set(name, await fleet.startAgent({ name, token, ...how }))
+    }
+    await Promise.all(['one', 'two'].map((name) => place.startAgent(name)))
+  })
+  afterEach(() => endKernelsOf(place.fleet))
+  afterAll(() => place.fleet?.[Symbol.asyncDispose]())
+  return place
 }
 
 /** Kernels end with this agent. */
-async function retire(name: string): Promise<void> {
+async function retire({ fleet, agents }: Place, name: string): Promise<void> {
   await endKernelsOf(fleet)
   await eventually(async () => (await fleet.sql('SELECT FROM kernels WHERE NOT confirmed_gone')).length === 0)
   await agents.get(name)!.stop()
@@ -60,7 +64,7 @@ async function smallDisk(): Promise<string> {
 }
 
 /** The agent tells it once the attempt has begun. */
-async function noteOf(chainId: string, attempt: number): Promise<string> {
+async function noteOf(fleet: RemoteFleet, chainId: string, attempt: number): Promise<string> {
   const found = await eventually(
     async () =>
       (
@@ -71,53 +75,64 @@ async function noteOf(chainId: string, attempt: number): Promise<string> {
   return found['note']
 }
 
-const texts = async (chainId: string) => (await fleet.chain(chainId)).map(textOf)
+const texts = async (fleet: RemoteFleet, chainId: string) => (await fleet.chain(chainId)).map(textOf)
 
 const noMounts = whyNoMounts()
 
-describe.skipIf(noMounts !== null)(`a disk that is full${noMounts === null ? '' : ` (skipped: ${noMounts})`}`, () => {
-  test('of the server: no torn copy appears or stays, small ones still travel, and with space all do', async () => {
-    const disk = await smallDisk()
-    await fleet.server.stop()
-    await fleet.restartServer({ REPRISE_CHECKPOINT_DIR: disk })
-    hasOwnDisk = true
-    await workGoesTo(fleet, 'one')
-    const [large, small] = [await beginWork(fleet), await beginWork(fleet, 1000)]
-    for (const { runs } of [large, small]) await eventually(() => runs().includes('1'))
-    await small.letGo(1, 'two')
-    await eventually(() => small.runs().includes('2'))
-    await large.letGo(1, 'two')
-    await eventually(() => large.runs().includes('2'))
-    expect(copiesIn(disk).expectWhole()).toHaveLength(1)
-    expect(agents.get('one')!.log.join('\n')).toContain('the disk of REPRISE_BLOB_DIR is full')
-    execFileSync('mount', ['-o', 'remount,size=64m', disk])
-    await large.letGo(2, 'one')
-    await small.letGo(2, 'one')
-    for (const { has } of [large, small]) await has('TERMINATED', 3)
-    expect(await texts(large.chainId)).toEqual(['none:  \n', 'missing1:  \n', 'fetched2: 2 whole\n'])
-    expect(await texts(small.chainId)).toEqual(['none:  \n', 'fetched1: 1 whole\n', 'fetched2: 2 whole\n'])
-  })
+describe
+  .skipIf(noMounts !== null)
+  .concurrent(`a disk that is full${noMounts === null ? '' : ` (skipped: ${noMounts})`}`, () => {
+    const place = usePlace()
 
-  test('of the fetching agent: its attempt begins without the checkpoint, and says why', async () => {
-    const disk = await smallDisk()
-    await startAgent('small', { environment: { REPRISE_CHAINS_DIR: disk } })
-    await workGoesTo(fleet, 'one')
-    const [large, small] = [await beginWork(fleet), await beginWork(fleet, 1000)]
-    for (const { runs } of [large, small]) await eventually(() => runs().includes('1'))
-    await small.letGo(1, 'small')
-    await eventually(() => small.runs().includes('2'))
-    await large.letGo(1, 'small')
-    await eventually(() => large.runs().includes('2'))
-    expect(await noteOf(large.chainId, 2)).toMatch(/the servers have a copy, but it could not be written: ENOSPC/)
-    expect(readdirSync(disk).filter((name) => name.startsWith('.new-'))).toEqual([])
-    await eventually(async () => (await texts(large.chainId))[1] === 'missing1:  \n')
-    await eventually(async () => (await texts(small.chainId))[1] === 'fetched1: 1 whole\n')
-    await retire('small')
+    test.sequential('of the server: no torn copy appears or stays, small ones still travel, and with space all do', async () => {
+      const disk = await smallDisk()
+      await place.fleet.server.stop()
+      await place.fleet.restartServer({ REPRISE_CHECKPOINT_DIR: disk })
+      await workGoesTo(place.fleet, 'one')
+      const [large, small] = [await beginWork(place.fleet), await beginWork(place.fleet, 1000)]
+      for (const { runs } of [large, small]) await eventually(() => runs().includes('1'))
+      await small.letGo(1, 'two')
+      await eventually(() => small.runs().includes('2'))
+      await large.letGo(1, 'two')
+      await eventually(() => large.runs().includes('2'))
+      expect(copiesIn(disk).expectWhole()).toHaveLength(1)
+      expect(place.agents.get('one')!.log.join('\n')).toContain('the disk of REPRISE_BLOB_DIR is full')
+      execFileSync('mount', ['-o', 'remount,size=64m', disk])
+      await large.letGo(2, 'one')
+      await small.letGo(2, 'one')
+      for (const { has } of [large, small]) await has('TERMINATED', 3)
+      expect(await texts(place.fleet, large.chainId)).toEqual(['none:  \n', 'missing1:  \n', 'fetched2: 2 whole\n'])
+      expect(await texts(place.fleet, small.chainId)).toEqual([
+        'none:  \n',
+        'fetched1: 1 whole\n',
+        'fetched2: 2 whole\n',
+      ])
+      await place.fleet.server.stop()
+      await place.fleet.restartServer()
+    })
+
+    test.sequential('of the fetching agent: its attempt begins without the checkpoint, and says why', async () => {
+      const disk = await smallDisk()
+      await place.startAgent('small', { environment: { REPRISE_CHAINS_DIR: disk } })
+      await workGoesTo(place.fleet, 'one')
+      const [large, small] = [await beginWork(place.fleet), await beginWork(place.fleet, 1000)]
+      for (const { runs } of [large, small]) await eventually(() => runs().includes('1'))
+      await small.letGo(1, 'small')
+      await eventually(() => small.runs().includes('2'))
+      await large.letGo(1, 'small')
+      await eventually(() => large.runs().includes('2'))
+      expect(await noteOf(place.fleet, large.chainId, 2)).toMatch(
+        /the servers have a copy, but it could not be written: ENOSPC/,
+      )
+      expect(readdirSync(disk).filter((name) => name.startsWith('.new-'))).toEqual([])
+      await eventually(async () => (await texts(place.fleet, large.chainId))[1] === 'missing1:  \n')
+      await eventually(async () => (await texts(place.fleet, small.chainId))[1] === 'fetched1: 1 whole\n')
+      await retire(place, 'small')
+    })
   })
-})
 
 /** Blobs that the server has open, to give them away or to receive them. */
-function openAtServer(): string[] {
+function openAtServer(fleet: RemoteFleet): string[] {
   const directory = `/proc/${fleet.server.pid}/fd`
   return readdirSync(directory).flatMap((fd) => {
     try {
@@ -132,79 +147,83 @@ function openAtServer(): string[] {
 /** More than what is on the way between two sockets. */
 const MUCH_BYTES = 40_000_000
 
-test('agents that stand still while they send and fetch: others go on, and the server keeps nothing of theirs', async () => {
-  const notes = [await temporaryDirectory('notes'), await temporaryDirectory('notes')] as const
-  const once = join(notes[0], 'on-record')
-  const sending = { call: 'open', of: String.raw`^/proc/self/fd/\d+/b$`, side: 'before', times: 2, once } as const
-  const sends = haltAt(notes[0], sending)
-  const fetches = haltAt(notes[1], { call: 'open', of: String.raw`/\.new-.*/b$`, side: 'before' })
-  await fleet.sql('UPDATE resource_groups SET fence_after_ms = 10000')
-  await startAgent('sends', { environment: sends.environment })
-  await startAgent('fetches', { environment: fetches.environment })
+describe.concurrent('agents that stand still while they send and fetch', () => {
+  const place = usePlace()
 
-  await workGoesTo(fleet, 'sends')
-  const sent = await beginWork(fleet)
-  await sent.letGo(1, 'one')
-  await leftOnRecord(fleet, sent.chainId, 1)
-  writeFileSync(once, '')
-  await sends.reached()
-  const fetched = await beginWork(fleet, MUCH_BYTES)
-  await fetched.letGo(1, 'fetches')
-  await fetches.reached()
-  // Nothing is open for a part that has not come.
-  expect(openAtServer()).toHaveLength(1)
+  test.sequential('others go on, and the server keeps nothing of theirs', async () => {
+    const notes = [await temporaryDirectory('notes'), await temporaryDirectory('notes')] as const
+    const once = join(notes[0], 'on-record')
+    const sending = { call: 'open', of: String.raw`^/proc/self/fd/\d+/b$`, side: 'before', times: 2, once } as const
+    const sends = haltAt(notes[0], sending)
+    const fetches = haltAt(notes[1], { call: 'open', of: String.raw`/\.new-.*/b$`, side: 'before' })
+    await place.fleet.sql('UPDATE resource_groups SET fence_after_ms = 10000')
+    await place.startAgent('sends', { environment: sends.environment })
+    await place.startAgent('fetches', { environment: fetches.environment })
 
-  await workGoesTo(fleet, 'one')
-  const other = await beginWork(fleet)
-  await other.letGo(1, 'two')
-  await other.letGo(2, 'one')
-  await other.has('TERMINATED', 3)
-  expect(await texts(other.chainId)).toEqual(['none:  \n', 'fetched1: 1 whole\n', 'fetched2: 2 whole\n'])
+    await workGoesTo(place.fleet, 'sends')
+    const sent = await beginWork(place.fleet)
+    await sent.letGo(1, 'one')
+    await leftOnRecord(place.fleet, sent.chainId, 1)
+    writeFileSync(once, '')
+    await sends.reached()
+    const fetched = await beginWork(place.fleet, MUCH_BYTES)
+    await fetched.letGo(1, 'fetches')
+    await fetches.reached()
+    // Nothing is open for a part that has not come.
+    expect(openAtServer(place.fleet)).toHaveLength(1)
 
-  // Neither has what the other attempts need: one was not sent, the other is with the servers.
-  await eventually(() => sent.runs().includes('2'), { withinMs: 120_000 })
-  await eventually(() => fetched.runs().includes('2') || fetched.runs().includes('3'), { withinMs: 120_000 })
-  await eventually(async () => (await texts(sent.chainId))[1] === 'missing1:  \n')
-  const settled = () => openAtServer().length === 0
-  await eventually(settled, { withinMs: 150_000, what: 'the server has closed what stands still' })
-  copiesIn(checkpointDirOf(fleet)).expectWhole()
+    await workGoesTo(place.fleet, 'one')
+    const other = await beginWork(place.fleet)
+    await other.letGo(1, 'two')
+    await other.letGo(2, 'one')
+    await other.has('TERMINATED', 3)
+    expect(await texts(place.fleet, other.chainId)).toEqual(['none:  \n', 'fetched1: 1 whole\n', 'fetched2: 2 whole\n'])
 
-  await killHalted(sends, agents.get('sends')!)
-  await killHalted(fetches, agents.get('fetches')!)
-  await endKernelsOf(fleet)
-  await fleet.sql('UPDATE resource_groups SET fence_after_ms = 120000')
-  for (const name of ['sends', 'fetches']) await startAgent(name)
-  for (const name of ['sends', 'fetches']) {
-    await retire(name)
-    await eventually(() => draftsOf(fleet, name).length === 0)
-  }
-}, 400_000)
+    // Neither has what the other attempts need: one was not sent, the other is with the servers.
+    await eventually(() => sent.runs().includes('2'), { withinMs: 120_000 })
+    await eventually(() => fetched.runs().includes('2') || fetched.runs().includes('3'), { withinMs: 120_000 })
+    await eventually(async () => (await texts(place.fleet, sent.chainId))[1] === 'missing1:  \n')
+    const settled = () => openAtServer(place.fleet).length === 0
+    await eventually(settled, { withinMs: 150_000, what: 'the server has closed what stands still' })
+    copiesIn(checkpointDirOf(place.fleet)).expectWhole()
 
-test.each([
+    await killHalted(sends, place.agents.get('sends')!)
+    await killHalted(fetches, place.agents.get('fetches')!)
+    await endKernelsOf(place.fleet)
+    await place.fleet.sql('UPDATE resource_groups SET fence_after_ms = 120000')
+    for (const name of ['sends', 'fetches']) await place.startAgent(name)
+    for (const name of ['sends', 'fetches']) {
+      await retire(place, name)
+      await eventually(() => draftsOf(place.fleet, name).length === 0)
+    }
+  }, 400_000)
+})
+
+describe.concurrent.each([
   ['sent', 'far', 'one'],
   ['fetched', 'one', 'far'],
-] as const)(
-  'the connection over which it is %s stands still, and it is done again',
-  async (_, first, second) => {
-    await using proxy = await openProxy()
-    await startAgent('far', { url: proxy.url })
-    await workGoesTo(fleet, first)
-    const work = await beginWork(fleet, MUCH_BYTES / 4)
+] as const)('the connection over which it is %s stands still', (_, first, second) => {
+  const place = usePlace()
+
+  test.sequential('and it is done again', async () => {
+    await using proxy = await openProxy(place.fleet)
+    await place.startAgent('far', { url: proxy.url })
+    await workGoesTo(place.fleet, first)
+    const work = await beginWork(place.fleet, MUCH_BYTES / 4)
     await eventually(() => work.runs().includes('1'))
     const stuck = proxy.stickAfter(MUCH_BYTES / 8)
     await work.letGo(1, second)
     await stuck
     await eventually(() => work.runs().includes('2'), { withinMs: 150_000 })
-    await eventually(async () => (await texts(work.chainId))[1] === 'fetched1: 1 whole\n')
-    expect(copiesIn(checkpointDirOf(fleet)).partBytes()).toEqual([])
-    expect(draftsOf(fleet, 'far')).toEqual([])
-    await endKernelsOf(fleet)
-    await agents.get('far')!.stop()
-  },
-  240_000,
-)
+    await eventually(async () => (await texts(place.fleet, work.chainId))[1] === 'fetched1: 1 whole\n')
+    expect(copiesIn(checkpointDirOf(place.fleet)).partBytes()).toEqual([])
+    expect(draftsOf(place.fleet, 'far')).toEqual([])
+    await endKernelsOf(place.fleet)
+    await place.agents.get('far')!.stop()
+  })
+})
 
-async function openProxy() {
+async function openProxy(fleet: RemoteFleet) {
   const proxy = await startPartitionProxy(fleet.url)
   return Object.assign(proxy, { [Symbol.asyncDispose]: () => proxy.close() })
 }
