@@ -22,34 +22,39 @@ import { PATIENT_LEASE, startRemoteFleet, type RemoteFleet } from './remote-flee
 const LARGE_BYTES = 20_000_000
 const SMALL = ['small1', 'small2', 'small3']
 
-let fleet: RemoteFleet
-let token: string
-let agent: SpawnedProgram | undefined
+/** A server, and an agent that each test starts. */
+interface Place {
+  fleet: RemoteFleet
+  agent?: SpawnedProgram
+  startAgent(how?: { url?: string; environment?: Record<string, string> }): Promise<SpawnedProgram>
+}
 
-beforeAll(async () => {
-  fleet = await startRemoteFleet({ lease: PATIENT_LEASE })
-  token = await fleet.token()
-})
-afterEach(() => agent?.stop())
-afterAll(async () => {
-  await endKernelsOf(fleet)
-  await fleet[Symbol.asyncDispose]()
-})
-
-async function startAgent(how: { url?: string; environment?: Record<string, string> } = {}): Promise<SpawnedProgram> {
-  agent = await fleet.startAgent({ name: 'one', token, ...how })
-  return agent
+/** For the tests of the describe block that calls it; empty until they run. */
+function usePlace(): Place {
+  const place = {} as Place
+  beforeAll(async () => {
+    const fleet = (place.fleet = await startRemoteFleet({ lease: PATIENT_LEASE }))
+    const token = await fleet.token()
+    place.startAgent = async (how = {}) => (place.agent = await fleet.startAgent({ name: 'one', token, ...how }))
+  })
+  afterEach(() => place.agent?.stop())
+  afterAll(async () => {
+    if (place.fleet === undefined) return
+    await endKernelsOf(place.fleet)
+    await place.fleet[Symbol.asyncDispose]()
+  })
+  return place
 }
 
 /** On the disk of the agent, until it has arrived. */
-function keptFile(name: string): string {
+function keptFile(fleet: RemoteFleet, name: string): string {
   const directory = join(fleet.agentDir('one'), 'outputs')
   const path = readdirSync(directory, { recursive: true, encoding: 'utf8' }).find((each) => basename(each) === name)
   return join(directory, path!)
 }
 
 /** Content that no session has had. */
-async function begin() {
+async function begin(fleet: RemoteFleet) {
   const salt = randomUUID()
   const small = SMALL.map((name) => `echo ${salt} ${name} >${name}`)
   const script = ['cd "$REPRISE_OUTPUT_DIR"', ...small, `yes ${salt} | head -c ${LARGE_BYTES} >large`]
@@ -62,7 +67,11 @@ async function begin() {
 type Begun = Awaited<ReturnType<typeof begin>>
 
 /** All of it arrives, once, and nothing is left of the way that it took. */
-async function expectWhole({ id, contents }: Begun, blobDir = join(checkpointDirOf(fleet), 'blobs')): Promise<void> {
+async function expectWhole(
+  fleet: RemoteFleet,
+  { id, contents }: Begun,
+  blobDir = join(checkpointDirOf(fleet), 'blobs'),
+): Promise<void> {
   const outputs = await eventually(async () => {
     const { session } = await fleet.graphql(OUTPUTS, { id })
     return session.outputs?.state === 'COMPLETE' && session.outputs
@@ -119,69 +128,69 @@ const LOST_ANSWERS = [AGENT_OUTPUTS_PATH, AGENT_BLOB_HAVE_PATH, AGENT_BLOB_PART_
 const REFUSALS = [413, 429, 502, 503]
 
 /** The tests of each row. */
-const SHOWN: Record<string, () => void> = {
-  'The agent is killed': () =>
+const SHOWN: Record<string, (place: Place) => void> = {
+  'The agent is killed': (place) =>
     test.each(AGENT_KILLED)('%s', async (_, at) => {
       const halt = haltAt(await temporaryDirectory('notes'), at)
-      const first = await startAgent({ environment: halt.environment })
-      const begun = await begin()
+      const first = await place.startAgent({ environment: halt.environment })
+      const begun = await begin(place.fleet)
       await killHalted(halt, first)
-      await startAgent()
-      await expectWhole(begun)
+      await place.startAgent()
+      await expectWhole(place.fleet, begun)
     }),
-  'A server is killed': () =>
+  'A server is killed': (place) =>
     test.each(SERVER_KILLED)('%s', async (_, at) => {
-      await startAgent()
+      await place.startAgent()
       const halt = haltAt(await temporaryDirectory('notes'), at)
-      await fleet.server.stop()
-      await fleet.restartServer(halt.environment)
-      const begun = await begin()
-      await killHalted(halt, fleet.server)
-      await fleet.restartServer()
-      await expectWhole(begun)
+      await place.fleet.server.stop()
+      await place.fleet.restartServer(halt.environment)
+      const begun = await begin(place.fleet)
+      await killHalted(halt, place.fleet.server)
+      await place.fleet.restartServer()
+      await expectWhole(place.fleet, begun)
     }),
-  'The answer of a server is lost': () =>
+  'The answer of a server is lost': (place) =>
     test.each(LOST_ANSWERS)('%s', async (path) => {
       let lost = 0
-      await using proxy = await proxyBefore(fleet.url, {
+      await using proxy = await proxyBefore(place, {
         loses: (asked) => asked === path && lost++ < 3,
       })
-      await startAgent({ url: proxy.url })
-      await expectWhole(await begin())
+      await place.startAgent({ url: proxy.url })
+      await expectWhole(place.fleet, await begin(place.fleet))
       expect(lost).toBeGreaterThanOrEqual(3)
     }),
-  'A proxy refuses its requests (413, 429, 502, 503)': () =>
+  'A proxy refuses its requests (413, 429, 502, 503)': (place) =>
     test.each(REFUSALS)('%i', async (status) => {
       let refused = 0
-      await using proxy = await proxyBefore(fleet.url, {
+      await using proxy = await proxyBefore(place, {
         refuses: (asked) => (asked === AGENT_BLOB_PART_PATH && refused++ < 3 ? status : null),
       })
-      const { log } = await startAgent({ url: proxy.url })
-      await expectWhole(await begin())
+      const { log } = await place.startAgent({ url: proxy.url })
+      await expectWhole(place.fleet, await begin(place.fleet))
       expect(refused).toBeGreaterThanOrEqual(3)
       const why = log.find((line) => line.includes('outputs of a kernel wait to be sent'))
       expect(JSON.parse(why!)).toMatchObject({ reason: expect.stringContaining(String(status)) })
     }),
-  'A file changes while it is read': () => {
+  'A file changes while it is read': (place) => {
     /** The first part waits until the test lets it go. */
     async function beginHeld() {
       let isHeld = true
       let onPart: () => void = () => {}
-      const proxy = await proxyBefore(fleet.url, {
+      const proxy = await proxyBefore(place, {
         refuses(asked) {
           if (asked !== AGENT_BLOB_PART_PATH) return null
           onPart()
           return isHeld ? 503 : null
         },
       })
-      const { log } = await startAgent({ url: proxy.url })
-      const begun = await begin()
+      const { log } = await place.startAgent({ url: proxy.url })
+      const begun = await begin(place.fleet)
       await eventually(() => log.some((line) => line.includes('wait to be sent')))
       const release = (before: () => void = () => {}) => {
         onPart = before
         isHeld = false
       }
-      return { ...begun, proxy, path: keptFile('large'), release }
+      return { ...begun, proxy, path: keptFile(place.fleet, 'large'), release }
     }
     test('once: it is read again', async () => {
       const { proxy, path, release, ...begun } = await beginHeld()
@@ -190,7 +199,7 @@ const SHOWN: Record<string, () => void> = {
       writeFileSync(path, changed)
       begun.contents.set('large', changed)
       release()
-      await expectWhole(begun)
+      await expectWhole(place.fleet, begun)
     })
     test('again and again: it is named, and the others arrive', async () => {
       const { proxy, path, release, id } = await beginHeld()
@@ -199,32 +208,32 @@ const SHOWN: Record<string, () => void> = {
         if (existsSync(path)) writeFileSync(path, `${randomUUID()}\n`.repeat(500_000))
       })
       const { state, reasons, files } = await eventually(async () => {
-        const { session } = await fleet.graphql(OUTPUTS, { id })
+        const { session } = await place.fleet.graphql(OUTPUTS, { id })
         return !['WAITING', 'COLLECTING'].includes(session.outputs.state) && session.outputs
       })
       expect({ state, reasons }).toEqual({ state: 'PARTIAL', reasons: [expect.stringMatching(/^large/)] })
       expect(files.edges.map(({ node }: any) => node.path)).toEqual(SMALL)
     })
   },
-  'The disk of the servers is full': () =>
+  'The disk of the servers is full': (place) =>
     test.skipIf(process.getuid!() !== 0)('until there is room', async () => {
       const blobDir = join(await temporaryDirectory('disk'), 'blobs')
       const mount = (...args: string[]) => execFileSync('mount', ['-t', 'tmpfs', ...args])
       execFileSync('mkdir', [blobDir])
       mount('-o', 'size=10m', 'reprise-test', blobDir)
       try {
-        await fleet.server.stop()
-        await fleet.restartServer({ REPRISE_BLOB_DIR: blobDir })
-        const { log } = await startAgent()
-        const begun = await begin()
+        await place.fleet.server.stop()
+        await place.fleet.restartServer({ REPRISE_BLOB_DIR: blobDir })
+        const { log } = await place.startAgent()
+        const begun = await begin(place.fleet)
         await eventually(() => log.some((line) => /wait to be sent/.test(line) && /disk|space/i.test(line)))
         mount('-o', 'remount,size=100m', 'reprise-test', blobDir)
-        await expectWhole(begun, blobDir)
+        await expectWhole(place.fleet, begun, blobDir)
       } finally {
-        await agent?.stop()
-        await fleet.server.stop()
+        await place.agent?.stop()
+        await place.fleet.server.stop()
         execFileSync('umount', ['--lazy', blobDir])
-        await fleet.restartServer()
+        await place.fleet.restartServer()
       }
     }),
 }
@@ -245,10 +254,20 @@ test('each row is shown by a test', () => {
     expect(readFileSync(join(ROOT, file), 'utf8')).toContain(`'${title}'`)
 })
 
-for (const [row, tests] of Object.entries(SHOWN)) {
-  // oxlint-disable-next-line vitest/valid-title -- a row is a string
-  describe(row, () => {
-    tests()
+/** The rows of a group run in order, on a server of their own; the groups run beside each other. */
+const GROUPS = Object.groupBy(Object.keys(SHOWN), (row) =>
+  row.startsWith('The agent') ? 'an agent fails' : /server is killed|disk/.test(row) ? 'a server fails' : 'what is between',
+)
+
+for (const [group, members] of Object.entries(GROUPS)) {
+  // oxlint-disable-next-line vitest/valid-title -- a group is a string
+  describe.concurrent(group, () => {
+    const place = usePlace()
+    for (const row of members)
+      // oxlint-disable-next-line vitest/valid-title -- a row is a string
+      describe.sequential(row, () => {
+        SHOWN[row]!(place)
+      })
   })
 }
 
@@ -266,7 +285,9 @@ interface Faults {
   refuses?(path: string): number | null
 }
 
-async function proxyBefore(target: string, { loses = () => false, refuses = () => null }: Faults) {
+/** It is closed once the agent, which may be in the middle of a request, has ended. */
+async function proxyBefore(place: Place, { loses = () => false, refuses = () => null }: Faults) {
+  const target = place.fleet.url
   const proxy = createServer((incoming, response) => {
     const { pathname } = new URL(incoming.url!, target)
     const status = refuses(pathname)
@@ -289,7 +310,7 @@ async function proxyBefore(target: string, { loses = () => false, refuses = () =
   return {
     url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
     async [Symbol.asyncDispose]() {
-      await agent?.stop()
+      await place.agent?.stop()
       proxy.closeAllConnections()
       proxy.close()
     },
