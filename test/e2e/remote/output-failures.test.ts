@@ -256,7 +256,11 @@ test('each row is shown by a test', () => {
 
 /** The rows of a group run in order, on a server of their own; the groups run beside each other. */
 const GROUPS = Object.groupBy(Object.keys(SHOWN), (row) =>
-  row.startsWith('The agent') ? 'an agent fails' : /server is killed|disk/.test(row) ? 'a server fails' : 'what is between',
+  row.startsWith('The agent')
+    ? 'an agent fails'
+    : /server is killed|disk/.test(row)
+      ? 'a server fails'
+      : 'what is between',
 )
 
 for (const [group, members] of Object.entries(GROUPS)) {
@@ -265,7 +269,7 @@ for (const [group, members] of Object.entries(GROUPS)) {
     const place = usePlace()
     for (const row of members)
       // oxlint-disable-next-line vitest/valid-title -- a row is a string
-      describe.sequential(row, () => {
+      describe(row, { concurrent: false }, () => {
         SHOWN[row]!(place)
       })
   })

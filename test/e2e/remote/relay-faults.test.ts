@@ -84,51 +84,59 @@ describe
   .concurrent(`a disk that is full${noMounts === null ? '' : ` (skipped: ${noMounts})`}`, () => {
     const place = usePlace()
 
-    test.sequential('of the server: no torn copy appears or stays, small ones still travel, and with space all do', async () => {
-      const disk = await smallDisk()
-      await place.fleet.server.stop()
-      await place.fleet.restartServer({ REPRISE_CHECKPOINT_DIR: disk })
-      await workGoesTo(place.fleet, 'one')
-      const [large, small] = [await beginWork(place.fleet), await beginWork(place.fleet, 1000)]
-      for (const { runs } of [large, small]) await eventually(() => runs().includes('1'))
-      await small.letGo(1, 'two')
-      await eventually(() => small.runs().includes('2'))
-      await large.letGo(1, 'two')
-      await eventually(() => large.runs().includes('2'))
-      expect(copiesIn(disk).expectWhole()).toHaveLength(1)
-      expect(place.agents.get('one')!.log.join('\n')).toContain('the disk of REPRISE_BLOB_DIR is full')
-      execFileSync('mount', ['-o', 'remount,size=64m', disk])
-      await large.letGo(2, 'one')
-      await small.letGo(2, 'one')
-      for (const { has } of [large, small]) await has('TERMINATED', 3)
-      expect(await texts(place.fleet, large.chainId)).toEqual(['none:  \n', 'missing1:  \n', 'fetched2: 2 whole\n'])
-      expect(await texts(place.fleet, small.chainId)).toEqual([
-        'none:  \n',
-        'fetched1: 1 whole\n',
-        'fetched2: 2 whole\n',
-      ])
-      await place.fleet.server.stop()
-      await place.fleet.restartServer()
-    })
+    test(
+      'of the server: no torn copy appears or stays, small ones still travel, and with space all do',
+      { concurrent: false },
+      async () => {
+        const disk = await smallDisk()
+        await place.fleet.server.stop()
+        await place.fleet.restartServer({ REPRISE_CHECKPOINT_DIR: disk })
+        await workGoesTo(place.fleet, 'one')
+        const [large, small] = [await beginWork(place.fleet), await beginWork(place.fleet, 1000)]
+        for (const { runs } of [large, small]) await eventually(() => runs().includes('1'))
+        await small.letGo(1, 'two')
+        await eventually(() => small.runs().includes('2'))
+        await large.letGo(1, 'two')
+        await eventually(() => large.runs().includes('2'))
+        expect(copiesIn(disk).expectWhole()).toHaveLength(1)
+        expect(place.agents.get('one')!.log.join('\n')).toContain('the disk of REPRISE_BLOB_DIR is full')
+        execFileSync('mount', ['-o', 'remount,size=64m', disk])
+        await large.letGo(2, 'one')
+        await small.letGo(2, 'one')
+        for (const { has } of [large, small]) await has('TERMINATED', 3)
+        expect(await texts(place.fleet, large.chainId)).toEqual(['none:  \n', 'missing1:  \n', 'fetched2: 2 whole\n'])
+        expect(await texts(place.fleet, small.chainId)).toEqual([
+          'none:  \n',
+          'fetched1: 1 whole\n',
+          'fetched2: 2 whole\n',
+        ])
+        await place.fleet.server.stop()
+        await place.fleet.restartServer()
+      },
+    )
 
-    test.sequential('of the fetching agent: its attempt begins without the checkpoint, and says why', async () => {
-      const disk = await smallDisk()
-      await place.startAgent('small', { environment: { REPRISE_CHAINS_DIR: disk } })
-      await workGoesTo(place.fleet, 'one')
-      const [large, small] = [await beginWork(place.fleet), await beginWork(place.fleet, 1000)]
-      for (const { runs } of [large, small]) await eventually(() => runs().includes('1'))
-      await small.letGo(1, 'small')
-      await eventually(() => small.runs().includes('2'))
-      await large.letGo(1, 'small')
-      await eventually(() => large.runs().includes('2'))
-      expect(await noteOf(place.fleet, large.chainId, 2)).toMatch(
-        /the servers have a copy, but it could not be written: ENOSPC/,
-      )
-      expect(readdirSync(disk).filter((name) => name.startsWith('.new-'))).toEqual([])
-      await eventually(async () => (await texts(place.fleet, large.chainId))[1] === 'missing1:  \n')
-      await eventually(async () => (await texts(place.fleet, small.chainId))[1] === 'fetched1: 1 whole\n')
-      await retire(place, 'small')
-    })
+    test(
+      'of the fetching agent: its attempt begins without the checkpoint, and says why',
+      { concurrent: false },
+      async () => {
+        const disk = await smallDisk()
+        await place.startAgent('small', { environment: { REPRISE_CHAINS_DIR: disk } })
+        await workGoesTo(place.fleet, 'one')
+        const [large, small] = [await beginWork(place.fleet), await beginWork(place.fleet, 1000)]
+        for (const { runs } of [large, small]) await eventually(() => runs().includes('1'))
+        await small.letGo(1, 'small')
+        await eventually(() => small.runs().includes('2'))
+        await large.letGo(1, 'small')
+        await eventually(() => large.runs().includes('2'))
+        expect(await noteOf(place.fleet, large.chainId, 2)).toMatch(
+          /the servers have a copy, but it could not be written: ENOSPC/,
+        )
+        expect(readdirSync(disk).filter((name) => name.startsWith('.new-'))).toEqual([])
+        await eventually(async () => (await texts(place.fleet, large.chainId))[1] === 'missing1:  \n')
+        await eventually(async () => (await texts(place.fleet, small.chainId))[1] === 'fetched1: 1 whole\n')
+        await retire(place, 'small')
+      },
+    )
   })
 
 /** Blobs that the server has open, to give them away or to receive them. */
@@ -150,7 +158,7 @@ const MUCH_BYTES = 40_000_000
 describe.concurrent('agents that stand still while they send and fetch', () => {
   const place = usePlace()
 
-  test.sequential('others go on, and the server keeps nothing of theirs', async () => {
+  test('others go on, and the server keeps nothing of theirs', { concurrent: false, timeout: 400_000 }, async () => {
     const notes = [await temporaryDirectory('notes'), await temporaryDirectory('notes')] as const
     const once = join(notes[0], 'on-record')
     const sending = { call: 'open', of: String.raw`^/proc/self/fd/\d+/b$`, side: 'before', times: 2, once } as const
@@ -196,7 +204,7 @@ describe.concurrent('agents that stand still while they send and fetch', () => {
       await retire(place, name)
       await eventually(() => draftsOf(place.fleet, name).length === 0)
     }
-  }, 400_000)
+  })
 })
 
 describe.concurrent.each([
@@ -205,7 +213,7 @@ describe.concurrent.each([
 ] as const)('the connection over which it is %s stands still', (_, first, second) => {
   const place = usePlace()
 
-  test.sequential('and it is done again', async () => {
+  test('and it is done again', { concurrent: false }, async () => {
     await using proxy = await openProxy(place.fleet)
     await place.startAgent('far', { url: proxy.url })
     await workGoesTo(place.fleet, first)
