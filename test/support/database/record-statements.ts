@@ -1,10 +1,7 @@
 import pg from 'pg'
 
-/**
- * Around the statements of an operation, which are not counted: those of its snapshot, whose last one is sent when the
- * operation has been answered, and what a connection sends when its plans are too old.
- */
-const NOT_COUNTED = /^(BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY|COMMIT$|DISCARD PLANS$)/
+/** Around the statements of an operation; the last one is sent when the operation has been answered. */
+const OF_SNAPSHOTS = /^(BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY|COMMIT$)/
 
 /**
  * The statements that reach the driver while `work` runs, from all pools of this process: the statements sent to
@@ -24,7 +21,7 @@ export async function recordQueries<T>(
   pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
     const [query, given] = args as [string | { text: string; values?: unknown[] }, unknown[]?]
     const { text, values = [] } = typeof query === 'string' ? { text: query, values: given } : query
-    if (!NOT_COUNTED.test(text)) queries.push({ text, values: Array.isArray(values) ? values : [] })
+    if (!OF_SNAPSHOTS.test(text)) queries.push({ text, values: Array.isArray(values) ? values : [] })
     return (original as (...all: unknown[]) => unknown).apply(this, args)
   } as typeof original
   try {
