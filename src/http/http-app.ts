@@ -70,9 +70,6 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
   const webSockets = new WebSocketServer({ noServer: true, maxPayload: STRANGER_MESSAGE_BYTES_MAX })
   const sockets = graphql.serveWebSockets(webSockets)
   const sendGraphiQL = staticAnswer(options.graphiql ?? RENDERED_GRAPHIQL)
-  /** Its megabytes are the only response to strangers that takes more than 1 ms to send (see the bench `strangers`). */
-  const mayHaveGraphiQL = ({ socket }: IncomingMessage) =>
-    graphql.isKnown(socket) || options.strangers?.take(socket.remoteAddress ?? '') !== false
   const sendOpenApi = staticAnswer({
     read: () => Buffer.from(JSON.stringify(rest.document())),
     headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-cache' },
@@ -97,9 +94,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
       if (ui && takeSessionCookie(request) === 'incomplete') response.setHeader(LOGIN_HEADER, 'incomplete')
       const mount = mounted.get(path)
       if (mount) return mount.handle(request, response, requestId)
-      if (path === GRAPHQL_PATH && asksForPage(request)) {
-        return mayHaveGraphiQL(request) ? sendGraphiQL(request, response) : refuseGraphiQL(response)
-      }
+      if (path === GRAPHQL_PATH && asksForPage(request)) return sendGraphiQL(request, response)
       if (path === OPENAPI_PATH && isRead(request)) return sendOpenApi(request, response)
       if (path === GRAPHQL_PATH || path.startsWith(REST_PREFIX)) {
         offerCompression(request, response)
@@ -140,11 +135,6 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
 const RENDERED_GRAPHIQL: StaticBody = {
   read: async () => Buffer.from(await renderGraphiQLPage()),
   headers: GRAPHIQL_HEADERS,
-}
-
-function refuseGraphiQL(response: ServerResponse): void {
-  response.setHeader('Retry-After', '1')
-  respond(response, 429, 'text/plain', 'Too many requests from this address. Try again in a moment.\n')
 }
 
 /** Returns whether a browser opens the address, as opposed to a client of the API. */

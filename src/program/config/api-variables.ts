@@ -30,7 +30,7 @@ export const API_VARIABLES = {
     name: 'REPRISE_FAILED_AUTHENTICATIONS_PER_SECOND',
     default: '5',
     meaning:
-      'Unknown tokens per second from one address, with a burst of ten seconds. More of them are looked up together, one statement at a time, and those with the same first ten characters get 429; valid tokens always work. The same rate holds for the page of GraphiQL, and for GraphQL requests without a valid token where introspection is public: more of them get 429 before they are read. 0: no limit.',
+      'Unknown tokens per second from one address, with a burst of ten seconds. More of them are looked up together, one statement at a time, and those with the same first ten characters get 429; valid tokens always work. The same rate holds for GraphQL requests without a valid token where introspection is public: more of them get 429 before they are read. 0: no limit.',
     unit: 'requests',
     schema: wholeNumber(0, 1_000_000).default(5),
   }),

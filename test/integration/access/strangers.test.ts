@@ -303,28 +303,6 @@ describe('introspection', () => {
     expect(String(text)).toMatch(/retry-after: /i)
     expect((await limited.query('{ __typename }')).status).toBe(200)
   })
-
-  test('and so is GraphiQL, which has megabytes', async () => {
-    const { createRates } = await import('../../../src/services/access/admission.ts')
-    const limited = await startGraphQLServer({ strangers: createRates(0.2) })
-    onTestFinished(() => limited.close())
-    const page = () => ask('/graphql', { accept: 'text/html' }, limited.url)
-    const answered: Answer[] = []
-    for (let n = 0; n < 3; n++) answered.push(await page())
-    expect(answered.map(({ status }) => status)).toEqual([200, 200, 429])
-    expect(answered[2]!.headers['retry-after']).toBe('1')
-    expect((await ask('/v2/openapi.json', {}, limited.url)).status).toBe(200)
-    // The connection of somebody who has a token.
-    const authorization = `Bearer ${limited.adminToken}`
-    const body = '{"query":"{ __typename }"}'
-    const socket = open(
-      post('/graphql', body, 'Content-Type: application/json', `Authorization: ${authorization}`) +
-        get('/graphql', 'Accept: text/html'),
-      limited.url,
-    )
-    const [, html] = await answers(socket, 2)
-    expect(html).toContain('<title>Reprise</title>')
-  })
 })
 
 describe('a WebSocket without a token', () => {
