@@ -1,3 +1,4 @@
+import type { serve as Serve } from '../../../src/program/serve.ts'
 import { existsSync, globSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Lease } from '../../../src/domain/agent/lease.ts'
@@ -7,7 +8,7 @@ import { bundlePath } from '../../../src/program/bundle.ts'
  * `short-lease-program.ts <lease as JSON>`: `reprise serve`, which bears silence less long. It loads the bundle that
  * `npm test` has made, like `reprise` itself: a start from the sources costs 1.3 s more of CPU.
  */
-const { serve } = (await import(serving())) as typeof import('../../../src/program/serve.ts')
+const { serve } = (await import(serving())) as { serve: typeof Serve }
 process.exitCode = await serve(process.env, { lease: JSON.parse(process.argv[2]!) as Lease })
 
 /** The file with `serve`. */
