@@ -165,7 +165,7 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     seen.end()
     await fleet.until(seen.id, ([first]) => first?.status === 'ERROR')
     expect(await fleet.rest(`/v2/sessions/${seen.id}`)).toMatchObject({ exit_code: 3 })
-    await eventually(async () => (await outputsOf(seen.id)).state === 'COMPLETE')
+    await eventually(async () => (await outputsOf(seen.id))?.state === 'COMPLETE')
     expect(await outputsOf(seen.id)).toMatchObject({ files: { edges: [{ node: { path: 'kept' } }] } })
     await fleet.graphql(TERMINATE, { id: stopped.id })
     await fleet.until(stopped.id, ([first]) => first?.status === 'CANCELLED' || first?.status === 'TERMINATED')
