@@ -13,7 +13,7 @@ import {
 import { promoteToPulling } from '../../store/sql/session/promote-to-pulling.sql.ts'
 import { promoteToStart } from '../../store/sql/session/promote-to-start.sql.ts'
 import type { RunReport } from '../background-service.ts'
-import { announceDecisions, type DecideContext, decideEnded } from '../decide-retries.handler.ts'
+import { announceDecisions, type DecideContext, type Decided, decideEnded } from '../decide-retries.handler.ts'
 
 const LIMIT = CLAIM_BATCH_SESSIONS_MAX
 
@@ -73,19 +73,20 @@ export const PROMOTE: Readonly<Record<PromotionName, (context: DecideContext) =>
 async function endAndDecide(context: DecideContext, promote: EndPromotion): Promise<Ended> {
   const { db, wake, log } = context
   const begunAt = new Date()
+  let done: { moved: Ended; decided: Decided }
   try {
-    const { moved, decided } = await db.transaction(async (tx) => {
-      const ended = await promote(tx, LIMIT, true)
-      return { moved: ended, decided: await decideEnded(tx, await readEnded(tx, ended.toDecide), log) }
+    done = await db.transaction(async (tx) => {
+      const moved = await promote(tx, LIMIT, true)
+      return { moved, decided: await decideEnded(tx, await readEnded(tx, moved.toDecide), log) }
     })
-    announceDecisions(context, decided, begunAt)
-    return moved
   } catch (error) {
     const moved = await promote(db, LIMIT, false)
     log.warn({ err: error }, `sessions have ended without a decision: ${messageOf(error)}`)
     wake.wake('decide-retries')
     return moved
   }
+  announceDecisions(context, done.decided, begunAt)
+  return done.moved
 }
 
 function reportEnded(wake: Wake, { running, ending, ended, serving }: Ended): RunReport {

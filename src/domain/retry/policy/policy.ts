@@ -176,8 +176,8 @@ export const retryPolicy = z.strictObject({
 export type RetryPolicy = z.output<typeof retryPolicy>
 
 /**
- * The policy where nobody states anything. Sessions do not store fields with these values (`statedPolicy`): whoever
- * changes one adds a migration that writes the former value into the stored policies that lack the field.
+ * The policy if nobody states anything. Sessions do not store fields that have these values (`statedPolicy`). To change
+ * a value, add a migration that writes the old one into the stored policies that lack the field.
  */
 export const SHIPPED_POLICY: Readonly<RetryPolicy> = {
   maxRetries: 0,
