@@ -92,16 +92,13 @@ export interface Ended {
  */
 export type EndPromotion = (tx: Queryable, limit: number, decides: boolean) => Promise<Ended>
 
-const endPromotion =
-  (statement: typeof RUN_SQL): EndPromotion =>
-  async (tx, limit, decides) =>
-    (await tx.query<Ended>(statement, [limit, decides])).rows[0]!
-
 /** Moves sessions whose kernels all run, or have run. */
-export const promoteToEnd = endPromotion(RUN_SQL)
+export const promoteToEnd: EndPromotion = async (tx, limit, decides) =>
+  (await tx.query<Ended>(RUN_SQL, [limit, decides])).rows[0]!
 
 /** Moves running sessions with an ended kernel. */
-export const detectEnd = endPromotion(END_SQL)
+export const detectEnd: EndPromotion = async (tx, limit, decides) =>
+  (await tx.query<Ended>(END_SQL, [limit, decides])).rows[0]!
 
 /** The reason for a success that replaces a timeout. */
 const WAS_IN_TIME = 'its program had ended in time, and its agent reported that later'
@@ -138,4 +135,5 @@ SELECT 0 AS running, 0 AS ending, count(*) AS ended, count(port_variable) AS ser
 FROM moved`)
 
 /** Moves terminating sessions without a live kernel. */
-export const promoteToTerminated = endPromotion(TERMINATED_SQL)
+export const promoteToTerminated: EndPromotion = async (tx, limit, decides) =>
+  (await tx.query<Ended>(TERMINATED_SQL, [limit, decides])).rows[0]!
