@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, extname, join } from 'node:path'
@@ -7,10 +6,9 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { CodeSplittingGroup } from 'rolldown'
 import { build, type Manifest, type Plugin } from 'vite'
 import { uiBundlePath } from '../src/program/bundle.ts'
-import { renderGraphiQLPage } from '../src/graphql/transport/graphiql-page.ts'
-import { GRAPHIQL_FILES } from '../src/http/ui-files.ts'
 import { UI_PATHS } from '../src/ui/paths.ts'
 import { removeOld } from './bundle.ts'
+import { bundleGraphiQL } from './bundle-graphiql.ts'
 import { uiDocuments } from './ui-documents.ts'
 
 /** The build's manifest: the files that each module is loaded with. */
@@ -24,7 +22,7 @@ const PACKED = new Set(['.woff2', '.png'])
 
 /**
  * Bundles the web UI: the browser's files, compressed copies of them, `paths.json` with the paths of pages and the
- * files that each loads, `documents.json` with the GraphQL documents that they send, and the page of GraphiQL. Does
+ * files that each loads, `documents.json` with the GraphQL documents that they send, and GraphiQL. Does
  * nothing if a bundle of exactly these sources exists. @returns its directory
  */
 export async function bundleUi(root: string): Promise<string> {
@@ -69,7 +67,7 @@ export async function bundleUi(root: string): Promise<string> {
     const { program, beside } = await readManifest(join(draft, MANIFEST))
     await rm(join(draft, MANIFEST))
     await callAtOnce(draft, new Set([...program, ...Object.values(beside).flat()]))
-    const [documents] = await Promise.all([uiDocuments(root), compress(join(draft, 'assets')), writeGraphiQL(draft)])
+    const [documents] = await Promise.all([uiDocuments(root), compress(join(draft, 'assets')), bundleGraphiQL(draft)])
     await writeFile(join(draft, 'paths.json'), JSON.stringify(beside))
     await writeFile(join(draft, 'documents.json'), JSON.stringify(documents))
     await rename(draft, made).catch((error: NodeJS.ErrnoException) => {
@@ -160,14 +158,6 @@ async function callAtOnce(directory: string, files: ReadonlySet<string>): Promis
   await Promise.all(
     scripts.map(async (path) => writeFile(path, `//# allFunctionsCalledOnLoad\n${await readFile(path, 'utf8')}`)),
   )
-}
-
-async function writeGraphiQL(directory: string): Promise<void> {
-  const page = Buffer.from(await renderGraphiQLPage())
-  const packed = await promisify(gzip)(page, { level: constants.Z_BEST_COMPRESSION })
-  const tag = `"${createHash('sha256').update(page).digest('base64url').slice(0, 22)}"`
-  await writeFile(join(directory, GRAPHIQL_FILES.gzip), packed)
-  await writeFile(join(directory, GRAPHIQL_FILES.tag), JSON.stringify({ tag }))
 }
 
 async function compress(directory: string): Promise<void> {

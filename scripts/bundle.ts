@@ -10,7 +10,7 @@ const KEPT_MS = 24 * 3_600_000
 /**
  * Packages that are not bundled: they are large, loaded only at their first use, and work the same outside the bundle.
  */
-const LEFT_OUT = ['@graphql-yoga/render-graphiql', /^@prisma\/schema-engine-wasm/, /query_compiler_\w+\.postgresql/]
+const LEFT_OUT = [/^@prisma\/schema-engine-wasm/, /query_compiler_\w+\.postgresql/]
 
 /**
  * Bundles the program, which then starts in half the time: Node loads a few files instead of 1,500. Without a bundle of
@@ -39,11 +39,8 @@ export async function bundleProgram(root: string): Promise<void> {
 
 /** The bundle's place in the package. Files beside it have the same relative paths as in the repository. */
 const RELEASED = 'dist/program'
-/**
- * Packages that stay outside of the bundle: one finds its WebAssembly by its package name, and GraphiQL's page is in
- * the web UI's bundle.
- */
-const BESIDE_RELEASE = [/^@prisma\/schema-engine-wasm/, '@graphql-yoga/render-graphiql']
+/** Packages that stay outside of the bundle: this one finds its WebAssembly by its package name. */
+const BESIDE_RELEASE = [/^@prisma\/schema-engine-wasm/]
 
 /** Bundles the program for the package, which contains neither the sources nor the packages that are bundled. */
 export async function releaseProgram(root: string): Promise<void> {

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
-import { renderGraphiQLPage } from '../graphql/transport/graphiql-page.ts'
 import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
 import { STRANGER_MESSAGE_BYTES_MAX } from '../graphql/limits/limits.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
@@ -10,12 +9,13 @@ import { type ChannelOptions, serveChannels } from '../rest/serve-channels.ts'
 import { OPENAPI_PATH } from '../rest/openapi.ts'
 import { createRest, REST_PREFIX, type RestDependencies } from '../rest/rest.ts'
 import { offerCompression } from './compression.ts'
+import type { GraphiQL } from './graphiql-files.ts'
 import { createMetricsAnswer, type MetricsPage } from './metrics-page.ts'
 import { pathOf, requestIdOf, respond } from './http-messages.ts'
 import type { PythonClient } from './python-client.ts'
 import type { ServedRoute } from './route-table.ts'
-import { staticAnswer, type StaticBody } from './static-answer.ts'
-import { GRAPHIQL_HEADERS, type UiFiles } from './ui-files.ts'
+import { staticAnswer } from './static-answer.ts'
+import type { UiFiles } from './ui-files.ts'
 
 /** A component that serves some paths of the HTTP server. */
 interface Mount {
@@ -35,8 +35,8 @@ export interface HttpAppDependencies
   ui?: UiFiles | null | undefined
   /** The Python client; undefined if it has not been bundled. */
   pythonClient?: PythonClient | undefined
-  /** The bundled page; without it, the first request renders it, which blocks all other requests meanwhile. */
-  graphiql?: StaticBody | undefined
+  /** Undefined if it has not been bundled. */
+  graphiql?: GraphiQL | undefined
   /** Returns warnings for the operator. Queries the database. */
   warnings?: () => Promise<string[]>
 }
@@ -61,7 +61,7 @@ export interface HttpApp {
 }
 
 export function createHttpApp(options: HttpAppDependencies): HttpApp {
-  const { mounts = [], ui } = options
+  const { mounts = [], ui, graphiql } = options
   const mounted = new Map(mounts.flatMap((mount) => mount.paths.map((path) => [path, mount])))
   const graphql = createGraphQL({ ...options, staticAnswer })
   const answerMetrics = createMetricsAnswer(options.metricsPage, graphql.identify)
@@ -69,7 +69,6 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
   const channels = serveChannels({ ...options, ...graphql.streams })
   const webSockets = new WebSocketServer({ noServer: true, maxPayload: STRANGER_MESSAGE_BYTES_MAX })
   const sockets = graphql.serveWebSockets(webSockets)
-  const sendGraphiQL = staticAnswer(options.graphiql ?? RENDERED_GRAPHIQL)
   const sendOpenApi = staticAnswer({
     read: () => Buffer.from(JSON.stringify(rest.document())),
     headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-cache' },
@@ -84,6 +83,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
     isKnown: (connection) => graphql.isKnown(connection),
     routes: [
       ...(ui?.routes ?? []),
+      ...(graphiql?.routes ?? []),
       ...['/', '/metrics', GRAPHQL_PATH].map((path) => ({ method: 'GET', path })),
       ...(options.pythonClient?.routes ?? []),
       ...mounts.flatMap(({ paths }) => paths.map((path) => ({ method: 'POST', path }))),
@@ -94,15 +94,17 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
       if (ui && takeSessionCookie(request) === 'incomplete') response.setHeader(LOGIN_HEADER, 'incomplete')
       const mount = mounted.get(path)
       if (mount) return mount.handle(request, response, requestId)
-      if (path === GRAPHQL_PATH && asksForPage(request)) return sendGraphiQL(request, response)
+      if (path === GRAPHQL_PATH && asksForPage(request)) return (graphiql?.sendPage ?? sendIndex)(request, response)
       if (path === OPENAPI_PATH && isRead(request)) return sendOpenApi(request, response)
       if (path === GRAPHQL_PATH || path.startsWith(REST_PREFIX)) {
         offerCompression(request, response)
         return path === GRAPHQL_PATH ? graphql.handle(request, response, requestId) : rest.handle(request, response)
       }
       if (path === '/metrics') return answerMetrics(request, response)
-      const answered = options.pythonClient?.answer(request, response) || ui?.answer(request, response)
-      if (answered) return answered
+      for (const files of [options.pythonClient, graphiql, ui]) {
+        const answered = files?.answer(request, response)
+        if (answered) return answered
+      }
       if (path === '/') return sendIndex(request, response)
       if (ui && asksForPage(request)) return ui.answerUnknown(request, response)
       respond(response, 404, 'text/plain', 'Not found\n')
@@ -132,11 +134,6 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
   }
 }
 
-const RENDERED_GRAPHIQL: StaticBody = {
-  read: async () => Buffer.from(await renderGraphiQLPage()),
-  headers: GRAPHIQL_HEADERS,
-}
-
 /** Returns whether a browser opens the address, as opposed to a client of the API. */
 function asksForPage({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers.accept?.includes('text/html') === true
@@ -146,7 +143,7 @@ function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-const HOW_TO_BUNDLE = `<p>This server has no web UI, because it has not been bundled. <code>npm start</code> bundles it, or reports why it cannot.</p>
+const HOW_TO_BUNDLE = `<p>This server has no web UI and no GraphiQL, because they have not been bundled. <code>npm start</code> bundles them, or reports why it cannot.</p>
 `
 
 /** The page at `/` of a server without a web UI: a list of its addresses. */

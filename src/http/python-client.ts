@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import { pathOf, respond } from './http-messages.ts'
+import { pathOf } from './http-messages.ts'
 import type { ServedRoute } from './route-table.ts'
-import { type SendStatic, staticAnswer } from './static-answer.ts'
+import { onlyRead, type SendStatic, staticAnswer } from './static-answer.ts'
 
 const PREFIX = '/clients/python/'
 const PROJECT = 'reprise-client'
@@ -43,11 +43,7 @@ export async function findPythonClient(directory: string): Promise<PythonClient 
     routes: [...answers.keys()].map((path) => ({ method: 'GET', path })),
     answer(request, response) {
       const send = answers.get(pathOf(request))
-      if (!send) return false
-      if (request.method === 'GET' || request.method === 'HEAD') return send(request, response)
-      response.setHeader('Allow', 'GET, HEAD')
-      respond(response, 405, 'text/plain', 'This is a file: GET it\n')
-      return Promise.resolve()
+      return send !== undefined && onlyRead(send)(request, response)
     },
   }
 }

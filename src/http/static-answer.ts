@@ -1,30 +1,46 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { TLSSocket } from 'node:tls'
 import { acceptedEncoding, COMPRESSED_FROM_BYTES, ENCODERS, ENCODINGS, isCompressibleType } from './compression.ts'
+import { respond } from './http-messages.ts'
 
 /** Sends a response that is the same for all clients. */
 export type SendStatic = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-export interface StaticBody {
-  /** Reads the body; called once, at the first request. */
-  read: () => Buffer | Promise<Buffer>
-  /** Compressed forms that already exist, by encoding. If missing, the body is compressed at the first request. */
-  compressed?: Readonly<Record<string, () => Buffer | Promise<Buffer>>>
-  /** The ETag of the content; without it, a digest of the content. */
-  tag?: string
+type Read = () => Buffer | Promise<Buffer>
+
+interface AnswerParts {
   /** 200 by default. */
   status?: number
   headers: OutgoingHttpHeaders & { 'Content-Type': string }
 }
 
-/** Bytes of a response that are handed to the system at once, because TLS copies them. */
-const PIECE_BYTES = 32 * 1024
+export interface StaticBody extends AnswerParts {
+  /** Reads the body; called once, at the first request. */
+  read: Read
+  /** Compressed forms that already exist, by encoding. If missing, the body is compressed at the first request. */
+  compressed?: Readonly<Record<string, Read>>
+  /** The ETag of the content; without it, a digest of the content. */
+  tag?: string
+}
+
+/** A body that only exists compressed. A client that states no encoding gets gzip (RFC 9110, 12.5.3). */
+export interface PackedBody extends AnswerParts {
+  read?: undefined
+  compressed: Readonly<Record<'gzip', Read>> & Readonly<Record<string, Read>>
+  tag: string
+}
+
+/** Bytes of a response that are handed to the system at once. The system takes them without a copy of ours. */
+const PIECE_BYTES = 256 * 1024
+/** The same over TLS, which copies them. */
+const TLS_PIECE_BYTES = 32 * 1024
 
 /**
  * Serves a response from memory, also to requests without a token. It is made, compressed and digested once. Clients
  * that already have it get a 304. Slow readers take no memory, because all responses share the same bytes.
  */
-export function staticAnswer(body: StaticBody): SendStatic {
+export function staticAnswer(body: StaticBody | PackedBody): SendStatic {
   const bodies = new Map<string, Promise<Buffer>>()
   let tag = body.tag === undefined ? undefined : Promise.resolve(body.tag)
 
@@ -38,7 +54,7 @@ export function staticAnswer(body: StaticBody): SendStatic {
     return made
   }
 
-  const plain = () => once('identity', body.read)
+  const plain = () => once('identity', body.read ?? body.compressed.gzip)
 
   function encoded(encoding: string): Promise<Buffer> {
     const kept = body.compressed?.[encoding]
@@ -55,6 +71,7 @@ export function staticAnswer(body: StaticBody): SendStatic {
   const offered = body.compressed ? Object.keys(body.compressed) : ENCODINGS
 
   async function encodingFor(request: IncomingMessage): Promise<string | null> {
+    if (!body.read && request.headers['accept-encoding'] === undefined) return 'gzip'
     if (!body.compressed && !isCompressibleType(body.headers['Content-Type'])) return null
     const accepted = acceptedEncoding(request.headers['accept-encoding']?.toString(), offered)
     if (accepted === null || body.compressed) return accepted
@@ -71,6 +88,7 @@ export function staticAnswer(body: StaticBody): SendStatic {
       return
     }
     const encoding = await encodingFor(request)
+    if (!body.read && encoding === null) return respond(response, 406, 'text/plain', NOT_PLAIN)
     const bytes = await (encoding === null ? plain() : encoded(encoding))
     if (response.destroyed) return
     response.writeHead(body.status ?? 200, {
@@ -83,13 +101,26 @@ export function staticAnswer(body: StaticBody): SendStatic {
   }
 }
 
+const NOT_PLAIN = 'This file is only sent compressed: ask with "Accept-Encoding: gzip" or without that header\n'
+
+/** Refuses requests that do not read. */
+export function onlyRead(send: SendStatic): SendStatic {
+  return (request, response) => {
+    if (request.method === 'GET' || request.method === 'HEAD') return send(request, response)
+    response.setHeader('Allow', 'GET, HEAD')
+    respond(response, 405, 'text/plain', 'This can only be read: GET it\n')
+    return Promise.resolve()
+  }
+}
+
 /** Hands over the next piece once the system has taken the previous one and it is this response's turn. */
 async function sendInPieces(response: ServerResponse, bytes: Buffer): Promise<void> {
+  const length = response.socket instanceof TLSSocket ? TLS_PIECE_BYTES : PIECE_BYTES
   let at = 0
-  for (; at + PIECE_BYTES < bytes.length; at += PIECE_BYTES) {
+  for (; at + length < bytes.length; at += length) {
     await nextPiece()
     if (response.destroyed) return
-    if (!response.write(bytes.subarray(at, at + PIECE_BYTES))) await drained(response)
+    if (!response.write(bytes.subarray(at, at + length))) await drained(response)
   }
   response.end(bytes.subarray(at))
 }
@@ -98,7 +129,7 @@ async function sendInPieces(response: ServerResponse, bytes: Buffer): Promise<vo
  * Pieces of all responses together that are handed over in one turn of the event loop. The system takes up to 4 MB for
  * a client that reads nothing: a thousand such responses at once would block all other requests for seconds.
  */
-const PIECES_PER_TURN = 16
+const PIECES_PER_TURN = 8
 
 const waiting: (() => void)[] = []
 

@@ -2,11 +2,9 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
-import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
-import { cookieOf, pathOf, respond } from './http-messages.ts'
+import { cookieOf, pathOf } from './http-messages.ts'
 import { createRouteTable, OTHER, type ServedRoute } from './route-table.ts'
-import { type SendStatic, staticAnswer, type StaticBody } from './static-answer.ts'
+import { onlyRead, type SendStatic, staticAnswer } from './static-answer.ts'
 
 /** The bundled web UI, served from memory; it has less than a megabyte. */
 export interface UiFiles {
@@ -94,11 +92,7 @@ export async function readUiFiles(directory: string): Promise<UiFiles> {
     routes: [...routes, { method: 'GET', path: `${ASSETS}{file}` }],
     answer(request, response) {
       const send = find(request)
-      if (!send) return false
-      if (request.method === 'GET' || request.method === 'HEAD') return send(request, response)
-      response.setHeader('Allow', 'GET, HEAD')
-      respond(response, 405, 'text/plain', 'This is a page: GET it\n')
-      return Promise.resolve()
+      return send !== undefined && onlyRead(send)(request, response)
     },
     answerUnknown: (request, response) => unknown[themeOf(request)](request, response),
   }
@@ -147,21 +141,3 @@ function linkTo(file: string): string {
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16)
 }
-
-/** Files of the GraphiQL page, beside the web UI: the page has nine megabytes and takes a second to render. */
-export const GRAPHIQL_FILES = { gzip: 'graphiql.html.gz', tag: 'graphiql.json' } as const
-
-/** Returns undefined if the page is missing. Its files are read at its first request. */
-export async function findGraphiQL(directory: string): Promise<StaticBody | undefined> {
-  const named = await readFile(join(directory, GRAPHIQL_FILES.tag), 'utf8').catch(() => undefined)
-  if (named === undefined) return undefined
-  const gzipped = () => readFile(join(directory, GRAPHIQL_FILES.gzip))
-  return {
-    read: async () => promisify(gunzip)(await gzipped()),
-    compressed: { gzip: gzipped },
-    tag: (JSON.parse(named) as { tag: string }).tag,
-    headers: GRAPHIQL_HEADERS,
-  }
-}
-
-export const GRAPHIQL_HEADERS = { 'Content-Type': 'text/html; charset=utf-8', 'Cache-Control': 'no-cache' } as const

@@ -17,7 +17,8 @@ const UI_SOURCES = {
     'node_modules/.package-lock.json',
     'scripts/bundle-ui.ts',
     'scripts/ui-documents.ts',
-    'src/graphql/transport/graphiql-page.ts',
+    'scripts/bundle-graphiql.ts',
+    'src/http/graphiql-files.ts',
   ],
 }
 

@@ -2,13 +2,13 @@ import { connect } from 'node:net'
 
 /**
  * Opens connections that send many requests at once, without a token, and read nothing. Writes a line once all have been
- * sent; another for each second says how many are still open.
+ * sent; another for each second says how many are still open. Arguments: port, connections, path of a long answer.
  */
 
 const REQUESTS = 900
-const PATHS = ['/graphql', '/v2/openapi.json']
 
-const [port, connections] = process.argv.slice(2).map(Number)
+const [port, connections] = process.argv.slice(2, 4).map(Number)
+const PATHS = [process.argv[4], '/v2/openapi.json']
 let open = 0
 let sent = 0
 

@@ -29,8 +29,9 @@ const HEALTHY_WITHIN_MS = 50
 const NODE_OPTIONS = '--max-semi-space-size=8'
 
 /**
- * What clients without a token cost a server: one request of each kind, and connections of which each sends 900 requests for GraphiQL or for the OpenAPI document at
- * once, and reads nothing. The requests come from another process than the probes.
+ * What clients without a token cost a server: one request of each kind, and connections of which each sends 900
+ * requests for GraphiQL's editor or for the OpenAPI document at once, and reads nothing. The requests come from another
+ * process than the probes.
  */
 export async function* strangers(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
   const alone = await startQuietServer(ground, 'asked-server', UNLIMITED)
@@ -81,7 +82,6 @@ const UPGRADE = {
   'sec-websocket-key': 'x3JJHMbDL1EzLkh9GBhXDw==',
 }
 
-const GRAPHIQL = { path: '/graphql', headers: { accept: 'text/html' }, isLarge: true, isLimited: true } as const
 const INTROSPECTION = {
   path: '/graphql',
   headers: JSON_BODY,
@@ -92,10 +92,11 @@ const INTROSPECTION = {
 
 const SMALL_INTROSPECTION = JSON.stringify({ query: '{ __type(name: "Session") { name fields { name } } }' })
 
-function kindsOf(uiFile: string): Kind[] {
+function kindsOf({ uiFile, editor }: Files): Kind[] {
   return [
-    { ...GRAPHIQL, what: 'GraphiQL', headers: { ...GRAPHIQL.headers, ...COMPRESSED } },
-    { ...GRAPHIQL, what: 'GraphiQL, not compressed' },
+    { what: 'GraphiQL', path: '/graphql', headers: { accept: 'text/html', ...COMPRESSED } },
+    { what: 'the editor of GraphiQL', path: editor, headers: COMPRESSED, isLarge: true },
+    { what: 'the editor of GraphiQL, as gzip', path: editor, isLarge: true },
     { ...INTROSPECTION, what: 'introspection', headers: { ...JSON_BODY, ...COMPRESSED } },
     { ...INTROSPECTION, what: 'introspection, not compressed' },
     { what: 'small introspection', path: '/graphql', headers: JSON_BODY, body: SMALL_INTROSPECTION },
@@ -129,13 +130,26 @@ function kindsOf(uiFile: string): Kind[] {
   ]
 }
 
+/** Paths of the longest files that strangers get. */
+interface Files {
+  uiFile: string
+  editor: string
+}
+
+async function namesOfFiles(url: string): Promise<Files> {
+  const pageAt = async (path: string) => (await fetch(url + path, { headers: { accept: 'text/html' } })).text()
+  return {
+    uiFile: /href="(\/assets\/program-[^"]+\.js)"/.exec(await pageAt('/'))![1]!,
+    editor: / src="(\/graphiql\/[^"]+\.js)"/.exec(await pageAt('/graphql'))![1]!,
+  }
+}
+
 /** The CPU time and memory that one request of each kind costs the server's own process. */
 async function* costs(ground: BenchGround, server: ServerProcess): AsyncGenerator<Measurement> {
-  const page = await (await fetch(server.url)).text()
-  const uiFile = /href="(\/assets\/program-[^"]+\.js)"/.exec(page)![1]!
+  const files = await namesOfFiles(server.url)
   const idle = await idleShare(server)
   let most = { what: '', kilobytes: 0 }
-  for (const kind of kindsOf(uiFile)) {
+  for (const kind of kindsOf(files)) {
     const { measurement, kilobytes } = await costOf(ground, { server, idle }, kind)
     if (kilobytes > most.kilobytes) most = { what: kind.what, kilobytes }
     yield { ...measurement, ...(kind.isLimited !== true && { target: { atMost: CPU_MS_PER_REQUEST } }) }
@@ -238,7 +252,8 @@ async function attack(ground: BenchGround, server: ServerProcess, size: number):
   const latencies: number[] = []
   const probing = probe(server.url, latencies, stopped.signal)
   const program = join(import.meta.dirname, 'strangers-program.ts')
-  const attacker = spawn(process.execPath, [program, new URL(server.url).port, String(size)], {
+  const { editor } = await namesOfFiles(server.url)
+  const attacker = spawn(process.execPath, [program, new URL(server.url).port, String(size), editor], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let open = ''

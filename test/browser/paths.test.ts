@@ -64,6 +64,23 @@ describeOwnUi('somebody', 'paths', (ui) => {
   const mark = (page: Page) => page.evaluate(() => void Object.assign(globalThis, { isMarked: true }))
   const isMarked = (page: Page) => page.evaluate(() => 'isMarked' in globalThis)
 
+  test('GraphiQL loads under its own policy, and asks with a token', async () => {
+    await using opened = await visit({ url: ui.url })
+    const { page } = opened
+    await page.goto('/graphql')
+    await page.locator('.view-line').filter({ hasText: 'authorization' }).click()
+    await page.keyboard.press('End')
+    for (const _of of '"}') await page.keyboard.press('ArrowLeft')
+    await page.keyboard.insertText(ui.token)
+    await page.getByRole('button', { name: /^Execute query/ }).click()
+    await page
+      .locator('.view-line')
+      .filter({ hasText: /"totalCount":\s\d/ })
+      .waitFor()
+    // It introspects once before there is a token.
+    expect(opened.faults.filter((fault) => !/status of 401/.test(fault))).toEqual([])
+  })
+
   test('logs in, finds a chain, sees its next attempt come, retries it now, follows its log and terminates it', async () => {
     const chainId = await ui.create('reco-skim', FOLLOWED, { maxRetries: 3, retryDelay: 900 })
     await ui.create('merge-other', 'exit 0')

@@ -1,18 +1,24 @@
-/** The web UI over HTTP: which paths have it, what browsers may do with it and keep of it. */
+/** The web UI and GraphiQL over HTTP: which paths have it, what browsers may do with it and keep of it. */
 import { request, type IncomingHttpHeaders } from 'node:http'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { bundleUi } from '../../../scripts/bundle-ui.ts'
+import { findGraphiQL } from '../../../src/http/graphiql-files.ts'
 import { readUiFiles } from '../../../src/http/ui-files.ts'
 import { ROOT } from '../../guard/source-files.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
+const PAGE = { accept: 'text/html' }
+
 let server: TestServer
 let script: string
+let editor: string
 
 beforeAll(async () => {
-  server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
+  const bundle = await bundleUi(ROOT)
+  server = await startGraphQLServer({ ui: await readUiFiles(bundle), graphiql: await findGraphiQL(bundle) })
   script = /href="(\/assets\/program-[^"]+\.js)"/.exec((await ask('/')).text)![1]!
+  editor = / src="(\/graphiql\/[^"]+\.js)"/.exec((await ask('/graphql', PAGE)).text)![1]!
 })
 afterAll(() => server?.close())
 
@@ -191,3 +197,40 @@ describe('without a web UI', () => {
 function closing(started: TestServer): TestServer & AsyncDisposable {
   return { ...started, [Symbol.asyncDispose]: () => started.close() }
 }
+
+describe('GraphiQL', () => {
+  test('is a short page that loads only its own files, keeps no headers and can be in no frame', async () => {
+    const { status, headers, text } = await ask('/graphql', PAGE)
+    expect([status, headers['cache-control']]).toEqual([200, 'no-cache'])
+    expect(text.length).toBeLessThan(2_000)
+    expect(headers['content-security-policy']).toMatch(/script-src 'self';.*frame-ancestors 'none'/)
+    expect(text.match(/<script[^>]*>./g)).toEqual([`<script defer src="${editor}"><`])
+    const program = gunzipSync((await ask(editor)).body).toString()
+    expect(program).toMatch(/"shouldPersistHeaders":false/)
+  })
+
+  test('has files that are only sent compressed, and that browsers keep', async () => {
+    const unasked = await ask(editor)
+    expect(unasked.headers).toMatchObject({
+      'content-encoding': 'gzip',
+      'cache-control': expect.stringMatching('immutable'),
+    })
+    const plain = gunzipSync(unasked.body)
+    const packed = await ask(editor, { 'accept-encoding': 'gzip, br, zstd' })
+    expect(packed.headers['content-encoding']).toBe('br')
+    expect(brotliDecompressSync(packed.body).equals(plain)).toBe(true)
+    const refused = await ask(editor, { 'accept-encoding': 'identity' })
+    expect([refused.status, refused.text]).toEqual([406, expect.stringMatching(/"Accept-Encoding: gzip"/)])
+    const known = await ask(editor, { 'if-none-match': String(unasked.headers.etag) })
+    expect([known.status, known.body.length]).toEqual([304, 0])
+    expect((await ask('/graphiql/nothing.js')).status).toBe(404)
+    expect((await ask('/graphiql/..%2f..%2findex.html')).status).toBe(404)
+  })
+
+  test('that has not been bundled: the page says so', async () => {
+    const bare = await startGraphQLServer()
+    onTestFinished(() => bare.close())
+    const { status, text } = await ask('/graphql', PAGE, 'GET', bare.url)
+    expect([status, text]).toEqual([200, expect.stringMatching(/no GraphiQL.*npm start/)])
+  })
+})

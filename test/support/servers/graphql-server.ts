@@ -9,6 +9,7 @@ import { createTopics, createWakeHub } from '../../../src/events/wake-hub.ts'
 import type { GraphQLDependencies } from '../../../src/graphql/graphql.ts'
 import { createHttpApp } from '../../../src/http/http-app.ts'
 import { createHttpServer } from '../../../src/http/http-server.ts'
+import type { GraphiQL } from '../../../src/http/graphiql-files.ts'
 import type { UiFiles } from '../../../src/http/ui-files.ts'
 import type { RequestLimits } from '../../../src/http/request-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
@@ -44,6 +45,7 @@ export async function startGraphQLServer(
     code?: CodeStore
     relay?: CheckpointStore
     ui?: UiFiles | null
+    graphiql?: GraphiQL | undefined
   } & Pick<GraphQLDependencies, 'introspectionForStrangers' | 'strangers' | 'trustedDocuments' | 'webSockets'> = {},
 ) {
   const { log = pino({ enabled: false }), introspectionForStrangers = true, trustedDocuments, webSockets } = options
@@ -113,6 +115,7 @@ export async function startGraphQLServer(
     mounts: [agentApi, ...(options.ui ? [createBrowserSessions({ db: reads, authenticate, failures, log })] : [])],
     trustedDocuments,
     ui: options.ui,
+    graphiql: options.graphiql,
     ...(webSockets && { webSockets }),
   })
   server.serve(app)
