@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { eventually } from '../support/eventually.ts'
+import { hold, untilBlocked } from '../support/database/blocked.ts'
 import { describeUi, rowOf, testAppearance } from '../support/ui-suite.ts'
 
 /** The record of actions on many chains, of sessions that a real agent ran or that wait for their time. */
@@ -37,22 +37,8 @@ describeUi('the record of actions on many chains', {}, (ui) => {
   }
 
   /** Locks a session, which keeps an action on many sessions from its end. */
-  async function hold(name: string): Promise<{ waiters(count: number): Promise<unknown>; release(): Promise<void> }> {
-    const [holder, witness] = [await ui.database.connect(), await ui.database.connect()]
-    await holder.query('SET transaction_timeout = 0')
-    await holder.query('BEGIN')
-    const { rowCount } = await holder.query('SELECT FROM sessions WHERE name = $1 FOR UPDATE', [name])
-    expect(rowCount).toBe(1)
-    // Within one transaction it would be read once only.
-    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-    return {
-      waiters: (count) => eventually(async () => (await witness.query(waiting)).rowCount! >= count),
-      async release() {
-        await holder.query('COMMIT')
-        await Promise.all([holder.end(), witness.end()])
-      },
-    }
-  }
+  const holdSession = (name: string) =>
+    hold(ui.database, `SELECT 1 / count(*) FROM (SELECT FROM sessions WHERE name = '${name}' FOR UPDATE) AS held`)
 
   test('an empty list says so', async () => {
     await using opened = await ui.open()
@@ -113,7 +99,7 @@ describeUi('the record of actions on many chains', {}, (ui) => {
     const { page } = opened
     const seen: string[] = []
     await page.exposeFunction('seen', (text: string) => seen.push(text))
-    const held = await hold(`followed-${MANY - 1}`)
+    const release = await holdSession(`followed-${MANY - 1}`)
     const id = await act('terminateSessions', 'followed')
     await page.goto(`/bulk-actions/${id}`)
     await page.getByRole('heading', { name: /Termination of 1.100.chains/ }).waitFor()
@@ -123,7 +109,7 @@ describeUi('the record of actions on many chains', {}, (ui) => {
       new MutationObserver(say).observe(bar, { attributes: true })
       say()
     })
-    await held.release()
+    await release()
     await page
       .locator('.bulk-figures')
       .getByText(/^1.100$/)
@@ -144,12 +130,12 @@ describeUi('the record of actions on many chains', {}, (ui) => {
     await createMany('stopped', 2_000)
     await using opened = await ui.open()
     const { page } = opened
-    const held = await hold('stopped-0')
+    const release = await holdSession('stopped-0')
     const id = await act('terminateSessions', 'stopped')
     await page.goto(`/bulk-actions/${id}`)
     await page.getByRole('button', { name: 'Stop here' }).click()
-    await held.waiters(2)
-    await held.release()
+    await untilBlocked(ui.database.db, 2)
+    await release()
     await page.getByRole('img', { name: 'stopped' }).waitFor()
     await page.getByText(/stopped by admin-of/).waitFor()
     await page.getByRole('button', { name: /^Left undone/ }).waitFor()

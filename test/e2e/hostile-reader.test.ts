@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { WebSocket } from 'ws'
 import { readAdminToken, type ServerProcess, startServer } from '../../src/cli/demo/server-process.ts'
 import { createClient } from '../../src/client/node/index.ts'
+import { hold } from '../support/database/blocked.ts'
 import { emptyDatabase, testDatabase, type TestDatabase } from '../support/database/database.ts'
 import { createFactories } from '../support/sessions/factories.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
@@ -61,13 +62,8 @@ describe('hostile reader', () => {
     return socket
   }
 
-  /** Locks resubmissions until it is disposed: their readers wait, readers of sessions do not. */
-  async function lockResubmissions(): Promise<AsyncDisposable> {
-    const blocker = await database.connect()
-    await blocker.query('SET transaction_timeout = 0')
-    await blocker.query('BEGIN; LOCK TABLE resubmissions IN ACCESS EXCLUSIVE MODE')
-    return { [Symbol.asyncDispose]: () => blocker.end() }
-  }
+  /** Their readers wait, readers of sessions do not. */
+  const lockResubmissions = () => hold(database, 'LOCK TABLE resubmissions IN ACCESS EXCLUSIVE MODE')
 
   /** The reads that wait in the database, and for how long the oldest of them has. */
   async function waiting(): Promise<{ count: number; ageMs: number }> {
@@ -80,7 +76,7 @@ describe('hostile reader', () => {
   }
 
   test('one token that reads without end keeps neither others nor the scheduler waiting', async () => {
-    await using _lock = await lockResubmissions()
+    await lockResubmissions()
     const stop = new AbortController()
     onTestFinished(() => stop.abort())
     const answers = new Set<string>()
@@ -132,7 +128,7 @@ describe('hostile reader', () => {
   test.each(['HTTP', ...Object.keys(LEAVING)])(
     'the reads of a client end when it disconnects: %s',
     async (transport) => {
-      await using _lock = await lockResubmissions()
+      await lockResubmissions()
       const stop = new AbortController()
       const requests: Promise<unknown>[] = []
       if (transport === 'HTTP') for (let n = 0; n < AT_ONCE; n++) requests.push(post(stop.signal).catch(() => null))

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { readAdminToken } from '../../src/cli/demo/server-process.ts'
 import { createClient } from '../../src/client/node/index.ts'
+import { hold, untilBlocked } from '../support/database/blocked.ts'
 import { emptyDatabase, testDatabase } from '../support/database/database.ts'
 import { eventually, pause } from '../support/eventually.ts'
 import { fixedPort } from '../support/agents/fixed-port.ts'
@@ -134,16 +135,10 @@ test('a draining server is not ready but serves, then refuses new requests and f
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     return (await fetch(`${url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) })).json()
   }
-  const blocker = await database.connect()
-  await blocker.query('SET transaction_timeout = 0')
-  await blocker.query('BEGIN; LOCK TABLE sessions')
+  const release = await hold(database, 'LOCK TABLE sessions')
   // What writes, since a read that takes as long as the drain would be given up.
   const underWay = ask('mutation { createSession(input: { name: "late", command: ["true"] }) { __typename } }')
-  const isBlocked = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-  await eventually(async () => ((await database.db.query(isBlocked)).rowCount ?? 0) > 0, {
-    ...WITHIN,
-    what: 'it waits',
-  })
+  await untilBlocked(database.db, 1)
 
   const told = performance.now()
   const stopped = server.stop()
@@ -159,9 +154,8 @@ test('a draining server is not ready but serves, then refuses new requests and f
     )
   await eventually(refuses, { ...WITHIN, what: 'it refuses connections' })
   expect(performance.now() - told).toBeGreaterThan(7_900)
-  await blocker.query('ROLLBACK')
+  await release()
   expect(await underWay).toEqual({ data: { createSession: { __typename: 'CreateSessionPayload' } } })
   expect(await stopped).toBe(0)
-  await blocker.end()
   await database.close()
 })

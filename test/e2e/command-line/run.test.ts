@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../../src/cli/demo/server-process.ts'
 import { createClient, type Client } from '../../../src/client/node/index.ts'
 import { commandLine, startCommand } from '../../support/programs/command-line.ts'
+import { hold, untilBlocked } from '../../support/database/blocked.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { fixedPort } from '../../support/agents/fixed-port.ts'
 import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../../support/programs/pseudo-terminal.ts'
@@ -153,19 +154,14 @@ describe('run', () => {
   })
 
   test('many: Ctrl-C during creation ends those created so far, and creates no more', async () => {
-    const [holder, witness] = [await database.connect(), await database.connect()]
-    await holder.query('SET transaction_timeout = 0')
-    await holder.query('BEGIN')
-    await holder.query(`SELECT FROM projects WHERE name = 'default' FOR UPDATE`)
+    const release = await hold(database, `SELECT FROM projects WHERE name = 'default' FOR UPDATE`)
     const args = ['run', '--array', '1..600', '-n', 'many-{i}', '-l', 'cut=1', '--starts-at', '1h']
     const run = startCommand([...args, '--on-interrupt', 'terminate', '--', 'true'], environment)
-    // Within one transaction it would be read once only.
-    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-    await vi.waitFor(async () => expect((await witness.query(waiting)).rowCount).toBeGreaterThan(0), WITHIN)
+    // Others wait for the project, too, before the command has begun to listen.
+    await untilBlocked(database.db, 1, 'creationDigest')
     run.child.kill('SIGINT')
     await vi.waitFor(() => expect(run.output.stderr).toContain('ending the work'), WITHIN)
-    await holder.query('COMMIT')
-    await Promise.all([holder.end(), witness.end()])
+    await release()
     const { status, stderr } = await run.ended
     expect({ status, stderr }).toMatchObject({ status: 130 })
     expect(stderr).toContain('250 sessions created, 350 not requested\n')
