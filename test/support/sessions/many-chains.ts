@@ -50,7 +50,7 @@ SELECT id, ($1::uuid[])[1 + chain % cardinality($1::uuid[])], 'default', 'many-'
   CASE WHEN live THEN 'UNDEFINED' WHEN failed THEN 'FAILURE' ELSE 'SUCCESS' END::session_result,
   CASE WHEN failed THEN cause END, CASE WHEN attempt > 1 THEN ${NTH('n - 1')} END,
   ${NTH('n - attempt + 1')}, attempt,
-  CASE WHEN attempt = 1 THEN 'INITIAL' ELSE 'AUTO_RETRY' END::session_origin, CASE WHEN attempt > 1 THEN cause END, 2, '{}', NOT live,
+  CASE WHEN attempt = 1 THEN 'INITIAL' ELSE 'AUTO_RETRY' END::session_origin, CASE WHEN attempt > 1 THEN cause END, 2, '{"maxRetries": 2}', NOT live,
   created_at, created_at, created_at + interval '5 s',
   CASE WHEN NOT live THEN created_at + make_interval(secs => 10 + chain % 977) END
 FROM generate_series($3::int, $4::int - 1) AS n

@@ -62,7 +62,7 @@ const OF_ROUTES = [
      cluster_size, priority, status, result, chain_id, attempt, retry_policy, retry_decided, started_at, terminated_at)
    SELECT r.session_id, d.project_id, 'default', r.id::text, d.name, 'INFERENCE', '{serve}', 'SINGLE_NODE', 1, 10,
      CASE WHEN r.terminated_at IS NULL THEN 'RUNNING' ELSE 'TERMINATED' END::session_status, 'UNDEFINED', r.session_id, 1,
-     '{}', true, r.created_at, r.terminated_at
+     '{"maxRetries": 0}', true, r.created_at, r.terminated_at
    FROM routes r JOIN deployments d ON d.id = r.deployment_id`,
   `INSERT INTO agents (id, name, resource_group, address, version, status, instance_id)
    SELECT id, 'serves', 'default', '127.0.0.1', '0', 'ALIVE', id FROM (SELECT ${ID('d000', '1')} AS id) AS it`,

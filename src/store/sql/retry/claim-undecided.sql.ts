@@ -33,6 +33,9 @@ interface Wanted {
   agentNames: string
 }
 
+/** With EXISTS, PostgreSQL may read and hash all dependencies first. */
+const HAS_DEPENDENTS = `coalesce((SELECT true FROM session_dependencies n WHERE n.chain_id = s.chain_id LIMIT 1), false)`
+
 const columns = (
   wanted: Wanted,
 ) => `s.id, s.project_id AS "projectId", s.chain_id AS "chainId", s.status, s.result, s.session_type AS "sessionType",
@@ -43,7 +46,7 @@ const columns = (
   s.gpu_need AS "gpuNeed", CASE WHEN ${wanted.gpuMemory} THEN ${HAD_GPU_MEMORY_BYTES} END AS "hadGpuMemoryBytes",
   CASE WHEN ${wanted.peakMemory} THEN ${PEAK_MEMORY_BYTES} END AS "peakMemoryBytes",
   s.resource_group AS "resourceGroup", s.avoid_agents AS "avoidAgents", s.retry_policy AS "retryPolicy", s.trace_parent AS "traceParent", s.group_id AS "groupId", reprise_now() AS now,
-  EXISTS (SELECT FROM session_dependencies n WHERE n.chain_id = s.chain_id) AS "hasDependents",
+  ${HAS_DEPENDENTS} AS "hasDependents",
   ${delayBeforeMs(wanted.delayBefore)} AS "delayBeforeMs",
   CASE WHEN s.result IS DISTINCT FROM 'SUCCESS' THEN (SELECT c.cancelled_by FROM chains c WHERE c.chain_id = s.chain_id) END
     AS "cancelledBy",
