@@ -31,8 +31,11 @@ export interface PackedBody extends AnswerParts {
   tag: string
 }
 
-/** Bytes of a response that are handed to the system at once. The system takes them without a copy of ours. */
-const PIECE_BYTES = 256 * 1024
+/**
+ * Bytes of a response that are handed to the system at once. The system takes what it has room for, without a copy of
+ * ours: 1.4 MB took 0.8 ms of CPU, and 1.3 ms in pieces of 256 KiB.
+ */
+const PIECE_BYTES = 2 * 1024 * 1024
 /** The same over TLS, which copies them. */
 const TLS_PIECE_BYTES = 32 * 1024
 
@@ -129,7 +132,7 @@ async function sendInPieces(response: ServerResponse, bytes: Buffer): Promise<vo
  * Pieces of all responses together that are handed over in one turn of the event loop. The system takes up to 4 MB for
  * a client that reads nothing: a thousand such responses at once would block all other requests for seconds.
  */
-const PIECES_PER_TURN = 8
+const PIECES_PER_TURN = 4
 
 const waiting: (() => void)[] = []
 
