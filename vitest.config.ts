@@ -8,7 +8,8 @@ import { PARTS, type Part } from './test/support/run/parts.ts'
 process.env['NODE_COMPILE_CACHE'] = fileURLToPath(new URL('.cache/compiled', import.meta.url))
 
 /** In this order, each after the one before: there is never more than one kind of engine at work. */
-const ORDER: readonly Part[] = ['pure', 'quick', 'long', 'browser', 'machine', 'containers', 'slurm']
+const ORDER: readonly Part[] = ['pure', 'quick', 'long', 'browser', 'containers', 'slurm']
+const PROJECTS: readonly Part[] = [...ORDER, 'machine']
 
 export default defineConfig({
   test: {
@@ -24,7 +25,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     reporters: ['default', './test/support/run/run-reporter.ts'],
     runner: './test/support/run/measuring-runner.ts',
-    projects: ORDER.map((part) => (part === 'pure' ? pureProject() : projectOf(part))),
+    projects: PROJECTS.map((part) => (part === 'pure' ? pureProject() : projectOf(part))),
   },
 })
 
@@ -55,7 +56,8 @@ function projectOf(part: Exclude<Part, 'pure'>) {
       globalSetup: 'test/support/run/run.setup.ts',
       // Each container costs as much CPU as many tests elsewhere: with more, all of them wait for the processors.
       ...(part === 'containers' && { maxWorkers: 2, maxConcurrency: 2 }),
-      sequence: { groupOrder: ORDER.indexOf(part) },
+      // Tests of Slurm mostly wait, and those of `machine` use no engine.
+      sequence: { groupOrder: ORDER.indexOf(part === 'machine' ? 'slurm' : part) },
       // Of servers that live for seconds: each connection first looks everything up, which costs more than to wait.
       env: { REPRISE_DATABASE_CONNECTIONS: '5' },
       // Twenty times what most tests take: these only end what hangs.
