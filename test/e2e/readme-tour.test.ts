@@ -16,7 +16,8 @@ import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../support/programs/ps
 import { logInBrowser } from '../support/servers/browser-login.ts'
 import { eventually, pause } from '../support/eventually.ts'
 
-describe('readme tour', async () => {
+// The tour and the demos run beside each other: each owns all that it starts, and waits much of its time.
+describe.concurrent('readme tour', async () => {
   /** Runs the commands of the README and docs/ in their order, against a server started by `npm start`. */
 
   const run = promisify(execFile)
@@ -65,7 +66,7 @@ describe('readme tour', async () => {
       .replaceAll(/─+$/g, '')
   }
 
-  test('the tour of the README, and what docs/ adds to it, works as written', async () => {
+  test.sequential('the tour of the README, and what docs/ adds to it, works as written', async () => {
     const tour = blocks('README.md')
     const [start, started, first, firstOutput, ...rest] = tour
     expect(start).toMatchObject({ language: 'sh', text: 'npm start\n' })
@@ -155,9 +156,9 @@ describe('readme tour', async () => {
   })
 })
 
-describe('demo', () => {
+describe.concurrent('demo', () => {
   /** The demo checks itself; these tests check its exit status and its output. */
-  test('the demo succeeds', async () => {
+  test.sequential('the demo succeeds', async () => {
     const main = join(import.meta.dirname, '../../bin/reprise.mjs')
     const cwd = await temporaryDirectory('user')
     const child = spawn(process.execPath, [...heapFlags(), main, 'demo'], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -175,7 +176,7 @@ describe('demo', () => {
     expect(await readFile(join(cwd, 'primes.txt'), 'utf8')).toBe('216816 primes below 3000000\n')
   })
 
-  test('--stay keeps the server until Ctrl-C, which leaves nothing behind', async () => {
+  test.sequential('--stay keeps the server until Ctrl-C, which leaves nothing behind', async () => {
     const { child, output, ended } = startCommand(['demo', '--stay'], {}, undefined, await temporaryDirectory('user'))
     const last = await eventually(
       () => /stays until you press Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1),
@@ -195,7 +196,7 @@ describe('demo', () => {
   })
 
   /** Each with the last that is seen before Ctrl-C. */
-  test.skipIf(!PSEUDO_TERMINAL).each<[string, RegExp | null, number]>([
+  test.sequential.skipIf(!PSEUDO_TERMINAL).each<[string, RegExp | null, number]>([
     ['its server starts', null, 1_500],
     ['sessions run', /submitted survivor/, 500],
     ['its server is dead', /killed with SIGKILL/, 0],
