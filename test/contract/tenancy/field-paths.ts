@@ -84,5 +84,5 @@ export function needsArguments(field: Field): boolean {
 
 /** All of a small list, so that what should not be there is seen. */
 function pageOf(field: Field): string {
-  return field.args.some(({ name }) => name === 'first') ? '(first: 50)' : ''
+  return field.args.some(({ name }) => name === 'first') ? '(first: 10)' : ''
 }

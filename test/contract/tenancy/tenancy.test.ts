@@ -31,17 +31,56 @@ const Mutation = schema.getMutationType()!
 const Subscription = schema.getSubscriptionType()!
 const paths = fieldPaths(schema, Query)
 
-async function ask(path: FieldPath, values: Values, token: string | null) {
-  const ids = { node: 'node.id', nodes: 'nodes.ids' }[path.root.name]
-  const named = ids === undefined ? {} : { [ids]: idsFor(path.root.name, globalId(path.steps[0]!.type.name, values)) }
-  const { declarations, uses, variables } = fillArguments(path.root, { ...COMMON, ...values, ...named })
-  const answer = await server.query(
-    `query ${declarations} { ${path.root.name}${uses} ${selectionOf(path)} }`,
-    variables,
-    token,
-  )
-  return { answer, variables }
+interface Asked {
+  answer: Awaited<ReturnType<TestServer['query']>>
+  variables: Record<string, unknown>
+  /** The root field, and what was asked of it. */
+  where: string
 }
+
+/** Asks for what several ways lead to, which begin with the same field and arguments. */
+async function ask(together: readonly FieldPath[], values: Values, token: string | null): Promise<Asked> {
+  const { root, steps } = together[0]!
+  const ids = { node: 'node.id', nodes: 'nodes.ids' }[root.name]
+  const named = ids === undefined ? {} : { [ids]: idsFor(root.name, globalId(steps[0]!.type.name, values)) }
+  const { declarations, uses, variables } = fillArguments(root, { ...COMMON, ...values, ...named })
+  const selections = together.map((path) => `${root.name}${uses} ${selectionOf(path)}`).join(' ')
+  const answer = await server.query(`query ${declarations} { ${selections} }`, variables, token)
+  return { answer, variables, where: `${root.name} ${together.map(selectionOf).join(' ')}` }
+}
+
+const TOGETHER_MAX = 8
+const AT_ONCE = 6
+
+/**
+ * Walks all these ways as this user. Most of the time is the way there and back, so several are walked in one request;
+ * if that has an error, which may have taken other fields with it, fewer are, and at last each alone.
+ */
+async function eachOf(
+  ways: readonly FieldPath[],
+  user: { values: Values; token: string },
+  look: (asked: Asked) => void,
+): Promise<void> {
+  const alike = Map.groupBy(ways, ({ root, steps }) =>
+    root.name.startsWith('node') ? `${root.name} ${steps[0]!.type.name}` : root.name,
+  )
+  const queue = [...alike.values()].flatMap((own) =>
+    Array.from({ length: Math.ceil(own.length / TOGETHER_MAX) }, (_, n) =>
+      own.slice(n * TOGETHER_MAX, (n + 1) * TOGETHER_MAX),
+    ),
+  )
+  const worker = async () => {
+    for (let some = queue.shift(); some !== undefined; some = queue.shift()) {
+      const asked = await ask(some, user.values, user.token)
+      const half = Math.ceil(some.length / 2)
+      if (half < some.length && asked.answer.errors !== undefined) queue.push(some.slice(0, half), some.slice(half))
+      else look(asked)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+}
+
+const timesIn = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 0
 
 describe('queries', () => {
   test('all fields but those with arguments of their own are walked', () => {
@@ -70,12 +109,12 @@ describe('queries', () => {
     const seen = new Set<string>()
     const found: string[] = []
     let names = 0
-    await eachOf(paths, async (path) => {
-      const answer = await walk(path, theirs.values, found)
-      const text = JSON.stringify(answer.data ?? null)
+    await eachOf(paths, { values: theirs.values, token: theirs.member }, (asked) => {
+      check(asked, found)
+      const text = JSON.stringify(asked.answer.data ?? null)
       for (const secret of theirs.secrets) if (text.includes(secret)) seen.add(secret)
-      names += Number(text.includes('"HIDDEN"') || text.includes('secretEnviron.HIDDEN'))
-      for (const value of theirs.hidden) if (text.includes(value)) found.push(`${selectionOf(path)}: ${value}`)
+      names += timesIn(text, /"HIDDEN"|secretEnviron\.HIDDEN/g)
+      for (const value of theirs.hidden) if (text.includes(value)) found.push(`${asked.where}: ${value}`)
     })
     expect(found).toEqual([])
     // Which secret variables there are, and which of them changed, is seen; the values are not.
@@ -89,41 +128,27 @@ describe('queries', () => {
     const found: string[] = []
     const named = paths.filter(({ root }) => root.args.length > 0)
     expect(named.length).toBeGreaterThan(100)
-    await eachOf(named, (path) => walk(path, ours.values, found))
+    await eachOf(named, { values: ours.values, token: theirs.member }, (asked) => check(asked, found))
     expect(found).toEqual([])
   })
 
   test('show a viewer the history, and no value of an environment', async () => {
     const found: string[] = []
     let redacted = 0
-    await eachOf(paths, async (path) => {
-      const { answer } = await ask(path, ours.values, ours.viewer)
+    await eachOf(paths, { values: ours.values, token: ours.viewer }, ({ answer, where }) => {
       const text = JSON.stringify(answer)
       // A field that the role may not read leaves the rest of the answer unchanged.
-      if (answer.data === null) found.push(`${path.root.name} takes all with it: ${text}`)
-      redacted += Number(text.includes('[redacted]'))
-      for (const value of [...ours.environs, ...ours.hidden])
-        if (text.includes(value)) found.push(`${selectionOf(path)}: ${value}`)
+      if (answer.data === null) found.push(`${where} takes all with it: ${text}`)
+      redacted += timesIn(text, /\[redacted\]/g)
+      for (const value of [...ours.environs, ...ours.hidden]) if (text.includes(value)) found.push(`${where}: ${value}`)
     })
     expect(found).toEqual([])
     expect(redacted).toBeGreaterThan(10)
   })
 
-  async function walk(path: FieldPath, values: Values, found: string[]) {
-    const { answer, variables } = await ask(path, values, theirs.member)
-    const where = `${path.root.name} ${selectionOf(path)}`
+  function check({ answer, variables, where }: Asked, found: string[]): void {
     for (const secret of leaked(answer, ours, variables)) found.push(`${where}: ${secret}`)
     if (JSON.stringify(answer.errors ?? []).includes('INTERNAL')) found.push(`${where}: a fault of the server`)
-    return answer
-  }
-
-  /** A few at once: most of the time is the way there and back. */
-  async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
-    const queue = [...items]
-    const worker = async () => {
-      for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item)
-    }
-    await Promise.all(Array.from({ length: 6 }, worker))
   }
 
   test('show strangers and agents nothing at all', async () => {
