@@ -196,7 +196,7 @@ describe.concurrent('demo', () => {
   })
 
   /** Each with the last that is seen before Ctrl-C. */
-  test.sequential.skipIf(!PSEUDO_TERMINAL).each<[string, RegExp | null, number]>([
+  test.skipIf(!PSEUDO_TERMINAL).sequential.each<[string, RegExp | null, number]>([
     ['its server starts', null, 1_500],
     ['sessions run', /submitted survivor/, 500],
     ['its server is dead', /killed with SIGKILL/, 0],
