@@ -66,7 +66,7 @@ describe.concurrent('readme tour', async () => {
       .replaceAll(/─+$/g, '')
   }
 
-  test.sequential('the tour of the README, and what docs/ adds to it, works as written', async () => {
+  test('the tour of the README, and what docs/ adds to it, works as written', { concurrent: false }, async () => {
     const tour = blocks('README.md')
     const [start, started, first, firstOutput, ...rest] = tour
     expect(start).toMatchObject({ language: 'sh', text: 'npm start\n' })
@@ -158,7 +158,7 @@ describe.concurrent('readme tour', async () => {
 
 describe.concurrent('demo', () => {
   /** The demo checks itself; these tests check its exit status and its output. */
-  test.sequential('the demo succeeds', async () => {
+  test('the demo succeeds', { concurrent: false }, async () => {
     const main = join(import.meta.dirname, '../../bin/reprise.mjs')
     const cwd = await temporaryDirectory('user')
     const child = spawn(process.execPath, [...heapFlags(), main, 'demo'], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -176,7 +176,7 @@ describe.concurrent('demo', () => {
     expect(await readFile(join(cwd, 'primes.txt'), 'utf8')).toBe('216816 primes below 3000000\n')
   })
 
-  test.sequential('--stay keeps the server until Ctrl-C, which leaves nothing behind', async () => {
+  test('--stay keeps the server until Ctrl-C, which leaves nothing behind', { concurrent: false }, async () => {
     const { child, output, ended } = startCommand(['demo', '--stay'], {}, undefined, await temporaryDirectory('user'))
     const last = await eventually(
       () => /stays until you press Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1),
@@ -196,12 +196,12 @@ describe.concurrent('demo', () => {
   })
 
   /** Each with the last that is seen before Ctrl-C. */
-  test.skipIf(!PSEUDO_TERMINAL).sequential.each<[string, RegExp | null, number]>([
+  test.skipIf(!PSEUDO_TERMINAL).each<[string, RegExp | null, number]>([
     ['its server starts', null, 1_500],
     ['sessions run', /submitted survivor/, 500],
     ['its server is dead', /killed with SIGKILL/, 0],
     ['its server starts again', /killed with SIGKILL/, 1_400],
-  ])('Ctrl-C while %s ends it soon, and leaves nothing behind', async (_when, seen, pauseMs) => {
+  ])('Ctrl-C while %s ends it soon, and leaves nothing behind', { concurrent: false }, async (_when, seen, pauseMs) => {
     const TMPDIR = await temporaryDirectory('demo')
     const run = startInTerminal(['demo'], { columns: 80, environment: { TMPDIR, NO_COLOR: '1' } })
     const begun = () => (seen === null ? readdirSync(TMPDIR).length > 0 : seen.test(run.seen.text))

@@ -253,7 +253,7 @@ function typeInOrder(examples: readonly Example[]): void {
     return { line, status, output }
   }
 
-  test.sequential.each(examples)('$example', async ({ path, example }) => {
+  test.each(examples)('$example', { concurrent: false }, async ({ path, example }) => {
     const id = await BEFORE[path]?.(example)
     const follows = path.endsWith(' watch') || (path.endsWith(' events') && example.includes('--follow'))
     const until = path.endsWith(' port-forward') ? /is forwarded to/ : follows ? /watching from/ : undefined

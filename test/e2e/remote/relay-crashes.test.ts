@@ -40,7 +40,7 @@ const SNAPSHOT = String.raw`/\.snap-[^/]*/`
 describe.concurrent('an agent that comes back', () => {
   const two = useTwoAgents(PATIENT_LEASE)
 
-  describe.sequential('it is killed on the way of a checkpoint', () => {
+  describe('it is killed on the way of a checkpoint', { concurrent: false }, () => {
     test.each<[string, HaltAt]>([
       ['while it packs', PACKED],
       ['in the middle of sending', { ...PACKED, times: 2 }],
@@ -68,7 +68,7 @@ describe.concurrent('an agent that comes back', () => {
     })
   })
 
-  describe.sequential('it is killed while it sends what was published', () => {
+  describe('it is killed while it sends what was published', { concurrent: false }, () => {
     test.each<[string, HaltAt]>([
       ['before it asks', { call: 'fetch', of: `${AGENT_CHECKPOINT_OFFER_PATH}$`, side: 'before' }],
       ['with a snapshot', { call: 'open', of: `${SNAPSHOT}files$`, side: 'before' }],
@@ -123,7 +123,7 @@ describe.concurrent('an agent that is killed, and does not come back', () => {
   // The agent is lost before its kernel is taken for gone.
   const two = useTwoAgents(SHORT_LEASE, 10_000)
 
-  test.sequential.each<[string, HaltAt, string, object]>([
+  test.each<[string, HaltAt, string, object]>([
     [
       'in the middle of sending: what it had is missing, and it is said who has it',
       { ...PACKED, times: 2 },
@@ -136,7 +136,7 @@ describe.concurrent('an agent that is killed, and does not come back', () => {
       'fetched2: 2 whole\n',
       { state: 'FETCHED', note: null },
     ],
-  ])('%s', async (_, at, said, found) => {
+  ])('%s', { concurrent: false }, async (_, at, said, found) => {
     const once = join(two.notes, 'on-record')
     const halt = haltAt(two.notes, at.call === 'open' ? { ...at, once } : at)
     await two.startAgent('two', halt.environment)
@@ -163,7 +163,7 @@ describe.concurrent('an agent that is killed, and does not come back', () => {
 describe.concurrent('a server that is killed', () => {
   const two = useTwoAgents(PATIENT_LEASE)
 
-  test.sequential.each<[string, HaltAt]>([
+  test.each<[string, HaltAt]>([
     ['in the middle of receiving', { call: 'write', of: String.raw`\.part$`, side: 'after', times: 2 }],
     ['when all of it is on the disk', { call: 'rename', of: String.raw`\.part$`, side: 'before' }],
     [
@@ -172,7 +172,7 @@ describe.concurrent('a server that is killed', () => {
     ],
     ['when it is on record, and before the agent knows', { call: 'answer', of: SENT, side: 'before', times: 3 }],
     ['in the middle of giving it away', { call: 'stream', of: FETCHED, side: 'after', times: 2 }],
-  ])('%s', async (_, at) => {
+  ])('%s', { concurrent: false }, async (_, at) => {
     const halt = haltAt(two.notes, at)
     const work = await begin(two.fleet)
     const partsLeft = copies(two.fleet).partBytes().length
@@ -190,7 +190,7 @@ describe.concurrent('a server that is killed', () => {
     await expectEnd(two.fleet, work, partsLeft + 1)
   })
 
-  test.sequential('after it has what was published, before it is recorded', async () => {
+  test('after it has what was published, before it is recorded', { concurrent: false }, async () => {
     const halt = haltAt(two.notes, { call: 'rename', of: String.raw`\.part$`, side: 'after' })
     await startServer(two, halt)
     const id = await beginPublishing(two.fleet, 'save 1; publish; exec sleep 1000')
@@ -205,7 +205,7 @@ describe.concurrent('a server that is killed', () => {
 describe.concurrent('published checkpoints: the agent dies for good', () => {
   const two = useTwoAgents(SHORT_LEASE, 6_000)
 
-  test.sequential('only what was written since the last publication is lost', async () => {
+  test('only what was written since the last publication is lost', { concurrent: false }, async () => {
     const id = await beginPublishing(two.fleet, 'save 1; publish; save 2; publish; save 3; exec sleep 1000')
     await eventually(() => existsSync(join(directory(two.fleet, id), 'step3/sums')))
     expect(await answer(two.fleet, id)).toMatchObject({ attempt: 1, published: true, reason: null })
@@ -230,7 +230,7 @@ describe.concurrent('published checkpoints: the agent dies for good', () => {
     })
   })
 
-  test.sequential('no state is torn while the program publishes all the time', async () => {
+  test('no state is torn while the program publishes all the time', { concurrent: false }, async () => {
     const id = await beginPublishing(two.fleet, 'n=0; while :; do n=$((n + 1)); save $n; : >.publish; done')
     // Under such haste not all of its states stand still for long enough.
     const publishedAt = () => answer(two.fleet, id).then((one) => one['published'] === true && String(one['at']))
