@@ -3,7 +3,6 @@ import { existsSync, globSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Lease } from '../../../src/domain/agent/lease.ts'
 import { bundlePath } from '../../../src/program/bundle.ts'
-import type { serve as Serve } from '../../../src/program/serve.ts'
 
 /**
  * `short-lease-program.ts <lease as JSON>`: `reprise serve`, which bears silence less long. It loads the bundle that
