@@ -22,6 +22,8 @@ type Parameter = GraphQLArgument | GraphQLInputField
 export interface Place {
   /** `filter.name.equals` */
   name: string
+  /** The input type and its field: `StringFilter.equals`; the argument itself is of no input type. */
+  field: string | null
   type: GraphQLLeafType
   /** Whether it is in a list, which can be of any length. */
   listed: boolean
@@ -75,20 +77,21 @@ function placesIn(
   around: (value: unknown) => Record<string, unknown>,
   values: Values,
   depth: number,
+  parent: string | null = null,
 ): Place[] {
   const { name } = parameter
   const nullable = getNullableType(parameter.type)
   const listed = isListType(nullable)
   const type = getNullableType(listed ? nullable.ofType : nullable)
   const put = (given: readonly unknown[]) => around(listed ? given : given[0])
-  if (isLeafType(type)) return [{ name, type, listed, put }]
+  if (isLeafType(type)) return [{ name, field: parent && `${parent}.${name}`, type, listed, put }]
   if (!isInputObjectType(type) || depth === DEPTH_MAX) return []
   const fields = Object.values(type.getFields())
   return fields
     .filter((field) => getNamedType(field.type) !== type || depth < 1)
     .flatMap((field) => {
       const beside = others(fields, field, values)
-      const within = placesIn(field, (value) => put([beside(value)]), values, depth + 1)
+      const within = placesIn(field, (value) => put([beside(value)]), values, depth + 1, type.name)
       // A filter in a filter is walked through in the same way: its texts are enough.
       const kept = getNamedType(field.type) === type ? within.filter((place) => place.type.name === 'String') : within
       return kept.map((place) => ({ ...place, name: `${name}.${place.name}` }))
