@@ -79,6 +79,7 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
       introspection: introspectionForStrangers ? createPublicIntrospection(schema, staticAnswer) : null,
       strangers,
       log,
+      trustedDocuments,
     }),
     isKnown,
     serveWebSockets: (sockets) =>

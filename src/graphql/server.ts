@@ -1,5 +1,6 @@
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
-import { GraphQLError } from 'graphql'
+import { type DocumentNode, GraphQLError, type GraphQLSchema } from 'graphql'
+import type { ServerOptions } from 'graphql-ws'
 import {
   createYoga,
   type GraphQLParams,
@@ -26,6 +27,16 @@ const NOT_ACCEPTABLE =
 export const GRAPHQL_PATH = '/graphql'
 
 export type GraphQLServer = YogaServerInstance<ServerContext, GraphQLContext>
+
+/** What executes one operation: the type of `getEnveloped`'s values, for which Yoga only has `any`. */
+export interface Executable {
+  schema: GraphQLSchema
+  parse: (query: string) => DocumentNode
+  validate: (schema: GraphQLSchema, document: DocumentNode) => readonly GraphQLError[]
+  contextFactory: () => Promise<GraphQLContext> | GraphQLContext
+  execute: NonNullable<ServerOptions['execute']>
+  subscribe: NonNullable<ServerOptions['subscribe']>
+}
 
 /** Creates the server that executes operations of all transports; by itself it serves HTTP and server-sent events. */
 export function createGraphQLServer(options: {

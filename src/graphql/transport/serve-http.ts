@@ -20,6 +20,8 @@ import { presentFault, tooManyRequests } from '../error-presentation.ts'
 import type { GraphQLServer } from '../server.ts'
 import { identify } from './authentication.ts'
 import { isSmallIntrospection, type PublicIntrospection } from './public-introspection.ts'
+import { createSingleAnswers, type SingleAnswer } from './single-answers.ts'
+import type { TrustedDocuments } from './trusted-documents.ts'
 import { type Identity, wholeRequests } from './whole-request.ts'
 
 /**
@@ -32,7 +34,7 @@ type ServeHttp = (request: IncomingMessage, response: ServerResponse, requestId:
 /**
  * Serves Node's requests through a server that takes requests of the Fetch API. The caller of a POST is authenticated
  * before the body is read. The whole body is read at once, and the response is sent with one write: streaming both
- * costs a third more CPU per request. Only event streams are streamed.
+ * costs a third more CPU per request. Only event streams are streamed. Usual requests go past the Fetch API.
  */
 export function createServeHttp(
   server: GraphQLServer,
@@ -43,9 +45,11 @@ export function createServeHttp(
     /** Rate limit of addresses that send requests without a token. */
     strangers: Rates | undefined
     log: Logger
+    trustedDocuments: TrustedDocuments | undefined
   },
 ): ServeHttp {
   const { authenticate, introspection, strangers, log } = options
+  const answerSingly = createSingleAnswers(server, options)
   const newWholeRequest = wholeRequests(server.fetchAPI)
   const urlOf = urlParser()
 
@@ -78,7 +82,13 @@ export function createServeHttp(
     response.once('close', abort)
     const isLarge = body.length > REQUEST_BYTES_MAX
     const { remoteAddress: address } = request.socket
-    const parts = { url, body: body.toString(), signal: gone.signal, requestId, address, identity, isLarge }
+    const text = body.toString()
+    if (!isStranger && !isLarge) {
+      const requester = { ...identity, requestId, address, connection: request, left: gone.signal }
+      const answer = await answerSingly(request, text, requester)
+      if (answer) return sendAnswer(response, abort, answer)
+    }
+    const parts = { url, body: text, signal: gone.signal, requestId, address, identity, isLarge }
     const whole = newWholeRequest(request, parts)
     if (isLarge) await nextTurn()
     const answer = await server.handleRequest(whole, NO_CONTEXT)
@@ -87,12 +97,7 @@ export function createServeHttp(
       await sendNodeResponse(answer, response, request, false)
       return
     }
-    const text = await answer.text()
-    if (response.destroyed) return
-    response.off('close', abort)
-    response.setHeaders(answer.headers)
-    response.writeHead(answer.status, { 'Content-Length': Buffer.byteLength(text) })
-    response.end(text)
+    sendAnswer(response, abort, { status: answer.status, headers: answer.headers, text: await answer.text() })
   }
 
   /**
@@ -182,6 +187,15 @@ function urlParser(): (request: IncomingMessage) => URL {
     lastText = text
     return (last = parsed)
   }
+}
+
+/** `abort` listens for the end of the connection. */
+function sendAnswer(response: ServerResponse, abort: () => void, { status, headers, text }: SingleAnswer): void {
+  if (response.destroyed) return
+  response.off('close', abort)
+  response.setHeaders(headers)
+  response.writeHead(status, { 'Content-Length': Buffer.byteLength(text) })
+  response.end(text)
 }
 
 interface HttpExtension {

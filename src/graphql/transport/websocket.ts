@@ -1,12 +1,5 @@
-import {
-  type DocumentNode,
-  type ExecutionArgs,
-  type ExecutionResult,
-  getOperationAST,
-  GraphQLError,
-  type GraphQLSchema,
-} from 'graphql'
-import { CloseCode, type Disposable, makeServer, type ServerOptions, type SubscribePayload } from 'graphql-ws'
+import { type ExecutionArgs, type ExecutionResult, getOperationAST, GraphQLError } from 'graphql'
+import { CloseCode, type Disposable, makeServer, type SubscribePayload } from 'graphql-ws'
 import type { Extra } from 'graphql-ws/use/ws'
 import type { GraphQLParams } from 'graphql-yoga'
 import type { WebSocketServer } from 'ws'
@@ -20,7 +13,7 @@ import type { GraphQLContext } from '../context.ts'
 import { presentFault, tooManyRequests } from '../error-presentation.ts'
 import { isEventResults } from '../execution/events-together.ts'
 import { MESSAGE_BYTES_MAX } from '../limits/limits.ts'
-import type { GraphQLServer } from '../server.ts'
+import type { Executable, GraphQLServer } from '../server.ts'
 import { identify } from './authentication.ts'
 import { type Receiver, sendTogether } from './event-frames.ts'
 import { type TrustedDocuments, trustedText } from './trusted-documents.ts'
@@ -62,16 +55,6 @@ interface Caller {
    * (1.2 kB each).
    */
   awaited?: Map<string, AbortController>
-}
-
-/** The type of values for which Yoga only has `any`. */
-interface Executable {
-  schema: GraphQLSchema
-  parse: (query: string) => DocumentNode
-  validate: (schema: GraphQLSchema, document: DocumentNode) => readonly GraphQLError[]
-  contextFactory: () => Promise<GraphQLContext> | GraphQLContext
-  execute: NonNullable<ServerOptions['execute']>
-  subscribe: NonNullable<ServerOptions['subscribe']>
 }
 
 /**

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { serverAudits } from 'graphql-http'
 import { createClient } from 'graphql-sse'
@@ -50,6 +51,110 @@ describe('HTTP', () => {
     expect(response.headers.get('transfer-encoding')).toBeNull()
     const { errors }: any = await response.json()
     expect(errors[0].message).toContain('text/event-stream')
+  })
+})
+
+/** Usual requests go past Yoga. As `application/graphql+json`, the same request does not. */
+describe('HTTP, past Yoga and through it', () => {
+  let server: TestServer
+  let id: string
+
+  beforeAll(async () => {
+    server = await startGraphQLServer()
+    id = (await server.factory.session({ name: 'as "quoted", ä and \u{1f600}' })).id
+  })
+  afterAll(() => server?.close())
+
+  const POINT = 'query P($id: UUID!) { session(id: $id) { name priority retryState { phase label } labels { key } } }'
+  const CREATE =
+    'mutation ($n: Int!) { createSession(input: { name: "c", command: ["true"], creationId: "c", priority: $n }) { __typename ... on CreateSessionPayload { session { name priority } } ... on Error { message } } }'
+  const INTROSPECTION = '{ __type(name: "Session") { name fields { name } } }'
+  const unknown = '00000000-0000-7000-8000-000000000001'
+
+  const BODIES: Record<string, () => unknown> = {
+    'a query': () => ({ query: POINT, variables: { id } }),
+    'one of two operations': () => ({ query: `${POINT} { __typename }`, variables: { id }, operationName: 'P' }),
+    'null for what is not given': () => ({
+      query: '{ __typename }',
+      variables: null,
+      operationName: null,
+      extensions: null,
+    }),
+    'an unknown id': () => ({ query: POINT, variables: { id: unknown } }),
+    'a mutation': () => ({ query: CREATE, variables: { n: 7 } }),
+    'a mutation that is refused': () => ({ query: CREATE, variables: { n: 100_000 } }),
+    introspection: () => ({ query: INTROSPECTION }),
+    'an error within data': () => ({ query: '{ ok: __typename sessions(first: -1) { totalCount } }' }),
+    'a missing variable': () => ({ query: POINT }),
+    'a wrong variable': () => ({ query: POINT, variables: { id: 'x' } }),
+    'variables that are a list': () => ({ query: POINT, variables: [id] }),
+    'an operation that is not there': () => ({ query: POINT, variables: { id }, operationName: 'Q' }),
+    'which operation not said': () => ({ query: 'query A { __typename } query B { __typename }' }),
+    'an unknown field': () => ({ query: '{ nothing }' }),
+    'a broken document': () => ({ query: '{ ' }),
+    'an empty document': () => ({ query: '' }),
+    'a document of fragments': () => ({ query: 'fragment F on Session { name }' }),
+    'too many fields': () => ({ query: `{ ${'__typename '.repeat(2_000)} }` }),
+    'too high a cost': () => ({
+      query: '{ sessions(first: 100) { edges { node { retryChain { retryChain { retryChain { name } } } } } } }',
+    }),
+    'too many values': () => ({ query: POINT, variables: { id, more: Array(25_000).fill(1) } }),
+    'no document': () => ({ variables: {} }),
+    'a document that is a number': () => ({ query: 1 }),
+    'an operation name that is a number': () => ({ query: '{ __typename }', operationName: 1 }),
+    'an unexpected parameter': () => ({ query: '{ __typename }', more: 1 }),
+    'an unexpected parameter that is null': () => ({ query: '{ __typename }', more: null }),
+    'a hash that is not needed': () => ({ query: '{ __typename }', documentId: 'abc' }),
+    'extensions that are a text': () => ({ query: '{ __typename }', extensions: 'x' }),
+    'a batch': () => [{ query: '{ __typename }' }],
+    'a text': () => 'query',
+    nothing: () => null,
+  }
+  const ACCEPTED = [
+    undefined,
+    '*/*',
+    'application/json',
+    'application/graphql-response+json, application/json;q=0.9',
+    'application/graphql-response+json, application/graphql+json, application/json, text/event-stream, multipart/mixed',
+    'text/event-stream, application/json; charset=utf-8',
+    'APPLICATION / *',
+    'application/json; charset=latin1',
+    'multipart/mixed',
+    'text/html',
+  ]
+
+  async function ask(contentType: string, body: string, accept: string | undefined, token = server.adminToken) {
+    const { hostname, port } = new URL(server.url)
+    const headers = {
+      'content-type': contentType,
+      'content-length': Buffer.byteLength(body),
+      authorization: `Bearer ${token}`,
+      ...(accept !== undefined && { accept }),
+    }
+    const sent = request({ hostname, port, path: '/graphql', method: 'POST', headers }).end(body)
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    const chunks = await response.toArray()
+    const { date: _, 'x-request-id': requestId, ...answered } = response.headers
+    const text = Buffer.concat(chunks).toString().replaceAll(String(requestId), '<request>')
+    return { status: response.statusCode, headers: answered, text }
+  }
+
+  async function expectTheSame(body: string, accept: string | undefined, token?: string) {
+    const past = await ask('application/json', body, accept, token)
+    expect(past, accept).toEqual(await ask('application/graphql+json', body, accept, token))
+    return past
+  }
+
+  test.each(Object.keys(BODIES))('%s: the same answer', async (name) => {
+    for (const accept of ACCEPTED) await expectTheSame(JSON.stringify(BODIES[name]!()), accept)
+  })
+
+  test('what is not JSON, and who may not: the same answer', async () => {
+    for (const body of ['', '{', '{"query": "{ __typename }"} x']) await expectTheSame(body, undefined)
+    const viewer = await server.factory.token({ role: 'VIEWER', projectId: await server.factory.project('other') })
+    const asViewer = await expectTheSame(JSON.stringify(BODIES['a mutation']!()), undefined, viewer)
+    expect(asViewer.text).toContain('ForbiddenError')
+    await expectTheSame(JSON.stringify(BODIES['a query']!()), undefined, 'rp_wrong')
   })
 })
 
