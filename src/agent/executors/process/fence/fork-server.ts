@@ -20,7 +20,7 @@ const KEEPER_DONE = 10
  *
  * A shell without a terminal lets the processes that it starts in the background ignore SIGINT and SIGQUIT. Only bash
  * can undo that: where there is none, programs start with both ignored. Bash would also report each shim, which ends by
- * SIGKILL, so it disowns them.
+ * SIGKILL, so it disowns them; one that has ended already is no job any more, which is no fault.
  *
  * When its input ends, the agent is gone. Until the fence has passed and the keeper has done its work, the fork server
  * then starts a new keeper whenever there is none. It exits when a later fork server has taken over, or when no kernel
@@ -32,7 +32,7 @@ echo $$ >../nursery
 while read -r kernel token; do
   if [ -n "$kernel" ]; then
     (trap - INT QUIT; trap 'echo "$kernel $token failed" >&8' EXIT; cd "./$kernel" && exec setsid /bin/sh "./run.$token") &
-    [ -z "$BASH_VERSION" ] || disown
+    [ -z "$BASH_VERSION" ] || disown 2>/dev/null
   fi
   jobs
 done
