@@ -66,7 +66,8 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     mkdirSync(dataDir, { mode: 0o711 })
     await copyPreparedCluster(join(dataDir, 'postgres'))
     const env = { REPRISE_ISOLATION: 'none' }
-    let server = await startServer({ dataDir, port: 0, onLog: () => {}, env })
+    const said: string[] = []
+    let server = await startServer({ dataDir, port: 0, onLog: (line) => said.push(line), env })
     const adminToken = await readAdminToken(dataDir)
     const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
     const answered = async (path: string, body: object) => {
@@ -102,9 +103,12 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     await reached(work, 2)
 
     empty(disk)
+    let answer = await create(['true'])
     const begun = await eventually(async () => {
-      const answer = await create(['true'])
+      answer = await create(['true'])
       return answer.status === 201 && answer
+    }).catch((error: Error) => {
+      throw new Error([error.message, JSON.stringify(answer), ...said.slice(-30)].join('\n'))
     })
     await eventually(async () => (await statusOf(begun.body.id)) === 'TERMINATED')
     const page = await (await fetch(`${server.url}/metrics`, { headers })).text()
