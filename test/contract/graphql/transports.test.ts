@@ -68,22 +68,14 @@ describe('HTTP, past Yoga and through it', () => {
   const POINT = 'query P($id: UUID!) { session(id: $id) { name priority retryState { phase label } labels { key } } }'
   const CREATE =
     'mutation ($n: Int!) { createSession(input: { name: "c", command: ["true"], creationId: "c", priority: $n }) { __typename ... on CreateSessionPayload { session { name priority } } ... on Error { message } } }'
-  const INTROSPECTION = '{ __type(name: "Session") { name fields { name } } }'
-  const unknown = '00000000-0000-7000-8000-000000000001'
 
   const BODIES: Record<string, () => unknown> = {
     'a query': () => ({ query: POINT, variables: { id } }),
     'one of two operations': () => ({ query: `${POINT} { __typename }`, variables: { id }, operationName: 'P' }),
-    'null for what is not given': () => ({
-      query: '{ __typename }',
-      variables: null,
-      operationName: null,
-      extensions: null,
-    }),
-    'an unknown id': () => ({ query: POINT, variables: { id: unknown } }),
+    'null for what is not given': () => ({ query: '{ __typename }', variables: null, operationName: null }),
+    'an unknown id': () => ({ query: POINT, variables: { id: crypto.randomUUID() } }),
     'a mutation': () => ({ query: CREATE, variables: { n: 7 } }),
     'a mutation that is refused': () => ({ query: CREATE, variables: { n: 100_000 } }),
-    introspection: () => ({ query: INTROSPECTION }),
     'an error within data': () => ({ query: '{ ok: __typename sessions(first: -1) { totalCount } }' }),
     'a missing variable': () => ({ query: POINT }),
     'a wrong variable': () => ({ query: POINT, variables: { id: 'x' } }),
@@ -95,19 +87,15 @@ describe('HTTP, past Yoga and through it', () => {
     'an empty document': () => ({ query: '' }),
     'a document of fragments': () => ({ query: 'fragment F on Session { name }' }),
     'too many fields': () => ({ query: `{ ${'__typename '.repeat(2_000)} }` }),
-    'too high a cost': () => ({
-      query: '{ sessions(first: 100) { edges { node { retryChain { retryChain { retryChain { name } } } } } } }',
-    }),
+    'too costly': () => ({ query: '{sessions{edges{node{retryChain{retryChain{retryChain{name}}}}}}}' }),
     'too many values': () => ({ query: POINT, variables: { id, more: Array(25_000).fill(1) } }),
     'no document': () => ({ variables: {} }),
     'a document that is a number': () => ({ query: 1 }),
     'an operation name that is a number': () => ({ query: '{ __typename }', operationName: 1 }),
     'an unexpected parameter': () => ({ query: '{ __typename }', more: 1 }),
     'an unexpected parameter that is null': () => ({ query: '{ __typename }', more: null }),
-    'a hash that is not needed': () => ({ query: '{ __typename }', documentId: 'abc' }),
     'extensions that are a text': () => ({ query: '{ __typename }', extensions: 'x' }),
     'a batch': () => [{ query: '{ __typename }' }],
-    'a text': () => 'query',
     nothing: () => null,
   }
   const ACCEPTED = [
@@ -124,18 +112,18 @@ describe('HTTP, past Yoga and through it', () => {
   ]
 
   async function ask(contentType: string, body: string, accept: string | undefined, token = server.adminToken) {
-    const { hostname, port } = new URL(server.url)
     const headers = {
       'content-type': contentType,
       'content-length': Buffer.byteLength(body),
       authorization: `Bearer ${token}`,
       ...(accept !== undefined && { accept }),
     }
-    const sent = request({ hostname, port, path: '/graphql', method: 'POST', headers }).end(body)
+    const sent = request(`${server.url}/graphql`, { method: 'POST', headers }).end(body)
     const [response] = (await once(sent, 'response')) as [IncomingMessage]
-    const chunks = await response.toArray()
     const { date: _, 'x-request-id': requestId, ...answered } = response.headers
-    const text = Buffer.concat(chunks).toString().replaceAll(String(requestId), '<request>')
+    const text = Buffer.concat(await response.toArray())
+      .toString()
+      .replaceAll(String(requestId), '<request>')
     return { status: response.statusCode, headers: answered, text }
   }
 
