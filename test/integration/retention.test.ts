@@ -1,7 +1,8 @@
 /** Retention removes old rows, and keeps those that others still need. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { decodeCursor } from '../../src/domain/events.ts'
+import { compareCursors, decodeCursor } from '../../src/domain/events.ts'
+import { eventually } from '../support/eventually.ts'
 import type { RetentionPolicy } from '../../src/scheduler/retention-service.ts'
 import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
 import { connect } from '../support/servers/graphql-stream.ts'
@@ -319,8 +320,12 @@ describe('events', () => {
     const { rows } = await server.db.query<{ cursor: string }>(
       `SELECT encode(convert_to(xid::text || ':' || id::text, 'UTF8'), 'base64') AS cursor FROM session_events ORDER BY xid, id`,
     )
-    const [first, second] = rows.map(({ cursor }) => cursor.replaceAll('=', ''))
+    const [first, second, third] = rows.map(({ cursor }) => cursor.replaceAll('=', ''))
+    server.wake.wake('events')
+    await eventually(() => compareCursors(server.bus.position, decodeCursor(third!)!) >= 0)
     await keep({ events: '30d' })
+    // As a server that has begun since, which has none of them in memory.
+    server.bus.forgetPublished()
     const connection = connect(server.url, server.adminToken)
     const text = 'subscription ($after: String) { sessionEvents(after: $after) { cursor } }'
     const { value } = await connection.subscribe(text, { after: first }).next()
