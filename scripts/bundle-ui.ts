@@ -22,8 +22,8 @@ const PACKED = new Set(['.woff2', '.png'])
 
 /**
  * Bundles the web UI: the browser's files, compressed copies of them, `paths.json` with the paths of pages and the
- * files that each loads, `documents.json` with the GraphQL documents that they send, and GraphiQL. Does
- * nothing if a bundle of exactly these sources exists. @returns its directory
+ * files that each loads, `documents.json` with the GraphQL documents that they send, and GraphiQL. Does nothing if a
+ * bundle of exactly these sources exists. @returns its directory
  */
 export async function bundleUi(root: string): Promise<string> {
   const made = uiBundlePath(root)

@@ -14,7 +14,7 @@ export interface SingleAnswer {
   text: string
 }
 
-/** Operations of a requester; `text` is the body. Undefined: this is not for us, and nothing has been executed. */
+/** `text` is the body. Returns undefined, and has executed nothing, if the request has to be left to Yoga. */
 export type AnswerSingly = (
   request: IncomingMessage,
   text: string,
@@ -23,7 +23,7 @@ export type AnswerSingly = (
 
 /**
  * Answers queries and mutations as almost all clients send them: a JSON body and an answer in JSON. They need neither
- * requests nor responses of the Fetch API, which take half of the CPU of a short query. Requests that are unusual or
+ * requests nor responses of the Fetch API, which took a fifth of the CPU of a short query. Requests that are unusual or
  * have a fault are left to Yoga. The same request gets the same bytes from both.
  */
 export function createSingleAnswers(

@@ -20,7 +20,7 @@ const KEEPER_DONE = 10
  *
  * A shell without a terminal lets the processes that it starts in the background ignore SIGINT and SIGQUIT. Only bash
  * can undo that: where there is none, programs start with both ignored. Bash would also report each shim, which ends by
- * SIGKILL, so it disowns them; one that has ended already is no job any more, which is no fault.
+ * SIGKILL, so it disowns them, without a message where one has already ended.
  *
  * When its input ends, the agent is gone. Until the fence has passed and the keeper has done its work, the fork server
  * then starts a new keeper whenever there is none. It exits when a later fork server has taken over, or when no kernel
