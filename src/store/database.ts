@@ -75,8 +75,8 @@ export interface Queryable {
 const keptPlans = new Map<string, string>()
 
 /**
- * Marks a statement of the way from a session's creation to its end, whose planning takes longer than its execution for
- * a few rows: 1 to 10 ms. Each connection prepares it by name. After five times PostgreSQL keeps a plan for any
+ * Marks a statement of the way from a session's creation to its end, or of each round of a service, whose planning
+ * takes longer than its execution for a few rows: 1 to 10 ms. Each connection prepares it by name. After five times PostgreSQL keeps a plan for any
  * parameters if it estimates that as no worse; so the statement must not need its values to find an index.
  */
 export function keepsPlan(sql: string): string {

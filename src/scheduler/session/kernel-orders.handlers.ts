@@ -4,7 +4,7 @@ import type { Wake, WakeTopic } from '../../domain/wake.ts'
 import {
   type ClaimedKernel,
   type ClaimedSession,
-  claimSessions,
+  claimSessionsBy,
   withoutOtherAgent,
 } from '../../store/sql/session/claim-sessions.sql.ts'
 import type { HandlerResult, LifecycleHandler } from '../lifecycle.ts'
@@ -36,7 +36,7 @@ export const terminateSessions: LifecycleHandler<ClaimedSession> = {
   followedBy: null,
   wakes: ['decide-retries', 'schedule-sessions'],
   agentsOf: (session) => session.kernels.flatMap(({ agentId }) => agentId ?? []),
-  claim: (tx, bounds) => claimSessions(tx, { ...TERMINATE, kernelIn: WITHOUT_ORDER, judgesFailures: false }, bounds),
+  claim: claimSessionsBy({ ...TERMINATE, kernelIn: WITHOUT_ORDER, judgesFailures: false }),
   async execute(tx, sessions) {
     const ids = sessions.map(({ id }) => id)
     await orderStops(tx, ids)
@@ -66,7 +66,7 @@ function advanceKernels(
     followedBy: null,
     wakes,
     agentsOf: (session) => session.kernels.flatMap(({ agentId }) => agentId ?? []),
-    claim: (tx, bounds) => claimSessions(tx, { ...declaration, judgesFailures: true }, bounds),
+    claim: claimSessionsBy({ ...declaration, judgesFailures: true }),
     async execute(tx, sessions) {
       const result: HandlerResult = { successes: [], failures: [], skipped: [] }
       for (const session of sessions) {

@@ -22,7 +22,7 @@ export const PARTS = {
   browser: ['test/browser/!(chain-lifecycle).test.ts'],
   /** Many seeds, many processes, large tables, large answers, or clocks that have to pass. */
   long: [
-    'test/contract/blob/transfer.test.ts',
+    'test/contract/blob/*.test.ts',
     'test/contract/caches/*.test.ts',
     'test/contract/executor/process-{control-files,gpus,restart,warden}.test.ts',
     'test/contract/fuzz/*.test.ts',
@@ -32,12 +32,13 @@ export const PARTS = {
     'test/e2e/{readme-tour,resubmission,secrets,server,several-servers,tls,traces-and-logs}.test.ts',
     'test/e2e/command-line/*.test.ts',
     'test/e2e/deployments/*.test.ts',
-    'test/e2e/remote/{checkpoints,full-disks,full-server-disks,gpus,output-failures,outputs,partitions,relay-crashes,relay-faults,remote-agents,upload}.test.ts',
+    'test/e2e/remote/{checkpoints,full-disks,full-server-disks,gpus,output-failures,outputs,partitions,relay-crashes,relay-faults,remote-agents,time-limits,upload}.test.ts',
     'test/integration/access/{admission,strangers}.test.ts',
     'test/integration/agent-api/checkpoint-lies.test.ts',
     'test/integration/agent/{agent-faults,agent-files}.test.ts',
     'test/integration/agent/{checkpoints,checkpoint-failures,decided-isolation,published-checkpoints,relayed-checkpoints,snapshot-checkpoint}.test.ts',
     'test/integration/chain/chain-pages.test.ts',
+    'test/integration/code/{archive,upload}.test.ts',
     'test/integration/client/{retries,streams}.test.ts',
     'test/integration/graphql/{one-state,request-bounds}.test.ts',
     'test/integration/event/event-pages.test.ts',

@@ -1,5 +1,5 @@
 import type { Lease } from '../../../domain/agent/lease.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { LOST_KERNEL_COLUMNS } from '../session/end-sessions.sql.ts'
 import type { GroupAgent } from '../../../domain/retry/child.ts'
 import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
@@ -13,7 +13,7 @@ import type { OfferedVolume } from '../../../domain/scheduling/resource-request.
  * false, because their processes may still be running. Index: kernels_on_agent. Locks: agents, then kernels in id
  * order.
  */
-const SQL = `
+const SQL = keepsPlan(`
 WITH silent AS (
   SELECT id, status AS "from", CASE WHEN silence > make_interval(secs => $2 / 1000.0) THEN 'LOST'::agent_status
     ELSE 'SUSPECT' END AS "to", round(extract(epoch FROM silence)) AS seconds
@@ -40,7 +40,7 @@ WITH silent AS (
   INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
   SELECT 'AGENT', id, 'watch-agents', "from"::text, "to"::text, 'EXPIRED', 'silent for ' || seconds || ' s' FROM changed
 )
-SELECT id, name, "to" AS status, seconds::int AS "silentSeconds" FROM changed`
+SELECT id, name, "to" AS status, seconds::int AS "silentSeconds" FROM changed`)
 
 interface SilentAgent {
   id: string

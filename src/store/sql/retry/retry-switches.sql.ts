@@ -1,7 +1,7 @@
 import { refill, type RetrySwitch } from '../../../domain/retry/admit.ts'
 import type { RetryScope } from '../../../domain/retry/policy/resolve-policy.ts'
 import { currentValue, holdingSwitch, type SwitchChange, type SwitchState } from '../../../domain/retry/retry-state.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import type { HoldReason } from '../../../domain/session/failure.ts'
 import { COUNTED_SESSIONS } from '../quota.sql.ts'
 import { CLUSTER_ID, NAMED_SCOPE_VISIBLE, NAMED_SCOPES, type NamedScope } from './retry-defaults.sql.ts'
@@ -299,7 +299,7 @@ export async function releaseHeld(
  * with the quotas locked. If no quota holds anything, this costs one probe for each project with held retries. Index:
  * retry_decisions_held. Decisions that another transaction has locked are skipped.
  */
-const RELEASE_QUOTA_HOLDS_SQL = `
+const RELEASE_QUOTA_HOLDS_SQL = keepsPlan(`
 WITH RECURSIVE held AS (
   (SELECT d.project_id FROM retry_decisions d WHERE d.phase = 'HELD' ORDER BY d.project_id LIMIT 1)
   UNION ALL
@@ -342,9 +342,16 @@ WITH RECURSIVE held AS (
   ORDER BY c.turn, c.ready_at LIMIT $1
   FOR UPDATE OF d SKIP LOCKED
 )
-UPDATE retry_decisions d SET ready_at = reprise_now() FROM chosen WHERE d.session_id = chosen.session_id`
+UPDATE retry_decisions d SET ready_at = reprise_now() FROM chosen WHERE d.session_id = chosen.session_id`)
+
+/** Index: retry_decisions_held. */
+const ANY_QUOTA_HOLD_SQL = keepsPlan(`
+SELECT EXISTS (SELECT FROM retry_decisions
+  WHERE phase = 'HELD' AND hold_reason = 'QUOTA' AND ready_at > reprise_now()) AS any`)
 
 /** Returns the number of retries that were moved forward. */
 export async function releaseQuotaHolds(db: Queryable, limit: number): Promise<number> {
+  // Usually nothing is held, and even an empty run of the other statement takes 3 ms.
+  if (!(await db.query<{ any: boolean }>(ANY_QUOTA_HOLD_SQL)).rows[0]!.any) return 0
   return (await db.query(RELEASE_QUOTA_HOLDS_SQL, [limit])).rowCount ?? 0
 }

@@ -2,8 +2,8 @@ import type { FailureError } from '../../../domain/session/failure.ts'
 import type { KernelStatus, LifecycleDeclaration } from '../../../domain/session/lifecycle.ts'
 import type { Judged } from '../../../domain/session/judge.ts'
 import { END_AWAITED_MAX_MS } from '../../../domain/limits.ts'
-import type { Queryable } from '../../database.ts'
-import { TIMED_OUT } from './promotion-parts.sql.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
+import { inStatuses, TIMED_OUT } from './promotion-parts.sql.ts'
 
 export interface ClaimedKernel {
   id: string
@@ -72,21 +72,27 @@ const QUEUED_TOO_LONG = `(SELECT json_build_object('reason', k.note, 'timeoutMs'
       AND k.status_changed_at < reprise_now() - make_interval(secs => g.queue_timeout_ms / 1000.0)
     ORDER BY k.status_changed_at LIMIT 1)`
 
-/**
- * Claims sessions for one handler, longest in their status first: those with kernels to work on, with a kernel that
- * failed before it ran, or past the timeout of their status or of another scheduler's queue. Sessions locked by another
- * server are skipped. Index: sessions_active.
- */
-const SQL = `
+/** True if a kernel of session `s` failed or ended before it ran. */
+const FAILED_EARLY = `k.started_at IS NULL AND (k.error IS NOT NULL OR k.status IN ('TERMINATED', 'ERROR', 'CANCELLED'))`
+
+/** What makes a handler claim a session, besides a timeout. */
+export interface ClaimRule extends Pick<LifecycleDeclaration, 'sessionIn'> {
+  /** Statuses of kernels to work on. */
+  kernelIn: readonly KernelStatus[]
+  /** Whether it claims sessions with a kernel that failed before it ran, too. */
+  judgesFailures: boolean
+}
+
+const claimSql = ({ sessionIn, kernelIn, judgesFailures }: ClaimRule) => `
 SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent",
   s.status, s.tries, s.reschedules, s.pending_reason AS "pendingReason",
   g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",
-  ${EXPIRED} IS TRUE AS expired, s.never_run_twice AS "neverRunTwice",
+  time.expired IS TRUE AS expired, s.never_run_twice AS "neverRunTwice",
   queue.overdue AS "queuedTooLong",
   (SELECT coalesce(json_agg(json_build_object(
       'id', k.id, 'status', k.status, 'agentId', k.agent_id, 'agentLost', a.status IN ('LOST', 'TERMINATED'),
       'confirmedGone', k.confirmed_gone, 'startedAt', k.started_at, 'error', k.error,
-      'fencedInMs', greatest(0, ceil(extract(epoch FROM a.last_heard_at - reprise_now()) * 1000) + a.fence_after_ms + $5))), '[]')
+      'fencedInMs', greatest(0, ceil(extract(epoch FROM a.last_heard_at - reprise_now()) * 1000) + a.fence_after_ms + $2))), '[]')
     FROM kernels k LEFT JOIN agents a ON a.id = k.agent_id WHERE k.session_id = s.id) AS kernels
 FROM sessions s
 JOIN resource_groups g ON g.name = s.resource_group
@@ -94,24 +100,27 @@ CROSS JOIN LATERAL (SELECT CASE
   WHEN s.status IN ('SCHEDULED', 'PREPARING', 'PULLING') THEN g.prepare_timeout_ms
   WHEN s.status IN ('PREPARED', 'CREATING') THEN g.create_timeout_ms
   WHEN s.status = 'TERMINATING' THEN g.terminate_timeout_ms + greatest(0, (${STOP_GRACE_MS}) - g.stop_grace_ms) END AS ms) AS timeout
-CROSS JOIN LATERAL (SELECT ${QUEUED_TOO_LONG} AS overdue) AS queue
-WHERE s.status = ANY($1::session_status[])
+-- With an offset it is planned and evaluated once, though it is used twice.
+CROSS JOIN LATERAL (SELECT ${EXPIRED} AS expired OFFSET 0) AS time
+CROSS JOIN LATERAL (SELECT ${QUEUED_TOO_LONG} AS overdue OFFSET 0) AS queue
+WHERE ${inStatuses('s.status', 'session_status', sessionIn)}
   AND (s.next_try_at IS NULL OR s.next_try_at <= reprise_now())
-  AND (${EXPIRED}
+  AND (time.expired
     OR queue.overdue IS NOT NULL
-    OR EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND (k.status = ANY($2::kernel_status[])
-      OR ($3 AND k.started_at IS NULL AND (k.error IS NOT NULL OR k.status IN ('TERMINATED', 'ERROR', 'CANCELLED'))))))
+    OR EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id
+      AND (${inStatuses('k.status', 'kernel_status', kernelIn)}${judgesFailures ? ` OR (${FAILED_EARLY})` : ''})))
 ORDER BY s.status_changed_at
-LIMIT $4
+LIMIT $1
 FOR UPDATE OF s SKIP LOCKED`
 
-export async function claimSessions(
-  tx: Queryable,
-  handler: Pick<LifecycleDeclaration, 'sessionIn'> & { kernelIn: readonly KernelStatus[]; judgesFailures: boolean },
-  { limit, fenceMarginMs }: ClaimBounds,
-): Promise<ClaimedSession[]> {
-  const values = [handler.sessionIn, handler.kernelIn, handler.judgesFailures, limit, fenceMarginMs]
-  return (await tx.query<ClaimedSession>(SQL, values)).rows
+/**
+ * Makes the claim of one handler. It takes sessions longest in their status first: those with kernels to work on, with a
+ * kernel that failed before it ran, or past the timeout of their status or of another scheduler's queue. Sessions locked
+ * by another server are skipped. Index: sessions_active.
+ */
+export function claimSessionsBy(rule: ClaimRule): (tx: Queryable, bounds: ClaimBounds) => Promise<ClaimedSession[]> {
+  const sql = keepsPlan(claimSql(rule))
+  return async (tx, { limit, fenceMarginMs }) => (await tx.query<ClaimedSession>(sql, [limit, fenceMarginMs])).rows
 }
 
 /**

@@ -101,7 +101,7 @@ export async function enforceBatchTimeouts(
  * it later. `confirmed_gone` stays false, because their processes may still be running. Index: kernels_on_agent. Locks:
  * kernels in id order.
  */
-const ABANDONED_SQL = `
+const ABANDONED_SQL = keepsPlan(`
 WITH locked AS (
   SELECT k.id, a.name FROM agents a JOIN kernels k ON k.agent_id = a.id
   WHERE a.status IN ('LOST', 'TERMINATED')
@@ -114,7 +114,7 @@ UPDATE kernels k SET
   ${LOST_KERNEL_COLUMNS},
   error = coalesce(k.error, jsonb_build_object('name', 'agent-lost', 'agentId', k.agent_id,
     'message', 'its agent ' || l.name || ' is gone'))
-FROM locked l WHERE k.id = l.id AND k.status NOT IN ('PENDING', 'TERMINATED', 'ERROR', 'CANCELLED')`
+FROM locked l WHERE k.id = l.id AND k.status NOT IN ('PENDING', 'TERMINATED', 'ERROR', 'CANCELLED')`)
 
 export async function endAbandonedKernels(db: Queryable, silentForMs: number, limit: number): Promise<number> {
   return (await db.query(ABANDONED_SQL, [silentForMs, limit])).rowCount ?? 0
@@ -125,7 +125,7 @@ export async function endAbandonedKernels(db: Queryable, silentForMs: number, li
  * group's termination timeout has passed. Kernels that were never assigned to an agent are skipped, because they hold
  * no slots. Index: kernels_on_agent. Locks: kernels in id order.
  */
-const ORPHANS_SQL = `
+const ORPHANS_SQL = keepsPlan(`
 WITH locked AS (
   SELECT k.id FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN resource_groups g ON g.name = s.resource_group
   WHERE (k.slots_held OR NOT k.confirmed_gone) AND k.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
@@ -141,7 +141,7 @@ UPDATE kernels k SET
   terminated_at = CASE WHEN k.status = 'TERMINATING' THEN reprise_now() END,
   slots_held = k.slots_held AND k.status <> 'TERMINATING'
 FROM locked l WHERE k.id = l.id AND k.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
-RETURNING k.agent_id AS "agentId"`
+RETURNING k.agent_id AS "agentId"`)
 
 /** Returns the agent of each kernel that was moved. */
 export async function endOrphanedKernels(db: Queryable, endedForMs: number, limit: number): Promise<string[]> {

@@ -1,6 +1,6 @@
 import type { GroupFacts, GroupOutcome, GroupRest, GroupVerdict } from '../../../domain/session/session-group.ts'
 import { GROUP_FAILURES_NAMED_MAX } from '../../../domain/limits.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 
 /** A group to be created. */
 export interface NewGroup {
@@ -218,12 +218,12 @@ const isRest = (running: string) => `c.state IN ('LIVE', 'WAITING_RETRY', 'HELD'
     AND (${running} OR c.state <> 'LIVE' OR s.status = 'PENDING')`
 
 /** Whether there are groups to release. Groups that only wait for running members are left out: they would keep others from their turn. */
-const WORK_SQL = `SELECT EXISTS (SELECT FROM group_changes) AS changes,
+const WORK_SQL = keepsPlan(`SELECT EXISTS (SELECT FROM group_changes) AS changes,
   EXISTS (SELECT FROM session_groups WHERE release_due) AS releases,
   ARRAY(SELECT g.id FROM session_groups g WHERE g.outcome IS NOT NULL AND g.ended_at IS NULL
     AND EXISTS (SELECT FROM chains c JOIN sessions s ON s.id = c.tail_id
       WHERE c.group_id = g.id AND ${isRest(`g.outcome <> 'FAILED' OR g.on_failure = 'STOP'`)})
-    LIMIT $1) AS ending`
+    LIMIT $1) AS ending`)
 
 export interface GroupWork {
   /** There are changes to add up. */

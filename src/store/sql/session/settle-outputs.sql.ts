@@ -1,6 +1,6 @@
 import { positionOf } from '../event/event-data.sql.ts'
 import { OUTPUTS_LOST_AFTER_MS } from '../../../domain/limits.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import { IS_NEWEST_COMPLETE, outputsEventData } from './read-outputs.sql.ts'
 
 /**
@@ -10,7 +10,7 @@ import { IS_NEWEST_COMPLETE, outputsEventData } from './read-outputs.sql.ts'
  * agent returns. Index: session_outputs_open, primary keys. Sessions that have not ended are read each time, too: about
  * 3 µs for each.
  */
-const ABANDONED_SQL = `
+const ABANDONED_SQL = keepsPlan(`
 WITH open AS (
   SELECT o.session_id, s.project_id, s.chain_id,
     k.started_at IS NULL AND (k.agent_id IS NULL OR k.confirmed_gone) AND o.assignment IS NULL AS never_ran, coalesce(a.name, 'its agent') AS agent,
@@ -33,7 +33,7 @@ WITH open AS (
   RETURNING o.session_id, j.project_id, j.chain_id, o.state, o.files, o.bytes
 )
 INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
-SELECT ${positionOf('session_id')}, 'session.outputs_complete', session_id, chain_id, project_id, ${outputsEventData()} FROM settled`
+SELECT ${positionOf('session_id')}, 'session.outputs_complete', session_id, chain_id, project_id, ${outputsEventData()} FROM settled`)
 
 /** @returns the number of outputs that were settled */
 export async function settleAbandonedOutputs(db: Queryable, limit: number): Promise<number> {
