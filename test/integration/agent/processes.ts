@@ -22,7 +22,10 @@ export async function killProcessesIn(directory: string): Promise<void> {
  */
 export function processesNaming(text: string): string[] {
   const naming = processIds().filter((pid) => readCommandLine(pid).includes(text))
-  return naming.filter((pid) => !naming.includes(readParent(pid)))
+  return naming.filter((pid) => {
+    const parent = readParent(pid)
+    return parent !== undefined && !naming.includes(parent)
+  })
 }
 
 function processIds(): string[] {
@@ -37,12 +40,13 @@ function readWorkingDirectory(pid: string): string {
   }
 }
 
-function readParent(pid: string): string {
+/** Undefined if the process has ended meanwhile. */
+function readParent(pid: string): string | undefined {
   try {
     // The command's name stands in parentheses and may have spaces in it.
     return readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)!.split(' ')[1]!
   } catch {
-    return ''
+    return undefined
   }
 }
 
