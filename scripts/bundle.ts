@@ -3,6 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'nod
 import { isBuiltin } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { rolldown } from 'rolldown'
+import { minifySync } from 'rolldown/utils'
 import { bundlePath, PROGRAM } from '../src/program/bundle.ts'
 import { knownVariables } from '../src/program/config.ts'
 
@@ -78,8 +79,21 @@ async function writeProgram(
   for (const { fileName, code } of chunks.values()) {
     // In a circle of imports, a chunk may be used before its first line has run.
     const imported = importedBy(fileName, (name) => chunks.get(name)?.imports ?? [])
-    if (!imported.has(fileName)) await writeFile(join(to, fileName), withLeanImports(code))
+    const lean = imported.has(fileName) ? code : withLeanImports(code)
+    await writeFile(join(to, fileName), inOneByteEach(fileName, lean))
   }
+}
+
+/**
+ * Removes comments, and escapes what is not ASCII. Node keeps the source of all that it has loaded in memory, and with a
+ * single other character it takes two bytes for each: 15 MB of a server instead of 6.
+ */
+function inOneByteEach(name: string, code: string): string {
+  const asItStands = { compress: false, mangle: false, module: true } as const
+  const codegen = { removeWhitespace: false, asciiOnly: true, legalComments: 'none' } as const
+  const result = minifySync(name, code, { ...asItStands, codegen })
+  if (result.errors.length > 0) throw new Error(`${name}: ${result.errors.map(({ message }) => message).join(', ')}`)
+  return result.code
 }
 
 /** The chunks that a chunk imports, directly or not. */

@@ -1,7 +1,10 @@
 import pg from 'pg'
 
-/** Around the statements of an operation; the last one is sent when the operation has been answered. */
-const OF_SNAPSHOTS = /^(BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY|COMMIT$)/
+/**
+ * Not of an operation, but around its statements: its snapshot, whose end is sent when the operation has been answered,
+ * and what a connection does every ten seconds.
+ */
+const AROUND = /^(BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY|COMMIT$|DISCARD PLANS$)/
 
 /**
  * The statements that reach the driver while `work` runs, from all pools of this process: the statements sent to
@@ -21,7 +24,7 @@ export async function recordQueries<T>(
   pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
     const [query, given] = args as [string | { text: string; values?: unknown[] }, unknown[]?]
     const { text, values = [] } = typeof query === 'string' ? { text: query, values: given } : query
-    if (!OF_SNAPSHOTS.test(text)) queries.push({ text, values: Array.isArray(values) ? values : [] })
+    if (!AROUND.test(text)) queries.push({ text, values: Array.isArray(values) ? values : [] })
     return (original as (...all: unknown[]) => unknown).apply(this, args)
   } as typeof original
   try {
