@@ -8,6 +8,7 @@ import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/pro
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { removeWrites } from './read-only-client.mjs'
 
 const NODE_MIN = [22, 18]
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -37,6 +38,7 @@ async function fingerprint() {
     'node_modules/prisma/package.json',
     'node_modules/@pothos/plugin-prisma/package.json',
     'scripts/setup.mjs',
+    'scripts/read-only-client.mjs',
   ]
   const hash = createHash('sha256')
   for (const path of inputs) hash.update(await readFile(join(ROOT, path)))
@@ -59,6 +61,7 @@ async function generate(print) {
     await cp(join(ROOT, 'prisma/schema.prisma'), join(draft, 'prisma/schema.prisma'))
     await runPrisma(draft)
     const made = join(draft, 'src/generated')
+    await removeWrites(join(made, 'prisma/internal/class.ts'))
     await writeFile(join(made, FINGERPRINT), print)
     await replace(made, join(draft, 'old'))
   } finally {
