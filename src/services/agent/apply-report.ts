@@ -32,16 +32,17 @@ export interface AppliedReport {
 /**
  * Compares an agent's report with the records, and writes the differences. Returns undefined if this report came late:
  * this or another server has already recorded a newer report of the agent, so this one changes nothing.
+ * @param recorded its kernels as of the beginning of the sync; if they change meanwhile, they are read again
  */
 export async function applyReport(
   { db, metrics }: Pick<ServiceContext, 'db' | 'metrics'>,
   sync: SyncRequest,
+  recorded: readonly RecordedKernel[],
 ): Promise<AppliedReport | undefined> {
-  const observedIds = sync.observed.map(({ kernelId }) => kernelId)
   const topics = new Set<WakeTopic>()
   const digests = await settleDigests(db, sync)
-  for (let round = 1; ; round++) {
-    const booked = await readRecordedKernels(db, sync.agentId, observedIds)
+  const observedIds = sync.observed.map(({ kernelId }) => kernelId)
+  for (let [round, booked] = [1, recorded]; ; round++) {
     const result = reconcile(sync.agentId, await withPolicies(db, booked, sync.observed), sync.observed, digests)
     if (result.changes.length === 0 && result.stale.length === 0) return { result, topics: [...topics] }
     const applied = await applyKernelChanges(db, sync, result)
@@ -53,15 +54,16 @@ export async function applyReport(
     for (const topic of made.flatMap(topicsOf)) topics.add(topic)
     if (made.length === result.changes.length) return { result, topics: [...topics] }
     if (round === ROUNDS_MAX) return { result: settled(result, changed), topics: [...topics] }
+    booked = await readRecordedKernels(db, sync.agentId, observedIds)
   }
 }
 
 /** Adds what sessions say about these kernels, where it matters, which is for few. */
 async function withPolicies(
   db: Queryable,
-  booked: RecordedKernel[],
+  booked: readonly RecordedKernel[],
   observed: SyncRequest['observed'],
-): Promise<RecordedKernel[]> {
+): Promise<readonly RecordedKernel[]> {
   const survivors = observed.filter(survivedOom).map(({ kernelId }) => kernelId)
   const present = new Set(observed.map(({ kernelId }) => kernelId))
   const missing = booked.filter(({ id, status }) => status === 'CREATING' && !present.has(id)).map(({ id }) => id)

@@ -147,7 +147,8 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
   const { db, wake } = context
   const sync = parse(request)
   const { agentId, instanceId, logs } = sync
-  const heard = await recordHeartbeat(db, agentId, instanceId)
+  const observedIds = sync.observed.map(({ kernelId }) => kernelId)
+  const heard = await recordHeartbeat(db, agentId, instanceId, observedIds)
   if (!heard) throw new RepriseError('AGENT_UNKNOWN', `no agent ${agentId}: register first`)
   if (!heard.current)
     throw new RepriseError('AGENT_SUPERSEDED', `another process has since registered as agent ${agentId}`)
@@ -157,7 +158,7 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
   const loggedKernelIds = [...new Set(logs.map(({ kernelId }) => kernelId))]
   await recordChainSizes(db, agentId, sync.chainSizes ?? [])
   if (sync.gpus !== undefined) await recordGpuFigures(db, sync, sync.gpus)
-  const report = await applyReport(context, sync)
+  const report = await applyReport(context, sync, heard.kernels)
   const { returnGpus, takeGpus } = heard
   const wishes = {
     ...(heard.channels && { channels: heard.channels }),

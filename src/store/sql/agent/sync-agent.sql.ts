@@ -3,7 +3,22 @@ import type { RecordedKernel, Reconciliation } from '../../../domain/agent/recon
 import { keepsPlan, type Queryable } from '../../database.ts'
 import { CHECKPOINT_CHANGES, MISSING_CHECKPOINTS } from './chain-directories.sql.ts'
 
-/** Records that the agent was heard, at most once a second. A suspected or lost agent becomes alive again. */
+/**
+ * Every kernel that is not yet settled with this agent, and every kernel in its report. Indexes: kernels_on_agent,
+ * primary key.
+ */
+const recordedKernels = (agentId: string, observedIds: string) => `
+SELECT id, agent_id AS "agentId", assignment, status, confirmed_gone AS "confirmedGone", error IS NOT NULL AS failed,
+  started_at::text AS "startedAt", exit_code AS "exitCode", in_time AS "inTime", note, waits, host, slurm_job_id AS "slurmJobId", gpus, gpu_usage AS "gpuUsage", progress
+FROM kernels WHERE agent_id = ${agentId} AND (slots_held OR NOT confirmed_gone)
+UNION
+SELECT id, agent_id, assignment, status, confirmed_gone, error IS NOT NULL, started_at::text, exit_code, in_time, note, waits, host, slurm_job_id, gpus, gpu_usage, progress
+FROM kernels WHERE id = ANY(${observedIds}::uuid[])`
+
+/**
+ * Records that the agent was heard, at most once a second, and reads its kernels. A suspected or lost agent becomes
+ * alive again.
+ */
 const HEARD_SQL = keepsPlan(`
 WITH known AS (
   SELECT id, status, instance_id = $2 AS current, gpu_returns, gpu_takes, gpus FROM agents WHERE id = $1
@@ -24,7 +39,8 @@ SELECT current, status IN ('SUSPECT', 'LOST') AS "wasAway",
     FROM channels c WHERE c.agent_id = $1 AND c.expires_at > reprise_now()) AS channels,
   gpu_returns AS "returnGpus",
   CASE WHEN gpu_takes IS NOT NULL THEN (SELECT json_agg(json_build_object('uuid', t.key, 'reason', t.value))
-    FROM jsonb_each_text(gpu_takes) AS t JOIN jsonb_array_elements(gpus) AS g ON g ->> 'uuid' = t.key) END AS "takeGpus"
+    FROM jsonb_each_text(gpu_takes) AS t JOIN jsonb_array_elements(gpus) AS g ON g ->> 'uuid' = t.key) END AS "takeGpus",
+  (SELECT coalesce(json_agg(recorded), '[]') FROM (${recordedKernels('$1', '$3')}) AS recorded) AS kernels
 FROM known`)
 
 interface Heartbeat {
@@ -36,6 +52,8 @@ interface Heartbeat {
   returnGpus: string[] | null
   /** GPUs to take out of service, as far as the agent sees them; null for none. */
   takeGpus: GpuTake[] | null
+  /** See `readRecordedKernels`. */
+  kernels: RecordedKernel[]
 }
 
 /** Returns undefined if the agent is unknown. Index: channels_agent_id_idx, of a table that is almost always empty. */
@@ -43,26 +61,18 @@ export async function recordHeartbeat(
   db: Queryable,
   agentId: string,
   instanceId: string,
+  observedIds: readonly string[],
 ): Promise<Heartbeat | undefined> {
-  return (await db.query<Heartbeat>(HEARD_SQL, [agentId, instanceId])).rows[0]
+  return (await db.query<Heartbeat>(HEARD_SQL, [agentId, instanceId, observedIds])).rows[0]
 }
 
-/**
- * Reads every kernel that is not yet settled with this agent, and every kernel in its report. Indexes:
- * kernels_on_agent, primary key.
- */
-const RECORDED_SQL = keepsPlan(`
-SELECT id, agent_id AS "agentId", assignment, status, confirmed_gone AS "confirmedGone", error IS NOT NULL AS failed,
-  started_at::text AS "startedAt", exit_code AS "exitCode", in_time AS "inTime", note, waits, host, slurm_job_id AS "slurmJobId", gpus, gpu_usage AS "gpuUsage", progress
-FROM kernels WHERE agent_id = $1 AND (slots_held OR NOT confirmed_gone)
-UNION
-SELECT id, agent_id, assignment, status, confirmed_gone, error IS NOT NULL, started_at::text, exit_code, in_time, note, waits, host, slurm_job_id, gpus, gpu_usage, progress
-FROM kernels WHERE id = ANY($2::uuid[])`)
+const RECORDED_SQL = keepsPlan(recordedKernels('$1', '$2'))
 
+/** Reads every kernel that is not yet settled with this agent, and every kernel in its report. */
 export async function readRecordedKernels(
   db: Queryable,
   agentId: string,
-  observedIds: string[],
+  observedIds: readonly string[],
 ): Promise<RecordedKernel[]> {
   return (await db.query<Omit<RecordedKernel, 'neverRunTwice' | 'oomIsFailure'>>(RECORDED_SQL, [agentId, observedIds]))
     .rows

@@ -114,12 +114,17 @@ export async function readUndecided(tx: Queryable, sessionIds: readonly string[]
   return (await tx.query<UndecidedSession>(READ_SQL, [sessionIds])).rows
 }
 
-const ENDED_SQL = keepsPlan(`SELECT ${COLUMNS} FROM sessions s WHERE s.id = ANY($1::uuid[])`)
+/**
+ * For the ids of an array, PostgreSQL would expect ten sessions where it does not know the values, find that costly, and
+ * plan anew each time. Here it expects the same of any values, and of a small table as of a large one.
+ */
+const ENDED_SQL = keepsPlan(`SELECT ${COLUMNS} FROM json_array_elements_text($1::json) AS ended(id)
+CROSS JOIN LATERAL (SELECT * FROM sessions WHERE id = ended.id::uuid OFFSET 0) AS s`)
 
 /** Reads batch sessions that the transaction has ended, and so has no decision for yet. */
 export async function readEnded(tx: Queryable, sessionIds: readonly string[]): Promise<UndecidedSession[]> {
   if (sessionIds.length === 0) return []
-  return (await tx.query<UndecidedSession>(ENDED_SQL, [sessionIds])).rows
+  return (await tx.query<UndecidedSession>(ENDED_SQL, [JSON.stringify(sessionIds)])).rows
 }
 
 export interface TriedSource extends UndecidedSession {
