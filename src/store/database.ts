@@ -24,10 +24,11 @@ export const PATIENCE: Patience = { connectMs: 15_000, queryMs: 60_000 }
 
 const KEEPALIVE_DELAY_MS = 10_000
 /**
- * Idle connections are kept for this long. A new connection has empty caches: its first statements cost several times
- * what later ones do.
+ * Idle connections are kept for this long, and a few for good. A new connection has empty caches: its first statements
+ * cost several times what later ones do.
  */
 const IDLE_MAX_MS = 60_000
+const KEPT_CONNECTIONS = 6
 
 /**
  * Builds the settings of a connection. A peer may vanish without closing its connections: a machine loses power, or a
@@ -89,10 +90,13 @@ export function statementsWithKeptPlans(): readonly string[] {
   return [...keptPlans.keys()]
 }
 
-/**
- * Tables grow from empty to millions of rows, faster than they are analyzed: a connection plans anew after this time.
- */
-const PLANS_KEPT_MS = 10_000
+/** How often a pool looks whether its connections' plans are still right. */
+const SIZES_EVERY_MS = 10_000
+
+/** Changes when a table or an index has grown or shrunk to about twice or half its size. It takes less than 1 ms. */
+const SIZES_SQL = `
+SELECT md5(string_agg(oid || ' ' || floor(ln(1 + pg_relation_size(oid) / 8192) / ln(2)), ',' ORDER BY oid)) AS sizes
+FROM pg_class WHERE relkind IN ('r', 'i') AND relnamespace = current_schema()::regnamespace`
 
 /**
  * A pool of connections. Most statements are not prepared by name, so that each one is planned for its own batch. Batches
@@ -127,6 +131,7 @@ export function openDatabase(options: {
     ...connectionSettings(options.patience),
     connectionString: options.connectionString,
     max: options.connectionsMax,
+    min: Math.min(KEPT_CONNECTIONS, options.connectionsMax),
     types: { getTypeParser: parserFor },
     application_name: 'reprise',
   })
@@ -178,14 +183,26 @@ export function openDatabase(options: {
   }
 }
 
+/**
+ * Plans anew when sizes have changed: tables grow from empty to millions of rows, faster than they are analyzed. What is
+ * analyzed, PostgreSQL plans anew by itself.
+ */
 function discardOldPlans(pool: pg.Pool): void {
-  const plannedAt = new WeakMap<pg.PoolClient, number>()
+  let sizes: string | undefined
+  let askedAt = Number.NEGATIVE_INFINITY
+  const plannedFor = new WeakMap<pg.PoolClient, string | undefined>()
+  const look = async () => {
+    const { rows } = await pool.query<{ sizes: string }>(SIZES_SQL)
+    sizes = rows[0]!.sizes
+  }
   pool.on('acquire', (client) => {
-    const now = performance.now()
-    const since = plannedAt.get(client)
-    if (since !== undefined && now - since < PLANS_KEPT_MS) return
-    plannedAt.set(client, now)
     // Sent before the statement for which the connection was taken. That statement reports a broken connection.
-    if (since !== undefined) client.query('DISCARD PLANS').catch(() => {})
+    if (plannedFor.has(client) && plannedFor.get(client) !== sizes) client.query('DISCARD PLANS').catch(() => {})
+    plannedFor.set(client, sizes)
+    const now = performance.now()
+    if (now - askedAt < SIZES_EVERY_MS) return
+    askedAt = now
+    // By another connection: the statement for which this one was taken does not wait. A closed pool refuses it.
+    look().catch(() => {})
   })
 }
