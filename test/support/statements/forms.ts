@@ -1,6 +1,11 @@
 import { DEPLOYMENT_HANDLERS, ROUTE_HANDLERS } from '../../../src/domain/deployment/lifecycle.ts'
 import type { KernelChange } from '../../../src/domain/agent/reconcile.ts'
 import { Prisma } from '../../../src/generated/prisma/client.ts'
+import {
+  prepareSessions,
+  startSessions,
+  terminateSessions,
+} from '../../../src/scheduler/session/kernel-orders.handlers.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { isUnsettled } from '../../../src/store/postgres/outbox-era.ts'
 import { readWarningFacts } from '../../../src/store/sql/server.sql.ts'
@@ -349,6 +354,11 @@ export const FORMS: readonly Run[] = [
     (handler): Run =>
       (db) =>
         claimDeployments(db, handler, { after: ID, limit: 1 }),
+  ),
+  ...[prepareSessions, startSessions, terminateSessions].map(
+    ({ claim }): Run =>
+      (db) =>
+        claim(db, { limit: 1, fenceMarginMs: 1 }),
   ),
   ...Object.values(ROUTE_HANDLERS).map(
     (handler): Run =>
