@@ -41,7 +41,6 @@ export async function applyReport(
 ): Promise<AppliedReport | undefined> {
   const topics = new Set<WakeTopic>()
   const digests = await settleDigests(db, sync)
-  const observedIds = sync.observed.map(({ kernelId }) => kernelId)
   for (let [round, booked] = [1, recorded]; ; round++) {
     const result = reconcile(sync.agentId, await withPolicies(db, booked, sync.observed), sync.observed, digests)
     if (result.changes.length === 0 && result.stale.length === 0) return { result, topics: [...topics] }
@@ -54,6 +53,7 @@ export async function applyReport(
     for (const topic of made.flatMap(topicsOf)) topics.add(topic)
     if (made.length === result.changes.length) return { result, topics: [...topics] }
     if (round === ROUNDS_MAX) return { result: settled(result, changed), topics: [...topics] }
+    const observedIds = sync.observed.map(({ kernelId }) => kernelId)
     booked = await readRecordedKernels(db, sync.agentId, observedIds)
   }
 }

@@ -3,7 +3,7 @@ import type { KernelStatus, LifecycleDeclaration } from '../../../domain/session
 import type { Judged } from '../../../domain/session/judge.ts'
 import { END_AWAITED_MAX_MS } from '../../../domain/limits.ts'
 import { keepsPlan, type Queryable } from '../../database.ts'
-import { inStatuses, TIMED_OUT } from './promotion-parts.sql.ts'
+import { FAILED_EARLY, inStatuses, TIMED_OUT } from './promotion-parts.sql.ts'
 
 export interface ClaimedKernel {
   id: string
@@ -71,9 +71,6 @@ const QUEUED_TOO_LONG = `(SELECT json_build_object('reason', k.note, 'timeoutMs'
       AND a.status NOT IN ('LOST', 'TERMINATED')
       AND k.status_changed_at < reprise_now() - make_interval(secs => g.queue_timeout_ms / 1000.0)
     ORDER BY k.status_changed_at LIMIT 1)`
-
-/** True if a kernel of session `s` failed or ended before it ran. */
-const FAILED_EARLY = `k.started_at IS NULL AND (k.error IS NOT NULL OR k.status IN ('TERMINATED', 'ERROR', 'CANCELLED'))`
 
 /** What makes a handler claim a session, besides a timeout. */
 export interface ClaimRule extends Pick<LifecycleDeclaration, 'sessionIn'> {

@@ -2,12 +2,14 @@ import { insertStatusEvents } from '../event/event-data.sql.ts'
 
 /** Conditions on a session `s`, and facts about a claimed session `c`, shared by the promotion statements. */
 
+/** True for a kernel `k` that failed or ended before it ran. */
+export const FAILED_EARLY = `k.started_at IS NULL AND (k.error IS NOT NULL OR k.status IN ('TERMINATED', 'ERROR', 'CANCELLED'))`
+
 /**
  * True if no kernel failed or ended before it ran; such a kernel blocks the promotion, and the handler of the session's
  * status judges it.
  */
-export const NONE_FAILED = `NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.started_at IS NULL
-    AND (k.error IS NOT NULL OR k.status IN ('TERMINATED', 'ERROR', 'CANCELLED')))`
+export const NONE_FAILED = `NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND ${FAILED_EARLY})`
 
 /**
  * True for a kernel `k` whose end ends the session: the main kernel, or any kernel that failed. A sub kernel that
