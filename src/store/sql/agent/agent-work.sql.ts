@@ -37,6 +37,10 @@ export interface OrderSource extends Omit<KernelSpec, NotRead> {
   checkpointRelayed: boolean | null
 }
 
+/** A `ClusterMember` from a kernel and its agent. */
+const member = (kernel: string, agent: string) =>
+  `json_build_object('role', ${kernel}.role, 'index', ${kernel}.index, 'address', coalesce(${agent}.address, ''))`
+
 const SQL = keepsPlan(`
 SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.chain_id AS "chainId", s.attempt, k.role, k.index, s.image, coalesce(s.image_digest, s.required_image_digest) AS "imageDigest",
   s.command, s.code_sha256 AS "codeSha256", s.mounts, s.outputs -> 'paths' AS "outputPaths", s.outputs -> 'inPlace' = 'true' AS "outputsInPlace", s.inputs <> '[]' AS "hasInputs", s.environ, s.secret_environ AS "secretEnviron", k.resource_slots AS "resourceSlots", s.gpu_need AS "gpuNeed", s.port_variable AS "portVariable", s.retry_count AS "retryCount",
@@ -50,9 +54,9 @@ SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.c
   CASE WHEN s.parent_session_id IS NOT NULL THEN (
     SELECT e.progress FROM kernels e WHERE e.session_id = s.parent_session_id AND e.progress IS NOT NULL
     ORDER BY e.role, e.index LIMIT 1) END AS "lastProgress",
-  (SELECT json_agg(json_build_object('role', m.role, 'index', m.index, 'address', coalesce(a.address, ''))
-      ORDER BY m.role, m.index)
-    FROM kernels m LEFT JOIN agents a ON a.id = m.agent_id WHERE m.session_id = s.id) AS members,
+  CASE WHEN s.cluster_size = 1 THEN json_build_array(${member('k', 'h')}) ELSE (
+    SELECT json_agg(${member('m', 'a')} ORDER BY m.role, m.index)
+    FROM kernels m LEFT JOIN agents a ON a.id = m.agent_id WHERE m.session_id = s.id) END AS members,
   CASE WHEN s.cluster_size > 1 THEN (
     SELECT json_build_object('size', count(*), 'singleNode', s.cluster_mode = 'SINGLE_NODE')
     FROM kernels m WHERE m.session_id = s.id AND m.agent_id = k.agent_id HAVING count(*) > 1) END AS gang,
@@ -69,7 +73,7 @@ SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.c
   CASE WHEN c.dropped_at IS NULL THEN c.store END AS "checkpointStore",
   c.relay_attempt = c.attempt AS "checkpointRelayed"
 FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN resource_groups g ON g.name = s.resource_group
-JOIN projects p ON p.id = s.project_id
+JOIN projects p ON p.id = s.project_id LEFT JOIN agents h ON h.id = k.agent_id
 LEFT JOIN checkpoints c ON c.chain_id = s.chain_id AND (s.attempt > 1 OR k.assignment > 1)
 WHERE k.id IN (SELECT given.id::uuid FROM json_array_elements_text($1::json) AS given(id))`)
 

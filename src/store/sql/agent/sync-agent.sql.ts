@@ -7,13 +7,19 @@ import { CHECKPOINT_CHANGES, MISSING_CHECKPOINTS } from './chain-directories.sql
  * Every kernel that is not yet settled with this agent, and every kernel in its report. Indexes: kernels_on_agent,
  * primary key.
  */
-const recordedKernels = (agentId: string, observedIds: string) => `
+const recordedKernels = (agentId: string, observedIds: string) => {
+  const unsettled = `agent_id = ${agentId} AND (slots_held OR NOT confirmed_gone)`
+  // Two parts that share no kernel: an OR would use neither index, and UNION would compare whole rows.
+  return `
+${recordedWhere(unsettled)}
+UNION ALL
+${recordedWhere(`id = ANY(${observedIds}::uuid[]) AND (${unsettled}) IS NOT TRUE`)}`
+}
+
+const recordedWhere = (condition: string) => `
 SELECT id, agent_id AS "agentId", assignment, status, confirmed_gone AS "confirmedGone", error IS NOT NULL AS failed,
   started_at::text AS "startedAt", exit_code AS "exitCode", in_time AS "inTime", note, waits, host, slurm_job_id AS "slurmJobId", gpus, gpu_usage AS "gpuUsage", progress
-FROM kernels WHERE agent_id = ${agentId} AND (slots_held OR NOT confirmed_gone)
-UNION
-SELECT id, agent_id, assignment, status, confirmed_gone, error IS NOT NULL, started_at::text, exit_code, in_time, note, waits, host, slurm_job_id, gpus, gpu_usage, progress
-FROM kernels WHERE id = ANY(${observedIds}::uuid[])`
+FROM kernels WHERE ${condition}`
 
 /**
  * Records that the agent was heard, at most once a second, and reads its kernels. A suspected or lost agent becomes
