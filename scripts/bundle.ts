@@ -71,7 +71,8 @@ async function writeProgram(
     platform: 'node',
     external,
     plugins: [{ name: 'directories', transform }],
-    transform: { define: { VARIABLE_NAMES: JSON.stringify(knownVariables()) } },
+    // GraphQL, for one, checks for duplicates of itself at each value unless it runs in production.
+    transform: { define: { VARIABLE_NAMES: JSON.stringify(knownVariables()), 'process.env.NODE_ENV': '"production"' } },
     logLevel: 'silent',
   })
   const { output } = await build.write({ dir: to, entryFileNames: PROGRAM, chunkFileNames: '[name]-[hash].mjs' })

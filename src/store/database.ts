@@ -1,5 +1,5 @@
 import pg, { type PoolConfig } from 'pg'
-import { readStatement } from './snapshot.ts'
+import { readForServer, readStatement } from './snapshot.ts'
 
 const INT8_OID = 20
 
@@ -81,13 +81,44 @@ const keptPlans = new Map<string, string>()
  * parameters if it estimates that as no worse; so the statement must not need its values to find an index.
  */
 export function keepsPlan(sql: string): string {
-  if (!keptPlans.has(sql)) keptPlans.set(sql, `r${keptPlans.size}`)
+  return keepAs('r', sql)
+}
+
+function keepAs(kind: 'r' | 'b', sql: string): string {
+  if (!keptPlans.has(sql)) keptPlans.set(sql, `${kind}${keptPlans.size}`)
   return sql
 }
 
-/** The statements that were marked so far. */
+/** Each takes tens of kilobytes of each connection that has run it. */
+const KEPT_BUILT_PLANS_MAX = 100
+const USES_TO_KEEP_PLAN = 5
+const COUNTED_STATEMENTS_MAX = 1_000
+const uses = new Map<string, number>()
+let keptBuiltPlans = 0
+
+/**
+ * The same for a statement that is built from what a client asks for, once it has been used a few times. Its limits
+ * should be constants: PostgreSQL estimates a plan for any limit as worse, and goes on planning for the values.
+ */
+export function keepsPlanIfUsual(sql: string): string {
+  if (keptPlans.has(sql) || keptBuiltPlans === KEPT_BUILT_PLANS_MAX) return sql
+  if (uses.size === COUNTED_STATEMENTS_MAX) uses.clear()
+  const count = (uses.get(sql) ?? 0) + 1
+  uses.set(sql, count)
+  if (count < USES_TO_KEEP_PLAN) return sql
+  uses.delete(sql)
+  keptBuiltPlans += 1
+  return keepAs('b', sql)
+}
+
+/** The name by which connections that keep plans prepare a statement; undefined for one that is not marked. */
+export function planName(sql: string): string | undefined {
+  return keptPlans.get(sql)
+}
+
+/** The statements that were marked by `keepsPlan` so far. */
 export function statementsWithKeptPlans(): readonly string[] {
-  return [...keptPlans.keys()]
+  return [...keptPlans].filter(([, name]) => name.startsWith('r')).map(([sql]) => sql)
 }
 
 /** How often a pool looks whether its connections' plans are still right. */
@@ -145,7 +176,7 @@ export function openDatabase(options: {
   })
   if (keepsPlans) discardOldPlans(pool)
   const statement = (text: string, values: readonly unknown[] | undefined) => {
-    const name = keepsPlans ? keptPlans.get(text) : undefined
+    const name = keepsPlans ? planName(text) : undefined
     return { text, values: values as unknown[], ...(name !== undefined && { name }) }
   }
   return {
@@ -187,7 +218,7 @@ export function openDatabase(options: {
  * Plans anew when sizes have changed: tables grow from empty to millions of rows, faster than they are analyzed. What is
  * analyzed, PostgreSQL plans anew by itself.
  */
-function discardOldPlans(pool: pg.Pool): void {
+export function discardOldPlans(pool: pg.Pool): void {
   let sizes: string | undefined
   let askedAt = Number.NEGATIVE_INFINITY
   const plannedFor = new WeakMap<pg.PoolClient, string | undefined>()
@@ -203,6 +234,6 @@ function discardOldPlans(pool: pg.Pool): void {
     if (now - askedAt < SIZES_EVERY_MS) return
     askedAt = now
     // By another connection: the statement for which this one was taken does not wait. A closed pool refuses it.
-    look().catch(() => {})
+    readForServer(look).catch(() => {})
   })
 }

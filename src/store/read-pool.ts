@@ -4,9 +4,11 @@ import { ANSWER_BYTES_MAX } from '../domain/limits.ts'
 import {
   connectionSettings,
   type Database,
+  discardOldPlans,
   parserFor,
   PATIENCE,
   type Patience,
+  planName,
   reportFaults,
   wasUnanswered,
 } from './database.ts'
@@ -34,7 +36,7 @@ export interface ReadPoolOptions {
   readTimeoutMs?: number | undefined
   /** Called for errors on idle connections; the pool replaces those connections itself. */
   onError: (error: Error) => void
-  /** Whether a connection keeps its settings; not behind a pooler in transaction mode. */
+  /** Whether a connection keeps its settings and prepared statements; not behind a pooler in transaction mode. */
   keepsSettings: boolean
 }
 
@@ -69,6 +71,7 @@ export class ReadPool extends pg.Pool {
     const kept = Math.min(KEPT_CONNECTIONS, Math.floor(connectionsMax / 2))
     this.#ofAll = createTurns({ ...bounds, atOnce: connectionsMax - kept })
     reportFaults(this, options.onError)
+    if (keepsSettings) discardOldPlans(this)
     // If a checked-out connection breaks, its statements reject. Without a listener the event would end the process.
     this.on('connect', (client) => {
       this.#opened += 1
@@ -114,10 +117,14 @@ export class ReadPool extends pg.Pool {
 
   /** The same connections as a `Database`. Its transactions have no read timeout. */
   asDatabase(): Database {
+    const statement = (text: string, values: readonly unknown[] | undefined) => {
+      const name = this.#keepsSettings ? planName(text) : undefined
+      return { text, values: values as unknown[], types: PARSERS, ...(name !== undefined && { name }) }
+    }
     return {
-      query: (text, values) => this.query({ text, values: values as unknown[], types: PARSERS }),
+      query: (text, values) => this.query(statement(text, values)),
       queryWithin: (timeoutMs, text, values) => {
-        const query = { text, values: values as unknown[], types: PARSERS }
+        const query = statement(text, values)
         return readStatement(
           () =>
             this.#inTransaction(`BEGIN; SET LOCAL statement_timeout = ${timeoutMs}`, (held) =>
@@ -133,9 +140,7 @@ export class ReadPool extends pg.Pool {
       },
       transaction: (work) =>
         this.#inTransaction(UNBOUNDED, ({ client }) =>
-          readForNobody(() =>
-            work({ query: (text, values) => client.query({ text, values: values as unknown[], types: PARSERS }) }),
-          ),
+          readForNobody(() => work({ query: (text, values) => client.query(statement(text, values)) })),
         ),
       opened: () => this.#opened,
       close: () => this.end(),

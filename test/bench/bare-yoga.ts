@@ -10,10 +10,11 @@ export interface BareYoga {
   stop(): Promise<void>
 }
 
-/** In a process of its own, as our server is. */
+/** In a process of its own and in production, as our server is. */
 export async function startBareYoga(session: unknown): Promise<BareYoga> {
   const stdio = ['ignore', 'pipe', 'inherit'] as const
-  const child = spawn(process.execPath, [PROGRAM, JSON.stringify(session)], { stdio: [...stdio] })
+  const env = { ...process.env, NODE_ENV: 'production' }
+  const child = spawn(process.execPath, [PROGRAM, JSON.stringify(session)], { stdio: [...stdio], env })
   const ended = once(child, 'exit')
   const said = once(createInterface({ input: child.stdout }), 'line')
   const url = await Promise.race([said, ended.then(() => Promise.reject(new Error('bare Yoga did not start')))])

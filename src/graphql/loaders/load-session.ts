@@ -31,21 +31,29 @@ export function loadSessions({ by, value, ...selected }: Asked): Promise<Session
   return loaders.sessions.load({ by, value, ...services.selectSessions(selected) })
 }
 
-/**
- * Loads the sessions with these ids like `loadExistingSession`, in this order. The columns to select are computed once.
- */
+/** Loads the sessions with these ids like `loadExistingSession`, in this order. */
 export async function loadExistingSessions(
   asked: Omit<Asked, 'by' | 'value'>,
   ids: readonly string[],
 ): Promise<Session[]> {
+  const sessions = await loadSessionsById(asked, ids)
+  return sessions.map((session, index) => {
+    if (!session) throw new Error(`no session with id ${ids[index]}`)
+    return session
+  })
+}
+
+/** Loads the sessions with these ids like `loadSession`, in this order. The columns to select are computed once. */
+export async function loadSessionsById(
+  asked: Omit<Asked, 'by' | 'value'>,
+  ids: readonly string[],
+): Promise<(Session | null)[]> {
   const { loaders, services } = asked.context
   const selection = services.selectSessions(asked)
   const found = await loaders.sessions.loadMany(ids.map((value) => ({ by: 'id' as const, value, ...selection })))
-  return found.map((sessions, index) => {
+  return found.map((sessions) => {
     if (sessions instanceof Error) throw sessions
-    const [session] = sessions
-    if (!session) throw new Error(`no session with id ${ids[index]}`)
-    return session
+    return sessions.at(0) ?? null
   })
 }
 

@@ -56,16 +56,19 @@ export type SelectSessions = (selected: Selected) => SessionSelect
  * are then resolved from the row, see `LoadedColumns`.
  */
 export function sessionSelects(): SelectSessions {
-  const known = new WeakMap<FieldNode, SessionSelect | null>()
+  const known = new WeakMap<FieldNode, Map<string, SessionSelect | null>>()
   return (selected) => {
-    const { info, path } = selected
+    const { info, path = [] } = selected
     const [field, ...others] = info.fieldNodes as [FieldNode, ...FieldNode[]]
     // The set of fields that are merged into one depends on the operation, and a document may have several operations.
-    if (path || others.length > 0) return plan(selected)
-    const remembered = known.get(field)
+    if (others.length > 0) return plan(selected)
+    const ofField = known.get(field) ?? new Map<string, SessionSelect | null>()
+    known.set(field, ofField)
+    const place = path.join('.')
+    const remembered = ofField.get(place)
     if (remembered) return remembered
     const planned = plan(selected)
-    if (remembered === undefined) known.set(field, isSameForAllRequests(info) ? planned : null)
+    if (remembered === undefined) ofField.set(place, isSameForAllRequests(info) ? planned : null)
     return planned
   }
 }

@@ -2,7 +2,7 @@ import { COUNTED_ROWS_MAX } from '../../domain/limits.ts'
 import type { GroupSlotRow } from '../../services/resource-group.ts'
 import { builder } from '../builder.ts'
 import { PENDING_ORDER } from '../loaders/agent-loaders.ts'
-import { loadSession } from '../loaders/load-session.ts'
+import { loadSessionsById } from '../loaders/load-session.ts'
 import { forwardArguments, nestedPage } from '../paging.ts'
 import { SESSION_PAGE, SessionNode, SessionTypeEnum } from './session/session.types.ts'
 import { ExecutorOption, labelsOf } from './session/values.types.ts'
@@ -155,8 +155,7 @@ builder.prismaObjectField(ResourceGroupType, 'pendingSessions', (t) =>
         args,
         order: PENDING_ORDER,
         loader: context.loaders.groupPending,
-        nodes: (ids) =>
-          Promise.all(ids.map((value) => loadSession({ context, info, by: 'id', value, path: ['edges', 'node'] }))),
+        nodes: (ids) => loadSessionsById({ context, info, path: ['edges', 'node'] }, ids),
         count: () => context.loaders.groupPendingCount.load(name),
         countMax: COUNTED_ROWS_MAX,
       }),

@@ -334,6 +334,26 @@ describe('repeated documents', () => {
     }
   })
 
+  test.each([
+    ['always', 'name', true],
+    ['by a directive', 'name @include(if: $more)', false],
+  ])('nodes of a connection, with a field that is selected %s', async (_name, name, always) => {
+    const selection = `chain { sessions { edges { node { attempt ${name} retryState { phase } } } } }`
+    const text = `query ($id: UUID!, $more: Boolean!) { __typename @include(if: $more) session(id: $id) { ${selection} } }`
+    const costs = new Set<number>()
+    for (const more of [false, true, false, true]) {
+      const { session, cost } = await ask(text, { more })
+      costs.add(cost)
+      const shown = (always || more) && { name: 'twice' }
+      expect(session.chain.sessions.edges[0].node).toEqual({
+        attempt: 1,
+        retryState: { phase: 'DISPATCHED' },
+        ...shown,
+      })
+    }
+    expect(costs.size).toBe(1)
+  })
+
   test('a field that is twice in a document', async () => {
     const text = 'query ($id: UUID!) { session(id: $id) { name } session(id: $id) { status retryState { phase } } }'
     const whole = { session: { name: 'twice', status: 'ERROR', retryState: { phase: 'DISPATCHED' } }, cost: 1 }

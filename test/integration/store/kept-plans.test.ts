@@ -1,6 +1,7 @@
 /** Statements whose plans are kept: prepared by name on each connection, planned anew when tables have grown. */
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { type Database, keepsPlan, openDatabase } from '../../../src/store/database.ts'
+import { type Database, keepsPlan, keepsPlanIfUsual, openDatabase } from '../../../src/store/database.ts'
+import { createPrisma, databaseOf, readTogether } from '../../../src/store/prisma.ts'
 import { recordAllQueries } from '../../support/database/record-statements.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 
@@ -41,6 +42,37 @@ test('a marked statement is planned for its values five times, and then once for
   expect((await db.query(PREPARED)).rows).toEqual([{ statement: MARKED, generic: 2 }])
   await db.query('SELECT s.key FROM settings s WHERE s.key = $1', ['unmarked'])
   expect((await db.query('SELECT count(*)::int AS n FROM pg_prepared_statements')).rows).toEqual([{ n: 1 }])
+})
+
+test('the connections of the API keep plans, too, in snapshots and in transactions', async () => {
+  const { connectionString } = database
+  const prisma = createPrisma({ connectionString, connectionsMax: 1, onError: () => {} })
+  onTestFinished(() => prisma.$disconnect())
+  const db = databaseOf(prisma)
+  for (let run = 0; run < 5; run++) await db.query(MARKED, [[String(run)]])
+  await readTogether(prisma, () => db.query(MARKED, [['a']]))
+  await db.transaction((tx) => tx.query(MARKED, [['b']]))
+  await db.queryWithin(1_000, MARKED, [['c']])
+  expect((await db.query(PREPARED)).rows).toEqual([{ statement: MARKED, generic: 3 }])
+  await db.close()
+})
+
+test('of built statements only those are prepared that are used often, and not too many', async () => {
+  const db = open()
+  const prepared = async (mark: string) => {
+    const statement = 'SELECT count(*)::int AS n FROM pg_prepared_statements WHERE statement LIKE $1'
+    return (await db.query<{ n: number }>(statement, [`%-- ${mark}%`])).rows[0]!.n
+  }
+  const use = async (text: string, times: number) => {
+    for (let run = 0; run < times; run++) await db.query(keepsPlanIfUsual(text))
+  }
+  for (let number = 0; number < 3; number++) await use(`SELECT 1 -- rare ${number}`, 4)
+  await use('SELECT 1 -- usual', 5)
+  expect([await prepared('rare'), await prepared('usual')]).toEqual([0, 1])
+  for (let number = 0; number < 120; number++) await use(`SELECT 1 -- many ${number}`, 5)
+  expect(await prepared('usual')).toBe(1)
+  expect(await prepared('many')).toBeGreaterThan(50)
+  expect(await prepared('many')).toBeLessThan(100)
 })
 
 test('nothing is prepared where a pooler may lend another connection for each transaction', async () => {

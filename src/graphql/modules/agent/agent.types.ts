@@ -5,7 +5,7 @@ import { AGENTS_BY_NAME } from '../../../services/paging.ts'
 import { builder } from '../../builder.ts'
 import { isUuid, NO_UUID } from '../../ids.ts'
 import { BY_ID_NEWEST } from '../../loaders/agent-loaders.ts'
-import { loadSession } from '../../loaders/load-session.ts'
+import { loadSession, loadSessionsById } from '../../loaders/load-session.ts'
 import { loadNodes } from '../../loaders/loader-kinds.ts'
 import { forwardArguments, nestedPage, pageInterfaces } from '../../paging.ts'
 import { ResourceGroupType, utilisation } from '../resource-group.types.ts'
@@ -210,8 +210,7 @@ export const AgentNode = builder.prismaNode('Agent', {
           args,
           order: BY_ID_NEWEST,
           loader: context.loaders.agentSessions,
-          nodes: (ids) =>
-            Promise.all(ids.map((value) => loadSession({ context, info, by: 'id', value, path: ['edges', 'node'] }))),
+          nodes: (ids) => loadSessionsById({ context, info, path: ['edges', 'node'] }, ids),
           count: () => context.loaders.agentSessionCount.load(id),
         }),
     }),

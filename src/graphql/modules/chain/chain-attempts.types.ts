@@ -2,7 +2,7 @@ import type { SpecDifference } from '../../../domain/chain/spec-difference.ts'
 import type { ChainChange, ChainEpoch, ChainTotalRow } from '../../../services/chain.ts'
 import { assemblePage, serialCursor } from '../../../services/paging.ts'
 import { builder } from '../../builder.ts'
-import { loadExistingSession, loadSession } from '../../loaders/load-session.ts'
+import { loadExistingSession, loadSessionsById } from '../../loaders/load-session.ts'
 import { attemptWindow, forwardArguments, pageComplexity, serialPage } from '../../paging.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { SESSION_PAGE, SessionNode } from '../session/session.types.ts'
@@ -52,8 +52,7 @@ builder.objectFields(ChainNode, (t) => ({
       resolve: async ({ chainId, attempts }, args, context, info) => {
         const { after, limit, backward } = attemptWindow(args, attempts)
         const found = await context.loaders.chainAttempts.load({ chainId, after, limit })
-        const load = (value: string) => loadSession({ context, info, by: 'id', value, path: ['edges', 'node'] })
-        const sessions = await Promise.all(found.map(load))
+        const sessions = await loadSessionsById({ context, info, path: ['edges', 'node'] }, found)
         const rows = sessions.filter((session) => session !== null)
         return assemblePage({
           args,

@@ -3,7 +3,7 @@ import { argumentError } from '../../../services/input/parse-input.ts'
 import { pageSize } from '../../../services/paging.ts'
 import { placeOf, type QueuePlace, type ShownDuration } from '../../../services/session/read-queue.ts'
 import { builder } from '../../builder.ts'
-import { loadExistingSession } from '../../loaders/load-session.ts'
+import { loadExistingSessions } from '../../loaders/load-session.ts'
 import { forwardArguments } from '../../paging.ts'
 import { SESSION_PAGE, SessionNode } from './session.types.ts'
 
@@ -93,9 +93,8 @@ builder.queryField('queue', (t) =>
       const own = context.viewer.projectId
       const seen = order.filter(({ projectId }) => own === null || projectId === own)
       const page = seen.slice(offset, offset + size)
-      const nodes = await Promise.all(
-        page.map(({ id: value }) => loadExistingSession({ context, info, by: 'id', value, path: ['edges', 'node'] })),
-      )
+      const ids = page.map(({ id }) => id)
+      const nodes = await loadExistingSessions({ context, info, path: ['edges', 'node'] }, ids)
       const edges = nodes.map((node, at) => ({ cursor: String(offset + at + 1), node }))
       return {
         edges,

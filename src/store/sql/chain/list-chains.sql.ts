@@ -6,7 +6,7 @@ import {
 } from '../../../domain/chain/outlook.ts'
 import { type Add, chainConditions, type ChainConditions, createParameters, wordsOf } from './chain-conditions.sql.ts'
 import { liveCandidates, liveCondition, type LiveSelection, splitsLive } from './live-chains.sql.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlanIfUsual, type Queryable } from '../../database.ts'
 import { CHAIN_COLUMNS, CHAIN_JOINS, type ChainRow } from './read-chains.sql.ts'
 
 /** Conditions on chains, and the only project that may be shown; null for all projects. */
@@ -47,8 +47,9 @@ function liveSelection({ states = FILTERED_CHAIN_STATES, pending }: ChainConditi
  * each after a comma.
  */
 function rangeStatement({ conditions, visibleProjectId }: ChainSelection, add: Add, columns: string): string {
-  const states = add(possibleStates(conditions), 'chain_state[]')
-  const replicas = add(possibleReplicas(conditions), 'boolean[]')
+  // Constants, as limits are: a plan for any number of ranges and rows would read whole tables.
+  const states = `'{${possibleStates(conditions).join()}}'::chain_state[]`
+  const replicas = `'{${possibleReplicas(conditions).join()}}'::boolean[]`
   const visible = add(visibleProjectId, 'uuid')
   const named = conditions.project === undefined ? '' : ` AND p.name = ${add(conditions.project, 'text')}`
   return `SELECT p.id AS project_id, state, replica${columns}
@@ -212,7 +213,7 @@ export type ListedChain = ChainRow & { key: ChainKey }
  */
 export async function listChains(db: Queryable, query: ChainsQuery): Promise<ListedChain[]> {
   const { text, values } = listStatement(query)
-  return (await db.query<ListedChain>(text, values)).rows
+  return (await db.query<ListedChain>(keepsPlanIfUsual(text), values)).rows
 }
 
 /** Builds the statement alone, for inspecting its plan. */
@@ -221,7 +222,7 @@ export function listStatement(query: ChainsQuery): { text: string; values: unkno
   const { direction } = query
   const selection = selectionOf(query)
   const { column } = ORDERS[query.order]
-  const limit = add(query.limit, 'int')
+  const limit = constant(query.limit)
   const key = query.order === 'TOTAL_TIME' ? `c.${column} + ranges.shift` : `c.${column}`
   const shift = `, CASE WHEN chain_is_over(state) THEN 0 ELSE ${add(query.asOfMs, 'int8')} END AS shift`
   const { definitions, walked, combine } = waysTo(selection, add, { bounds: boundsOf(query, add), columns: shift })
@@ -243,6 +244,10 @@ SELECT page.key, ${CHAIN_COLUMNS}
 FROM page JOIN chains c USING (chain_id) ${CHAIN_JOINS}
 ORDER BY page.key ${direction}, page.chain_id ${direction}`
   return { text, values }
+}
+
+function constant(limit: number): string {
+  return String(Math.trunc(limit))
 }
 
 /** Adds the condition that an order implies: DUE_AT shows only chains that wait for a retry. */
@@ -305,13 +310,13 @@ interface CountQuery extends ChainSelection {
 /** Counts the chains of all pages, up to `countMax`. */
 export async function countChains(db: Queryable, query: CountQuery): Promise<number> {
   const { text, values } = countStatement(query)
-  return (await db.query<{ count: number }>(text, values)).rows[0]!.count
+  return (await db.query<{ count: number }>(keepsPlanIfUsual(text), values)).rows[0]!.count
 }
 
 /** Builds the statement alone, for inspecting its plan. */
 export function countStatement(query: CountQuery): { text: string; values: unknown[] } {
   const { values, add } = createParameters()
-  const limit = add(query.countMax, 'int')
+  const limit = constant(query.countMax)
   const { definitions, counted } = countOf(query, limit, add)
   const text = `
 WITH ${definitions.join(',\n')}
@@ -331,13 +336,13 @@ interface StateCount {
  */
 export async function countChainStates(db: Queryable, query: CountQuery): Promise<StateCount[]> {
   const { text, values } = stateCountStatement(query)
-  return (await db.query<StateCount>(text, values)).rows
+  return (await db.query<StateCount>(keepsPlanIfUsual(text), values)).rows
 }
 
 /** Builds the statement alone, for inspecting its plan. */
 export function stateCountStatement(query: CountQuery): { text: string; values: unknown[] } {
   const { values, add } = createParameters()
-  const limit = add(query.countMax, 'int')
+  const limit = constant(query.countMax)
   const { definitions, counted } = countOf(query, limit, add)
   const states = add(possibleStates(query.conditions), 'chain_state[]')
   const text = `

@@ -1,7 +1,7 @@
 import type { AttemptWindow } from './chain-timelines.sql.ts'
 import type { NewestAttempt, StoredChainState } from '../../../domain/chain/outlook.ts'
 import type { FailureCause } from '../../../domain/session/failure.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import type { Retention } from '../../../domain/retention.ts'
 import type { AttemptSpec } from '../../../domain/chain/spec-difference.ts'
 import { specOf } from './chain-timelines.sql.ts'
@@ -41,9 +41,9 @@ export const CHAIN_COLUMNS = `c.chain_id AS "chainId", c.project_id AS "projectI
 
 export const CHAIN_JOINS = `JOIN sessions tail ON tail.id = c.tail_id LEFT JOIN retry_decisions d ON d.session_id = c.tail_id`
 
-const SQL = `
+const SQL = keepsPlan(`
 SELECT ${CHAIN_COLUMNS} FROM chains c ${CHAIN_JOINS}
-WHERE c.chain_id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR c.project_id = $2)`
+WHERE c.chain_id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR c.project_id = $2)`)
 
 export async function readChains(
   db: Queryable,
@@ -57,14 +57,14 @@ export async function readChains(
  * Reads attempts, oldest first, for each of many windows, which may differ in size. Index:
  * sessions_chain_id_attempt_key.
  */
-const READ_CHAIN_ATTEMPTS = `
+const READ_CHAIN_ATTEMPTS = keepsPlan(`
 SELECT w.number, s.id AS "sessionId"
 FROM unnest($1::uuid[], $2::int[], $3::int[]) WITH ORDINALITY AS w(chain_id, after, size, number)
 JOIN chains c ON c.chain_id = w.chain_id
 CROSS JOIN LATERAL (
   SELECT id, attempt FROM sessions
   WHERE chain_id = w.chain_id AND attempt > w.after AND project_id = c.project_id ORDER BY attempt LIMIT w.size) AS s
-ORDER BY w.number, s.attempt`
+ORDER BY w.number, s.attempt`)
 
 /** Returns the session ids of each window, in the order of the windows. */
 export async function readChainAttempts(db: Queryable, windows: readonly AttemptWindow[]): Promise<string[][]> {

@@ -1,5 +1,5 @@
 import { Prisma, type RetryDecision, type Session } from '../../../generated/prisma/client.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlanIfUsual, type Queryable } from '../../database.ts'
 import type { FoundCheckpoint } from '../../../domain/agent/checkpoint.ts'
 
 export type SessionKey = 'id' | 'parentSessionId' | 'chainId'
@@ -70,7 +70,7 @@ export async function readPlainSessions(
     statement = statementFor(by, selection)
     if (statements.size < STATEMENTS_MAX) statements.set(key, statement)
   }
-  const { rows } = await db.query<SelectedRow>(statement, [values, projectId])
+  const { rows } = await db.query<SelectedRow>(keepsPlanIfUsual(statement), [values, projectId])
   if (selection.decision) for (const row of rows) gatherDecision(row, selection.decision)
   return rows as unknown as Session[]
 }
