@@ -76,9 +76,10 @@ export interface Queryable {
 const keptPlans = new Map<string, string>()
 
 /**
- * Marks a statement of the way from a session's creation to its end, or of each round of a service, whose planning
- * takes longer than its execution for a few rows: 1 to 10 ms. Each connection prepares it by name. After five times PostgreSQL keeps a plan for any
- * parameters if it estimates that as no worse; so the statement must not need its values to find an index.
+ * Marks a statement whose planning takes longer than its execution for a few rows, 1 to 10 ms: of the way from a
+ * session's creation to its end, of each round of a service, or of usual reads. Each connection prepares it by name.
+ * After five times PostgreSQL keeps a plan for any parameters if it estimates that as no worse; so the statement must
+ * not need its values to find an index.
  */
 export function keepsPlan(sql: string): string {
   return keepAs('r', sql)
@@ -89,7 +90,7 @@ function keepAs(kind: 'r' | 'b', sql: string): string {
   return sql
 }
 
-/** Each takes tens of kilobytes of each connection that has run it. */
+/** A plan takes tens of kilobytes of each connection that has run it. */
 const KEPT_BUILT_PLANS_MAX = 100
 const USES_TO_KEEP_PLAN = 5
 const COUNTED_STATEMENTS_MAX = 1_000

@@ -1,6 +1,6 @@
 import type { RecordedAttempt } from '../../../domain/chain/timeline.ts'
 import { ATTEMPT_MOVES_READ_MAX } from '../../../domain/limits.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 import type { AttemptSpec } from '../../../domain/chain/spec-difference.ts'
 import { SESSION_COLUMNS, SPEC_FIELDS } from '../session/session-columns.sql.ts'
 
@@ -32,7 +32,7 @@ const ms = (moment: string) => `(extract(epoch FROM ${moment}) * 1000)::float8`
  * newest rows are read. A hundred attempts take about 3 ms. Indexes: sessions_chain_id_attempt_key,
  * scheduling_history_pkey, retry_waits_pkey.
  */
-const SQL = `
+const SQL = keepsPlan(`
 SELECT w.number, reprise_now() AS now, s.id AS "sessionId", s.session_type AS "sessionType", s.status, s.attempt, s.epoch,
   s.created_at AS "createdAt", s.started_at AS "startedAt", s.terminated_at AS "terminatedAt",
   s.status_reason AS "statusReason", s.pending_reason AS "pendingReason", s.failure_cause AS cause,
@@ -53,7 +53,7 @@ CROSS JOIN LATERAL (
 LEFT JOIN sessions p ON p.id = s.parent_session_id
 LEFT JOIN sessions n ON n.parent_session_id = s.id
 LEFT JOIN retry_decisions d ON d.session_id = s.id
-ORDER BY w.number, s.attempt`
+ORDER BY w.number, s.attempt`)
 
 export interface RecordedAttempts {
   attempts: RecordedAttempt[]

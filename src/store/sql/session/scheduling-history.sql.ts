@@ -1,7 +1,7 @@
 import type { DeploymentPhase } from '../../../domain/deployment/lifecycle.ts'
 import type { SchedulingResult, SessionPhase, SessionStatus } from '../../../domain/session/lifecycle.ts'
 import type { SessionTimes, StatusStep } from '../../../domain/session/statistics.ts'
-import type { Queryable } from '../../database.ts'
+import { keepsPlan, type Queryable } from '../../database.ts'
 
 /**
  * Builds the end of a statement whose CTE `moved` has "id", "from", "to", "outcome", "errorCode" and "message": it
@@ -98,13 +98,13 @@ interface TimesRow extends SessionTimes {
 }
 
 /** Index: scheduling_history(entity_id, id). */
-const TIMES_SQL = `
+const TIMES_SQL = keepsPlan(`
 SELECT s.id AS "sessionId", s.created_at AS "createdAt", s.started_at AS "startedAt",
   s.terminated_at AS "terminatedAt", reprise_now() AS now, (
     SELECT coalesce(json_agg(json_build_object('to', h.to_status, 'at', h.first_at) ORDER BY h.id), '[]')
     FROM scheduling_history h
     WHERE h.entity_id = s.id AND h.to_status IS NOT NULL AND h.to_status IS DISTINCT FROM h.from_status) AS steps
-FROM sessions s WHERE s.id = ANY($1::uuid[])`
+FROM sessions s WHERE s.id = ANY($1::uuid[])`)
 
 /** Reads the times of sessions, with all changes of their statuses in order. */
 export async function readSessionTimes(
