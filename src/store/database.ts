@@ -125,10 +125,17 @@ export function statementsWithKeptPlans(): readonly string[] {
 /** How often a pool looks whether its connections' plans are still right. */
 const SIZES_EVERY_MS = 10_000
 
-/** Changes when a table or an index has grown or shrunk to about twice or half its size. It takes less than 1 ms. */
+/**
+ * Changes when a table or an index has grown or shrunk to about twice or half its size; null while one is locked, as
+ * asking for its size would wait for the lock. It takes less than 1 ms.
+ */
 const SIZES_SQL = `
-SELECT md5(string_agg(oid || ' ' || floor(ln(1 + pg_relation_size(oid) / 8192) / ln(2)), ',' ORDER BY oid)) AS sizes
-FROM pg_class WHERE relkind IN ('r', 'i') AND relnamespace = current_schema()::regnamespace`
+SELECT CASE WHEN NOT EXISTS (
+    SELECT FROM pg_locks JOIN pg_class c ON c.oid = relation
+    WHERE mode = 'AccessExclusiveLock' AND relnamespace = current_schema()::regnamespace
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) THEN (
+  SELECT md5(string_agg(oid || ' ' || floor(ln(1 + pg_relation_size(oid) / 8192) / ln(2)), ',' ORDER BY oid))
+  FROM pg_class WHERE relkind IN ('r', 'i') AND relnamespace = current_schema()::regnamespace) END AS sizes`
 
 /**
  * A pool of connections. Most statements are not prepared by name, so that each one is planned for its own batch. Batches
@@ -224,8 +231,8 @@ export function discardOldPlans(pool: pg.Pool): void {
   let askedAt = Number.NEGATIVE_INFINITY
   const plannedFor = new WeakMap<pg.PoolClient, string | undefined>()
   const look = async () => {
-    const { rows } = await pool.query<{ sizes: string }>(SIZES_SQL)
-    sizes = rows[0]!.sizes
+    const { rows } = await pool.query<{ sizes: string | null }>(SIZES_SQL)
+    sizes = rows[0]!.sizes ?? sizes
   }
   pool.on('acquire', (client) => {
     // Sent before the statement for which the connection was taken. That statement reports a broken connection.

@@ -106,6 +106,22 @@ test('a connection forgets its plans once a table has grown, and keeps the state
   expect(await generic()).toBeGreaterThan(0)
 })
 
+test('a locked table makes nothing wait for its size', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  const db = open()
+  await db.query(MARKED, [['a']])
+  await database.db.transaction(async (tx) => {
+    await tx.query('LOCK TABLE audit_log IN ACCESS EXCLUSIVE MODE')
+    vi.advanceTimersByTime(11_000)
+    const { queries } = await recordAllQueries(async () => {
+      // The second one comes after the look at the sizes, on the same connection.
+      for (let run = 0; run < 2; run++) await db.query(MARKED, [['a']])
+    })
+    expect(queries.filter(({ text }) => text.includes('pg_relation_size'))).toHaveLength(1)
+    expect(queries.map(({ text }) => text)).not.toContain('DISCARD PLANS')
+  })
+})
+
 test('a statement that fails, and a connection that breaks, leave later statements as they should be', async () => {
   const db = open()
   await expect(db.query(MARKED, ['no array'])).rejects.toThrow('malformed array literal')
