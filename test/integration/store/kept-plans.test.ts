@@ -109,8 +109,8 @@ test('a connection forgets its plans once a table has grown, and keeps the state
 test('a locked table makes nothing wait for its size', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   const db = open()
-  // The second one comes after the first look, on the same connection: the lock is taken when that has ended.
-  for (let run = 0; run < 2; run++) await db.query(MARKED, [['a']])
+  // The first look has ended, and its sizes are known to the connection, before the lock is taken.
+  for (let run = 0; run < 4; run++) await db.query(MARKED, [['a']])
   await database.db.transaction(async (tx) => {
     await tx.query('LOCK TABLE audit_log IN ACCESS EXCLUSIVE MODE')
     vi.advanceTimersByTime(11_000)
