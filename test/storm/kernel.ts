@@ -37,7 +37,7 @@ const BYTES = 50_000
 const BYTES_OF_BULKY = 9_000_000
 
 /** Longer than all faults of a storm together. */
-const FOREVER = 6_000
+export const FOREVER = 6_000
 
 /** The kind that must not run twice. */
 export const ONCE = 'only-once'

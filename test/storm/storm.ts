@@ -73,7 +73,8 @@ export async function storm(options: StormOptions): Promise<StormResult> {
   const counts = { faults: 0 }
   const telling = setInterval(() => void tell(ground, counts.faults, progress), 10_000)
   try {
-    const planted = canary ? sabotage(ground, either) : null
+    const planted = canary ? sabotage(ground, signal) : null
+    planted?.catch(() => {})
     await blow(ground, {
       lanes: LANES,
       random: randomOf(seed),
