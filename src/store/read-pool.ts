@@ -63,6 +63,8 @@ export class ReadPool extends pg.Pool {
       connectionString,
       max: connectionsMax,
       application_name: 'reprise-read',
+      // Statements are sent without waiting for the answer to the one before.
+      pipeline: true,
     })
     this.#timeoutMs = readTimeoutMs
     this.#keepsSettings = keepsSettings
@@ -92,18 +94,20 @@ export class ReadPool extends pg.Pool {
   async begin(): Promise<Held> {
     const held = await this.#hold()
     const timeout = this.#timeoutMs === undefined ? '' : `; SET LOCAL statement_timeout = ${this.#timeoutMs}`
-    try {
-      await held.client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY${timeout}`)
-    } catch (error) {
-      held.release(error as Error)
-      throw error
-    }
+    // Not awaited: it travels with the first statement. Where it fails, that statement has only read.
+    const begun = held.client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY${timeout}`)
+    begun.catch(() => {})
     let failure: Promise<never> | undefined
     return {
       // After a failure the database refuses all later statements without naming the cause, so the first failure is
       // returned for all of them.
       run: (use) =>
-        failure ?? this.#untilLeft(held, use).catch((error: unknown) => (failure = Promise.reject(error as Error))),
+        failure ??
+        this.#untilLeft(held, async (client) => {
+          const found = await use(client)
+          await begun
+          return found
+        }).catch((error: unknown) => (failure = Promise.reject(error as Error))),
       async end() {
         try {
           if (!held.spoilt) await held.client.query('COMMIT')

@@ -1,6 +1,6 @@
 /** Connections to the database: queues, time limits, readers that leave, and a network that swallows everything. */
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { isDatabaseOutage, refusalOf, wasCancelled } from '../../../src/services/database-outage.ts'
@@ -60,34 +60,52 @@ describe('connections of the API', () => {
     ['Prisma in a snapshot', ({ prisma }, sql) => readTogether(prisma, () => prisma.$queryRawUnsafe(sql))],
   ]
 
-  /** By a way on which a packet with this text is kept back until a request to end it has been there and is answered. */
-  async function overtaken(connectionString: string, text: string): Promise<{ url: string; sent: Promise<void> }> {
+  /** A way to the database; its URL. */
+  async function detour(connectionString: string, join: (client: Socket, upstream: Socket) => void): Promise<string> {
     const { hostname, port } = new URL(connectionString)
     const host = decodeURIComponent(hostname)
-    const { promise: sent, resolve } = Promise.withResolvers<void>()
-    const keptBack: (() => void)[] = []
     // A request to end something is sent and closed at once.
     const server = createServer({ allowHalfOpen: true }, (client) => {
       const upstream = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(Number(port), host)
-      client.on('data', (packet) => {
-        if (!packet.includes(text)) return void upstream.write(packet)
-        keptBack.push(() => upstream.write(packet))
-        resolve()
-      })
       client.on('end', () => upstream.end()).on('error', () => upstream.destroy())
-      upstream.on('data', (packet) => client.write(packet))
-      upstream
-        .on('error', () => {})
-        .on('close', () => {
-          client.destroy()
-          for (const pass of keptBack.splice(0)) pass()
-        })
+      upstream.on('error', () => {}).on('close', () => client.destroy())
+      join(client, upstream)
     }).listen(0, '127.0.0.1')
     onTestFinished(() => void server.close())
     await once(server, 'listening')
     const url = new URL(connectionString)
     url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-    return { url: url.href, sent }
+    return url.href
+  }
+
+  /** By a way on which a packet with this text is kept back until a request to end it has been there and is answered. */
+  async function overtaken(connectionString: string, text: string): Promise<{ url: string; sent: Promise<void> }> {
+    const { promise: sent, resolve } = Promise.withResolvers<void>()
+    const keptBack: (() => void)[] = []
+    const url = await detour(connectionString, (client, upstream) => {
+      client.on('data', (packet) => {
+        if (!packet.includes(text)) return void upstream.write(packet)
+        keptBack.push(() => upstream.write(packet))
+        resolve()
+      })
+      upstream.on('data', (packet) => client.write(packet))
+      upstream.on('close', () => {
+        for (const pass of keptBack.splice(0)) pass()
+      })
+    })
+    return { url, sent }
+  }
+
+  /** By a way on which answers to a packet with `text`, and all later ones, wait for a packet with `awaited`. */
+  function withheld(connectionString: string, text: string, awaited: string): Promise<string> {
+    return detour(connectionString, (client, upstream) => {
+      client.on('data', (packet) => {
+        if (packet.includes(text)) upstream.pause()
+        if (packet.includes(awaited)) upstream.resume()
+        upstream.write(packet)
+      })
+      upstream.on('data', (packet) => client.write(packet))
+    })
   }
 
   async function sleeping(): Promise<number> {
@@ -196,6 +214,14 @@ describe('connections of the API', () => {
       left.abort()
       await Promise.all([...first, ...second])
     })
+  })
+
+  test('a snapshot sends its first statement without waiting for its beginning', async () => {
+    const url = await withheld(database.connectionString, 'BEGIN', 'SELECT 42')
+    const { db, prisma } = open({ connectionString: url, connectionsMax: 1 })
+    await db.query('SELECT 1')
+    const { result } = await readTogether(prisma, () => db.query('SELECT 42 AS found'))
+    expect(result.rows).toEqual([{ found: 42 }])
   })
 
   test('a statement after a failure in a snapshot fails for the same reason', async () => {
