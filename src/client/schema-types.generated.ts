@@ -890,7 +890,7 @@ export type ErrorCode =
   | 'CODE_NOT_FOUND'
   /** The creation id belongs to a session, schedule or deployment that was created with another input. */
   | 'CREATION_ID_REUSED'
-  /** Events after the cursor have been deleted, and the message has the cursor of the oldest event kept; or the database was replaced by a copy from before the cursor. */
+  /** Events after the cursor have been deleted, or before a subscription had read them, and the message has the cursor of the oldest event kept; or the database was replaced by a copy from before the cursor. */
   | 'CURSOR_EXPIRED'
   /** The database is unreachable. If the response was cut off, the request may have been carried out: repeat it with the same key. */
   | 'DATABASE_UNAVAILABLE'

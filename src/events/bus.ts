@@ -7,6 +7,8 @@ export interface EventBus {
   startAt(position: EventCursor): void
   /** Expects events in cursor order, each once. */
   publish(events: readonly OutboxEvent[]): void
+  /** Events up to this position will not be published: they were removed from the outbox before they were read. */
+  skipTo(position: EventCursor): void
   /** Queues the matching events that are published from now on. */
   subscribe(filter: EventFilter): Subscription
   /** Passes matching events to a sink of the caller. */
@@ -35,6 +37,8 @@ export interface Subscription {
 /** Receives matching events one by one, without making the relay wait. */
 export interface EventSink {
   push(event: OutboxEvent): void
+  /** Called when events are missing before the next one: they were removed, whether they matched or not. */
+  miss(): void
   /** Called when no more events will come. */
   close(): void
 }
@@ -148,8 +152,14 @@ export function createEventBus(options: { queueEventsMax?: number; recentEventsM
         position = event.cursor
       }
     },
+    skipTo(to) {
+      recent = []
+      recentFrom = to
+      position = to
+      for (const { sink } of open) sink.miss()
+    },
     subscribe(filter) {
-      const subscriber = new Subscriber(position, limit)
+      const subscriber = new Subscriber(() => position, limit)
       const { detach } = attach(filter, subscriber)
       return {
         subscriber,
@@ -188,6 +198,8 @@ type Delivery = { kind: 'events'; events: OutboxEvent[] } | { kind: 'gap'; after
  */
 class Subscriber {
   readonly #limit: number
+  /** The position of the bus. While an event is offered, that of the event before. */
+  readonly #offered: () => EventCursor
   #queue: OutboxEvent[] = []
   /** The position up to which the subscriber has received everything; a gap begins here. */
   #position: EventCursor
@@ -195,8 +207,9 @@ class Subscriber {
   #closed = false
   #waiting: (() => void) | undefined
 
-  constructor(position: EventCursor, limit: number) {
-    this.#position = position
+  constructor(offered: () => EventCursor, limit: number) {
+    this.#offered = offered
+    this.#position = offered()
     this.#limit = limit
   }
 
@@ -204,9 +217,17 @@ class Subscriber {
     if (this.#closed) return
     // After an overflow the outbox will be read anyway; queueing would only use memory.
     if (!this.#gap) {
+      // Nothing before this event matched and is still to be received.
+      if (this.#queue.length === 0) this.advance(this.#offered())
       if (this.#queue.length < this.#limit) this.#queue.push(event)
       else this.#forget()
     }
+    this.#waiting?.()
+  }
+
+  miss(): void {
+    if (this.#closed) return
+    this.#forget()
     this.#waiting?.()
   }
 

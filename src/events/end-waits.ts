@@ -61,6 +61,10 @@ export function createEndWaits<End>(options: {
       due.add(key)
       void look()
     },
+    miss() {
+      for (const key of byKey.keys()) due.add(key)
+      void look()
+    },
     close() {
       for (const waiter of waiters) stop(waiter)
     },

@@ -93,6 +93,7 @@ async function catchUp(
   for (let more = true; more && !gathered.missed;) {
     const bounds = { limit: RELAY_BATCH_EVENTS_MAX, scannedMax: SCANNED_EVENTS_MAX }
     const read = await readMatchingEvents(db, position, filter, bounds)
+    if (read.removed) gathered.miss()
     for (const event of read.events) gathered.push(event)
     position = read.through
     more = read.more
@@ -108,7 +109,6 @@ type Ids = Omit<ChangeBatch, 'cursor' | 'missed'>
 
 interface Gathering extends EventSink {
   add(kind: keyof Ids, id: string): void
-  miss(): void
   /** Ignores pushed events up to this position. */
   skipTo(position: EventCursor): void
   take(): Omit<ChangeBatch, 'cursor'>
@@ -149,7 +149,10 @@ function createGathering(onNews: () => void): Gathering {
       onNews()
     },
     add,
-    miss: () => void (missed = true),
+    miss() {
+      missed = true
+      onNews()
+    },
     skipTo: (position) => void (floor = position),
     take() {
       const { chainIds, sessionIds, deploymentIds, groupIds, agentIds, resubmissionIds } = ids

@@ -6,6 +6,7 @@ import { abortableGenerator } from './abortable-generator.ts'
 import { onAbort } from '../waiting/wait.ts'
 import type { EventBus } from './bus.ts'
 import { readJointly } from './joint-reads.ts'
+import { missed } from './past-events.ts'
 
 /**
  * Yields events from a cursor on, or from now on, each once and in cursor order. Each list has the events that are
@@ -16,6 +17,8 @@ import { readJointly } from './joint-reads.ts'
  * opened, so up to a horizon that is not below that of the relay's last read. An event that a read of the outbox does
  * not find therefore arrives through the queue; duplicates are recognized by their cursor. What the bus still has is not
  * read from the outbox.
+ *
+ * @throws RepriseError CURSOR_EXPIRED if events were removed before they were read
  */
 export function followEvents(options: {
   db: Database
@@ -76,11 +79,12 @@ export function followEvents(options: {
     for (;;) {
       const bounds = { limit: batchEventsMax, scannedMax: SCANNED_EVENTS_MAX }
       const at = position
-      const { events, through, more } = await readJointly(
+      const { events, removed, through, more } = await readJointly(
         db,
         `events ${at.xid} ${at.id} ${batchEventsMax} ${wanted}`,
         () => readMatchingEvents(db, at, filter, bounds),
       )
+      if (removed) throw missed(removed)
       if (events.length > 0) yield events
       position = through
       subscriber.advance(position)

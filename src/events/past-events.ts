@@ -99,6 +99,12 @@ export async function assertCursorKept(db: Database, cursor: EventCursor, bus?: 
   }
 }
 
+/** The fault of a reader that is so slow that events were removed before it had read them. */
+export function missed(removed: EventCursor): RepriseError {
+  const message = `Events were removed before this subscription had read them; the kept events begin at ${encodeCursor(removed)}`
+  return new RepriseError('CURSOR_EXPIRED', message)
+}
+
 function expired(why: string): RepriseError {
   const message = `after: ${why}`
   return new RepriseError('CURSOR_EXPIRED', message, [{ path: 'after', message }])

@@ -57,10 +57,15 @@ export function createRelay(options: {
           await settle()
         }
         settled = opened
-        const events = await readEvents(db, position, RELAY_BATCH_EVENTS_MAX)
+        const { events, removed } = await readEvents(db, position, RELAY_BATCH_EVENTS_MAX)
         faults = 0
         // A new connection was opened during the read: `settle` has to be called before these events are used.
         if (db.opened() !== settled) continue
+        if (removed) {
+          log.warn('events were removed before this server had read them: its subscribers are told')
+          position = removed
+          bus.skipTo(removed)
+        }
         if (events.length > 0) {
           position = events.at(-1)!.cursor
           bus.publish(events)

@@ -16,10 +16,10 @@ export const BARE_MESSAGE = JSON.stringify({ id: '1', type: 'next', payload: { d
 
 /**
  * Events to many subscribers, each on a connection of its own: one at a time, a burst, and all of them coming back
- * at once after a cut. The ceiling of the first is the same message sent to as many bare WebSockets.
+ * at once after a cut. The ceilings of the first and the last are as many bare WebSockets with messages as long.
  */
 export async function* fanOut(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
-  const bare = await bareBroadcast(ground, size)
+  const bare = await bareTimes(ground, size)
   const { connectionString } = await ground.database()
   const dataDir = join(ground.dir, 'server')
   const env = { REPRISE_DATABASE_URL: connectionString, REPRISE_ROLES: 'api', REPRISE_LOG_LEVEL: 'warn' }
@@ -38,8 +38,13 @@ interface Setup {
   token: string
   subscribers: Subscribers
   size: number
-  /** Milliseconds. */
-  bare: number
+  bare: BareTimes
+}
+
+/** Milliseconds until the last of as many bare WebSockets has its last message. */
+interface BareTimes {
+  broadcast: number
+  comeback: number
 }
 
 async function* measure(
@@ -61,7 +66,7 @@ async function* measure(
     what: `one event to ${size} subscribers: the last has it`,
     figure: median(latest),
     unit: 'ms',
-    ceiling: bare,
+    ceiling: bare.broadcast,
     target: { atMost: LAST_WITHIN_MS },
     notes: { worst: Math.round(Math.max(...latest)) },
   }
@@ -87,6 +92,7 @@ async function* measure(
     what: `all come back at once, ${AWAY_EVENTS} events behind`,
     figure: caughtUp.at - back,
     unit: 'ms',
+    ceiling: bare.comeback,
     notes: { missed: AWAY_EVENTS * size - caughtUp.received, faults: caughtUp.faults },
   }
 }
@@ -109,13 +115,13 @@ async function residentMegabytes(url: string, token: string): Promise<number> {
   return Math.round(Number(/^process_resident_memory_bytes (\S+)$/m.exec(page)![1]) / 1024 / 1024)
 }
 
-/** Milliseconds until the last of as many bare WebSockets has one message. */
-async function bareBroadcast(ground: BenchGround, size: number): Promise<number> {
+async function bareTimes(ground: BenchGround, size: number): Promise<BareTimes> {
   ground.progress(`${size} bare WebSockets`)
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false })
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   const took: number[] = []
+  let comeback: number
   {
     await using subscribers = startSubscribers()
     await subscribers.connect({ url: `http://127.0.0.1:${port}`, token: null, count: size })
@@ -125,10 +131,17 @@ async function bareBroadcast(ground: BenchGround, size: number): Promise<number>
       for (const client of server.clients) client.send(BARE_MESSAGE)
       took.push((await last).at - began)
     }
+    await subscribers.cut()
+    server.on('connection', (client) => {
+      for (let n = 0; n < AWAY_EVENTS; n++) client.send(BARE_MESSAGE)
+    })
+    const back = Date.now()
+    await subscribers.connect({ url: `http://127.0.0.1:${port}`, token: null, count: size })
+    comeback = (await subscribers.received(AWAY_EVENTS)).at - back
   }
   for (const client of server.clients) client.terminate()
   server.close()
-  return median(took)
+  return { broadcast: median(took), comeback }
 }
 
 function median(values: readonly number[]): number {

@@ -335,6 +335,25 @@ describe('events', () => {
     expect(await connection.subscribe(text, { after: second }).take(1)).toHaveLength(1)
     await connection.close()
   })
+
+  test('are missed aloud by who follows them live, if they go before its server has read them', async () => {
+    const connection = connect(server.url, server.adminToken)
+    const overWebSocket = connection.subscribe('subscription { sessionEvents { cursor } }').take(1)
+    const headers = { authorization: `Bearer ${server.adminToken}`, accept: 'text/event-stream' }
+    const ownEvents = await fetch(`${server.url}/v2/events`, { headers })
+    const ended = overWebSocket.catch((errors: unknown) => errors)
+    await eventually(() => server.bus.subscribers === 2)
+    await server.db.transaction(async (tx) => {
+      // Holds back what followers see.
+      await tx.query('SELECT pg_current_xact_id()')
+      await events([40, 35, 1])
+      expect(await keep({ events: '30d' })).toEqual({ done: 2 })
+    })
+    server.wake.wake('events')
+    expect(await ended).toMatchObject([{ extensions: { code: 'CURSOR_EXPIRED' } }])
+    expect(await ownEvents.text()).toContain('CURSOR_EXPIRED')
+    await connection.close()
+  })
 })
 
 test('logs, the audit log and the history of agents have their own ages', async () => {

@@ -55,7 +55,7 @@ export const ErrorCodeEnum = builder.enumType('ErrorCode', {
     TOKEN_NOT_FOUND: { description: 'No such token, or it is not yours.' },
     CURSOR_EXPIRED: {
       description:
-        'Events after the cursor have been deleted, and the message has the cursor of the oldest event kept; or the database was replaced by a copy from before the cursor.',
+        'Events after the cursor have been deleted, or before a subscription had read them, and the message has the cursor of the oldest event kept; or the database was replaced by a copy from before the cursor.',
     },
     SESSION_ALREADY_FINISHED: {
       description: "Nothing of the session's chain is live: its newest attempt has ended, and no retry waits.",

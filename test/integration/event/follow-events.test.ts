@@ -5,8 +5,12 @@ import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { EventCursor, EventFilter, OutboxEvent } from '../../../src/domain/events.ts'
 import { createEventBus, type EventBus } from '../../../src/events/bus.ts'
+import { createEndWaits } from '../../../src/events/end-waits.ts'
+import { followChanges } from '../../../src/events/follow-changes.ts'
 import { followEvents } from '../../../src/events/follow-events.ts'
 import { createRelay, type Relay } from '../../../src/events/relay.ts'
+import { readOutboxBounds } from '../../../src/store/sql/event/read-events.sql.ts'
+import { removeOldEvents } from '../../../src/store/sql/retention.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { numbered, writeDeploymentEvents, writeEvents, type WrittenEvent } from '../../support/database/outbox.ts'
 import { checkProperty } from '../../support/seeds.ts'
@@ -200,6 +204,92 @@ test('a reader that falls behind before its first event gets no earlier events',
   const events = follow()
   await published(() => write(20, 20 + 3 * QUEUE_EVENTS_MAX), 3 * QUEUE_EVENTS_MAX)
   expect(numbersOf(await take(events, 3 * QUEUE_EVENTS_MAX))).toEqual(range(20, 20 + 3 * QUEUE_EVENTS_MAX))
+})
+
+describe('events that are removed too early', () => {
+  const removeAllBut = (count: number) => removeOldEvents(database.db, { ageSeconds: 1e9, count }, 1_000)
+  const expired = {
+    code: 'CURSOR_EXPIRED',
+    message: expect.stringContaining('Events were removed before') as string,
+  }
+
+  /** A transaction that began before keeps the relay from reading them. */
+  async function removedBeforeRead(count: number): Promise<void> {
+    await database.db.transaction(async (tx) => {
+      await tx.query('SELECT pg_current_xact_id()')
+      await write(0, count)
+      await removeAllBut(1)
+    })
+  }
+
+  test('end a subscription with an error, and one from the oldest event goes on', async () => {
+    const next = follow().next()
+    const refused = expect(next).rejects.toMatchObject(expired)
+    await removedBeforeRead(3)
+    await refused
+    const { removed } = await readOutboxBounds(database.db)
+    const events = follow({ after: removed })
+    await write(3, 5)
+    expect(numbersOf(await take(events, 3))).toEqual([2, 3, 4])
+  })
+
+  test('are told to those who follow changes', async () => {
+    const changes = followChanges({
+      db: database.db,
+      bus,
+      changeDetector: undefined,
+      filter: {},
+      everyMs: 1,
+      closing: closing.signal,
+    })
+    const batch = changes.next()
+    await removedBeforeRead(3)
+    expect(await batch).toMatchObject({ value: [{ missed: true }] })
+    await changes.return!()
+  })
+
+  test('make those look again who wait for an end', async () => {
+    const sessionId = randomUUID()
+    const ended = new Map<string, string>()
+    const looked = Promise.withResolvers<void>()
+    const waits = createEndWaits({
+      bus,
+      types: ['session.terminated'],
+      keyOf: (event) => event.sessionId,
+      async read(keys) {
+        looked.resolve()
+        return new Map([...ended].filter(([key]) => keys.includes(key)))
+      },
+    })
+    const { found } = waits.wait([sessionId], { any: true })
+    await looked.promise
+    ended.set(sessionId, 'its end')
+    await removedBeforeRead(3)
+    expect(await found).toEqual(ended)
+  })
+
+  test('end a subscription that is slower than they are kept', async () => {
+    const events = follow()
+    const first = events.next()
+    await published(() => write(0, 1), 1)
+    expect(numbersOf([(await first).value as OutboxEvent])).toEqual([0])
+    await published(() => write(1, 2 * QUEUE_EVENTS_MAX), 2 * QUEUE_EVENTS_MAX - 1)
+    await removeAllBut(1)
+    await expect(events.next()).rejects.toMatchObject(expired)
+  })
+
+  test('do not end one that they did not concern', async () => {
+    const chainId = randomUUID()
+    const events = follow({ filter: { chainId } })
+    const first = events.next()
+    await published(() => write(0, 1, { chainId }), 1)
+    await first
+    await published(() => write(1, 5), 4)
+    await removeAllBut(1)
+    const many = 2 * QUEUE_EVENTS_MAX
+    await published(() => write(5, 5 + many, { chainId }), many)
+    expect(numbersOf(await take(events, many))).toEqual(range(5, 5 + many))
+  })
 })
 
 describe('filters', () => {

@@ -57,7 +57,7 @@ function numbers(events: readonly OutboxEvent[]): unknown[] {
 /** Other tests' transactions on the same PostgreSQL hold events up as well, for as long as they last. */
 async function readAll(after: EventCursor, count: number): Promise<OutboxEvent[]> {
   return eventually(async () => {
-    const events = await readEvents(database.db, after, 1_000)
+    const { events } = await readEvents(database.db, after, 1_000)
     return events.length >= count && events
   })
 }
@@ -82,7 +82,7 @@ it('a transaction that writes first and commits last holds up those after it, an
   const slow = await openTransaction()
   await write(slow.tx, chain, 1)
   await write(db, chain, 2)
-  expect(numbers(await readEvents(db, START, 100))).toEqual([0])
+  expect(numbers((await readEvents(db, START, 100)).events)).toEqual([0])
   await write(slow.tx, chain, 3)
   await slow.commit()
   expect(numbers(await readAll(first.at(-1)!.cursor, 3))).toEqual([1, 3, 2])
@@ -160,7 +160,7 @@ it('a reader that continues from its cursor sees each event once, in cursor orde
       } else if (one.does === 'commit') {
         await open.get(one.slot)?.commit()
         open.delete(one.slot)
-      } else seen.push(...(await readEvents(db, last(), one.limit)))
+      } else seen.push(...(await readEvents(db, last(), one.limit)).events)
     }
     for (const transaction of open.values()) await transaction.commit()
     seen.push(...(await readAll(last(), written - seen.length)))

@@ -83,7 +83,10 @@ test('the outbox is read from the cursor on, for any filter', async () => {
       await readMatchingEvents(db, horizon, filter, { limit: 500, scannedMax: 1_000 })
     }
   })
-  for (const statement of statements) expect(rowsRead(await analysedPlanOf(database.db, statement))).toBe(0)
+  for (const statement of statements) {
+    const nodes = await analysedPlanOf(database.db, statement)
+    expect(rowsRead(nodes.filter((node) => node['Relation Name'] === 'session_events'))).toBe(0)
+  }
   expect(await readFromEndToEnd(statements)).toEqual([])
   expect(statements).toHaveLength(3)
 })
@@ -106,7 +109,7 @@ test('from an old cursor each statement looks at a bounded number of events, and
     const [statement] = [...recorded.statements.values()]
     const nodes = await analysedPlanOf(database.db, statement!)
     expect(rowsRead(nodes.filter((node) => node['Relation Name'] === 'session_events'))).toBeLessThanOrEqual(scannedMax)
-    expect(readWhole(nodes)).toEqual([])
+    expect(readWhole(nodes).filter((table) => GROWING.has(table))).toEqual([])
     if (page.more) expect(compareCursors(page.through, after)).toBe(1)
     found.push(...page.events)
     position = page.through

@@ -13,6 +13,24 @@ export const EVENT_COLUMNS = `e.xid::text AS xid, e.id::text AS id, e.type, e.se
   e.occurred_at AS "occurredAt"`
 const AFTER = `(e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < ${HORIZON}`
 
+/** The last removed event, and whether it is after the cursor that was read from: then events are missing. */
+const REMOVED = `
+SELECT value ->> 'xid' AS "removedXid", value ->> 'id' AS "removedId",
+  ((value ->> 'xid')::xid8, (value ->> 'id')::int8) > ($1::xid8, $2::int8) AS missing
+FROM settings WHERE key = 'events.removed-through'`
+
+interface RemovedRow {
+  removedXid: string
+  removedId: string
+  missing: boolean
+}
+
+interface Read {
+  events: OutboxEvent[]
+  /** The last removed event, if it is after the cursor that was read from; events before it are not read. */
+  removed: EventCursor | null
+}
+
 /**
  * Reads events after a cursor, in cursor order, up to the oldest running transaction. A transaction that commits late
  * keeps all its events above that horizon until it ends, so a reader in this order cannot skip them. A transaction that
@@ -20,7 +38,10 @@ const AFTER = `(e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < ${HORIZON}`
  * comparison and the horizon both bound the index scan.
  */
 const READ_EVENTS_SQL = keepsPlan(`
-SELECT ${EVENT_COLUMNS} FROM session_events e WHERE ${AFTER} ORDER BY e.xid, e.id LIMIT $3`)
+WITH removed AS (${REMOVED})
+SELECT e.*, removed.* FROM removed LEFT JOIN LATERAL (
+  SELECT ${EVENT_COLUMNS} FROM session_events e WHERE ${AFTER} ORDER BY e.xid, e.id LIMIT $3) AS e ON true
+ORDER BY e.xid::xid8, e.id::int8`)
 
 /**
  * A row of the outbox. A CHECK guarantees that it is about one session, deployment or group and has only the columns of
@@ -29,9 +50,19 @@ SELECT ${EVENT_COLUMNS} FROM session_events e WHERE ${AFTER} ORDER BY e.xid, e.i
 export type EventRow = Omit<OutboxEvent, 'cursor'> & { xid: string; id: string }
 
 /** Reads events; fewer than `limit` means that there are no more. */
-export async function readEvents(db: Queryable, after: EventCursor, limit: number): Promise<OutboxEvent[]> {
-  const { rows } = await db.query<EventRow>(READ_EVENTS_SQL, [String(after.xid), String(after.id), limit])
-  return rows.map(toEvent)
+export async function readEvents(db: Queryable, after: EventCursor, limit: number): Promise<Read> {
+  const values = [String(after.xid), String(after.id), limit]
+  const { rows } = await db.query<EventRow & RemovedRow>(READ_EVENTS_SQL, values)
+  return readOf(rows)
+}
+
+/** @param rows at least one; those without an event have null in its columns */
+function readOf(rows: readonly (EventRow & RemovedRow)[]): Read {
+  const { missing, removedXid, removedId } = rows[0]!
+  const events = rows
+    .filter(({ xid }) => xid !== null)
+    .map(({ removedXid: _xid, removedId: _id, missing: _missing, ...row }) => toEvent(row as unknown as EventRow))
+  return { events, removed: missing ? { xid: BigInt(removedXid), id: BigInt(removedId) } : null }
 }
 
 /**
@@ -85,11 +116,11 @@ WITH seen AS MATERIALIZED (
 ), through AS (
   SELECT xid::text AS "throughXid", id::text AS "throughId", (SELECT count(*) FROM seen) AS seen
   FROM seen ORDER BY seen.xid DESC, seen.id DESC LIMIT 1
+), removed AS (${REMOVED}
 )
-SELECT * FROM through LEFT JOIN matching ON true ORDER BY matching.xid::xid8, matching.id::int8`
+SELECT * FROM removed LEFT JOIN through ON true LEFT JOIN matching ON true ORDER BY matching.xid::xid8, matching.id::int8`
 
-export interface MatchingEvents {
-  events: OutboxEvent[]
+export interface MatchingEvents extends Read {
   /** All matching events up to this position have been read. */
   through: EventCursor
   more: boolean
@@ -104,17 +135,17 @@ export async function readMatchingEvents(
 ): Promise<MatchingEvents> {
   const { projectId = null, chainId = null, sessionId = null, deploymentId = null, types, chainIds } = filter
   const values = [String(after.xid), String(after.id), scannedMax, projectId, chainId, sessionId]
-  type Row = EventRow & { throughXid: string; throughId: string; seen: number }
+  type Row = EventRow & RemovedRow & { throughXid: string | null; throughId: string; seen: number }
   const lists = [types ? [...types] : null, deploymentId, chainIds ? [...chainIds] : null]
   const { rows } = await db.query<Row>(MATCHING_SQL, [...values, ...lists, limit, labelsParameter(filter.labels)])
-  const [first] = rows
-  if (!first) return { events: [], through: after, more: false }
-  const { throughXid, throughId, seen } = first
-  const events = rows
-    .filter(({ xid }) => xid !== null)
-    .map(({ throughXid: _xid, throughId: _id, seen: _seen, ...row }) => toEvent(row as unknown as EventRow))
-  if (events.length === limit) return { events, through: events.at(-1)!.cursor, more: true }
-  return { events, through: { xid: BigInt(throughXid), id: BigInt(throughId) }, more: seen === scannedMax }
+  const { throughXid, throughId, seen } = rows[0]!
+  const read = readOf(
+    rows.map(({ throughXid: _xid, throughId: _id, seen: _seen, ...row }) => row as unknown as EventRow & RemovedRow),
+  )
+  if (throughXid === null) return { ...read, through: after, more: false }
+  const last = read.events.length === limit ? read.events.at(-1) : undefined
+  if (last) return { ...read, through: last.cursor, more: true }
+  return { ...read, through: { xid: BigInt(throughXid), id: BigInt(throughId) }, more: seen === scannedMax }
 }
 
 export function toEvent({ xid, id, ...event }: EventRow): OutboxEvent {
