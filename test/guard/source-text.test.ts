@@ -122,7 +122,7 @@ describe('errors that nobody catches', async () => {
     'src/agent/executors/container/container-executor.ts': 1,
     'src/agent/executors/container/container-watch.ts': 3,
     'src/channel/port-pair.ts': 4,
-    'src/events/end-waits.ts': 2,
+    'src/events/end-waits.ts': 3,
     'src/http/tls-pair.ts': 1,
     'src/services/access/authenticate.ts': 1,
     'src/graphql/graphql.ts': 1,
