@@ -51,6 +51,8 @@ export function followChanges(options: {
     const wakeSignal = createWakeSignal([over])
     const gathered = createGathering(wakeSignal.raise)
     const { position, detach } = bus.attach(filter, gathered)
+    // A bus that lags behind the outbox may still publish what the client has had.
+    if (after) gathered.skipTo(after)
     let watch: Watch | undefined
     try {
       watch = await changeDetector?.watch(wakeSignal.raise, { everything: after !== undefined })

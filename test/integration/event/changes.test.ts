@@ -100,7 +100,7 @@ describe('batches', () => {
         async (steps, filtered) => {
           const filter = filtered ? { chainIds: chains.slice(0, 3) } : { project: 'default' }
           let cursor = await eventCursor()
-          let connection = connect(server.url, server.adminToken)
+          let connection = open()
           const begin = () => connection.subscribe(CHANGES, { filter, after: cursor, everyMs: 100 })
           let stream = begin()
           const take = async () => {
@@ -118,7 +118,7 @@ describe('batches', () => {
             if (step === 'reads' && some > 0) await take()
             if (step === 'is cut') {
               await connection.close()
-              connection = connect(server.url, server.adminToken)
+              connection = open()
               stream = begin()
             }
           }

@@ -9,7 +9,7 @@ import { createEndWaits } from '../../../src/events/end-waits.ts'
 import { followChanges } from '../../../src/events/follow-changes.ts'
 import { followEvents } from '../../../src/events/follow-events.ts'
 import { createRelay, type Relay } from '../../../src/events/relay.ts'
-import { readOutboxBounds } from '../../../src/store/sql/event/read-events.sql.ts'
+import { readEvents, readOutboxBounds } from '../../../src/store/sql/event/read-events.sql.ts'
 import { removeOldEvents } from '../../../src/store/sql/retention.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { numbered, writeDeploymentEvents, writeEvents, type WrittenEvent } from '../../support/database/outbox.ts'
@@ -290,6 +290,25 @@ describe('events that are removed too early', () => {
     await published(() => write(5, 5 + many, { chainId }), many)
     expect(numbersOf(await take(events, many))).toEqual(range(5, 5 + many))
   })
+})
+
+test('changes behind a cursor name no event before it, which the bus publishes late', async () => {
+  await published(() => write(0, 3), 3)
+  const { events } = await readEvents(database.db, BEGINNING, 3)
+  const late = createEventBus()
+  const changes = followChanges({
+    db: database.db,
+    bus: late,
+    changeDetector: undefined,
+    filter: {},
+    after: events[1]!.cursor,
+    everyMs: 1,
+    closing: closing.signal,
+  })
+  const batch = changes.next()
+  late.publish(events)
+  expect(await batch).toMatchObject({ value: [{ sessionIds: [events[2]!.sessionId] }] })
+  await changes.return!()
 })
 
 describe('filters', () => {
