@@ -10,7 +10,7 @@ export const QUICK_BENCHES: readonly Bench[] = [
   },
   {
     name: 'alone',
-    size: 150,
+    size: 120,
     limitSeconds: 600,
     load: async () => (await import('./quick-lifecycles.ts')).quickAlone,
   },
@@ -46,7 +46,7 @@ export const QUICK_BENCHES: readonly Bench[] = [
   },
   {
     name: 'command',
-    size: 10,
+    size: 8,
     limitSeconds: 600,
     load: async () => (await import('./quick-command.ts')).quickCommand,
   },

@@ -35,7 +35,7 @@ export async function* quickBurst(ground: BenchGround, size: number): AsyncGener
   yield await compareSides(ground, {
     what: `a burst of ${EVENTS} events to ${size} subscribers, beside bare WebSockets`,
     unit: 'messages',
-    rounds: 4,
+    rounds: 3,
     except: [subscribers.pid, listeners.pid],
     ours: (timed) => timed(() => allReceive(subscribers, size, () => createSessions(url, token, EVENTS))),
     bare: (timed) => timed(() => allReceive(listeners, size, () => sendToAll(bareServer))),

@@ -30,7 +30,7 @@ export async function* quickCommand(ground: BenchGround, size: number): AsyncGen
   yield await compareSides(ground, {
     what: '`reprise list`, beside `node -e 0`',
     unit: 'commands',
-    rounds: 4,
+    rounds: 3,
     except: [pid],
     ours: (timed) => timed(times([MAIN, 'list'])),
     bare: (timed) => timed(times(['-e', '0'])),

@@ -23,7 +23,7 @@ export async function* quickPointQuery(ground: BenchGround, size: number): Async
   yield await compareSides(ground, {
     what: 'session(id) by GraphQL over HTTP, beside bare Yoga',
     unit: 'requests',
-    rounds: 4,
+    rounds: 3,
     ours: side(setup.ours),
     bare: side(setup.bare),
     except: [process.pid],

@@ -31,7 +31,7 @@ export async function* quickProcesses(ground: BenchGround, size: number): AsyncG
   yield await compareSides(ground, {
     what: 'real processes (true), beside the executor alone',
     unit: 'sessions',
-    rounds: 4,
+    rounds: 3,
     async bare(timed) {
       const create = await executor()
       await timed(async () => {
