@@ -16,13 +16,13 @@ export const QUICK_BENCHES: readonly Bench[] = [
   },
   {
     name: 'retries',
-    size: 2_000,
+    size: 1_500,
     limitSeconds: 600,
     load: async () => (await import('./quick-retries.ts')).quickRetries,
   },
   {
     name: 'resubmission',
-    size: 2_000,
+    size: 1_500,
     limitSeconds: 600,
     load: async () => (await import('./quick-retries.ts')).quickResubmission,
   },
