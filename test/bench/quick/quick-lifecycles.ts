@@ -17,7 +17,7 @@ export async function* quickLifecycles(ground: BenchGround, size: number): Async
   yield await compareSides(ground, {
     what: 'whole lifecycles, noop, beside bare SQL',
     unit: 'sessions',
-    rounds: 4,
+    rounds: 3,
     async ours(timed) {
       const before = await countOf(served)
       await timed(async () => {
