@@ -62,7 +62,7 @@ export function createRelay(options: {
         // A new connection was opened during the read: `settle` has to be called before these events are used.
         if (db.opened() !== settled) continue
         if (removed) {
-          log.warn('events were removed before this server had read them: its subscribers are told')
+          log.warn('events were deleted before this server had read them: its subscriptions end with CURSOR_EXPIRED')
           position = removed
           bus.skipTo(removed)
         }
