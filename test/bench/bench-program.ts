@@ -4,7 +4,7 @@ import { findBench, type Set } from './find-bench.ts'
 import { openGround } from './ground.ts'
 
 /**
- * `bench-program.ts <set> <bench> <size> <directory>`: runs one bench, and reports to the process that started it. It
+ * `bench-program.ts <set> <bench> <size> <directory> <prepared>`: runs one bench, and reports to the process that started it. It
  * ends early when it is told to stop, or when that process is gone.
  */
 
@@ -14,7 +14,7 @@ export type BenchReport =
   | { kind: 'measured'; measurement: Measurement }
   | { kind: 'failed'; message: string }
 
-const [set = '', name = '', size = '', dir = ''] = process.argv.slice(2)
+const [set = '', name = '', size = '', dir = '', prepared = ''] = process.argv.slice(2)
 const stopped = new AbortController()
 process.on('message', () => stopped.abort(new Error('stopped')))
 process.once('disconnect', () => stopped.abort(new Error('the process that started it is gone')))
@@ -27,6 +27,7 @@ try {
   const measure = await findBench(set as Set, name)!.load()
   await using ground = await openGround({
     dir,
+    prepared,
     log: await createLogger({ level: 'warn', format: 'json' }),
     progress: (line) => report({ kind: 'progress', line }),
     signal: stopped.signal,

@@ -1,3 +1,7 @@
+import { execFile } from 'node:child_process'
+import { rename, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { Logger } from '../../src/observability/log.ts'
 import { openDatabase, type Database } from '../../src/store/database.ts'
 import { startEmbeddedPostgres } from '../../src/store/postgres/embedded.ts'
@@ -9,7 +13,7 @@ export interface BenchGround extends AsyncDisposable {
   /** Its version. */
   postgresql: string
   log: Logger
-  /** A migrated database of its own, so that no part of a bench finds what another left. */
+  /** A new migrated database, so that no part of a bench finds what another left. */
   database(): Promise<BenchDatabase>
   progress(line: string): void
   /** Aborted when the bench has to end before it is done. */
@@ -23,14 +27,24 @@ export interface BenchDatabase {
 
 /** As many as the server opens. */
 const CONNECTIONS_MAX = 16
+/** Migrated, and otherwise empty. */
+const TEMPLATE = 'bench_template'
 
+/**
+ * The first bench of a run leaves a copy of its cluster in the directory `prepared`, with a migrated template; the others
+ * begin with that copy, which takes a tenth of the time.
+ */
 export async function openGround(options: {
   dir: string
+  prepared: string
   log: Logger
   progress: (line: string) => void
   signal: AbortSignal
 }): Promise<BenchGround> {
   await using resources = new AsyncDisposableStack()
+  const prepared = join(options.prepared, 'postgres')
+  if (!(await exists(prepared))) await prepareCluster(options, prepared)
+  await copy(prepared, join(options.dir, 'postgres'))
   const postgres = await startEmbeddedPostgres({
     dataDir: options.dir,
     log: options.log,
@@ -48,10 +62,9 @@ export async function openGround(options: {
     async database() {
       options.signal.throwIfAborted()
       const name = `bench_${++databases}`
-      await admin.query(`CREATE DATABASE ${name}`)
+      await admin.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE} STRATEGY FILE_COPY`)
       const url = new URL(postgres.connectionString)
       url.pathname = name
-      await migrate(url.href, options.log)
       const db = openDatabase({
         connectionString: url.href,
         connectionsMax: CONNECTIONS_MAX,
@@ -66,6 +79,35 @@ export async function openGround(options: {
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }
+}
+
+/** In one step for whoever looks: a bench that is given up while it prepares leaves nothing at this path. */
+async function prepareCluster({ dir, log }: { dir: string; log: Logger }, prepared: string): Promise<void> {
+  const draft = join(dir, 'prepared')
+  const postgres = await startEmbeddedPostgres({ dataDir: draft, log, connectionsMax: CONNECTIONS_MAX })
+  try {
+    const admin = openDatabase({ connectionString: postgres.connectionString, connectionsMax: 1, onError: ignore })
+    await admin.query(`CREATE DATABASE ${TEMPLATE}`)
+    await admin.close()
+    const url = new URL(postgres.connectionString)
+    url.pathname = TEMPLATE
+    await migrate(url.href, log)
+  } finally {
+    await postgres.stop()
+  }
+  await rename(join(draft, 'postgres'), prepared)
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** With owners and modes, which Node does not copy. */
+async function copy(from: string, to: string): Promise<void> {
+  await promisify(execFile)('cp', ['-a', from, to])
 }
 
 function ignore(): void {}

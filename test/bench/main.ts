@@ -1,3 +1,6 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Command } from 'commander'
 import type { Bench } from './bench.ts'
 import { findBench, type Set, SETS } from './find-bench.ts'
@@ -40,20 +43,29 @@ await program.parseAsync()
 async function main({ only, sizes, json, quick, keep, kept }: Options): Promise<void> {
   const set = quick ? 'quick' : 'whole'
   if (keep && !quick) program.error('error: --keep is an option of --quick')
+  const benches = only === undefined ? SETS[set] : only.split(',').map((name) => benchNamed(set, name.trim()))
+  const parsed = parseSizes(set, sizes)
+  const prepared = await mkdtemp(join(tmpdir(), 'reprise-bench-'))
+  // PostgreSQL runs as another user if this one is root.
+  await chmod(prepared, 0o755)
   const runner = createRunner({
     set,
-    sizes: parseSizes(set, sizes),
+    sizes: parsed,
+    prepared,
     machine: describeMachine(),
     signal: interrupted.signal,
     // Standard output is for the JSON alone.
     say: json ? console.error : console.log,
   })
-  const benches = only === undefined ? SETS[set] : only.split(',').map((name) => benchNamed(set, name.trim()))
-  const { output, passed } = quick
-    ? await runQuick({ runner, benches, keep, keptFile: kept, json })
-    : await runWhole({ runner, benches, json })
-  console.log(output)
-  if (!passed) process.exitCode ??= 1
+  try {
+    const { output, passed } = quick
+      ? await runQuick({ runner, benches, keep, keptFile: kept, json })
+      : await runWhole({ runner, benches, json })
+    console.log(output)
+    if (!passed) process.exitCode ??= 1
+  } finally {
+    await rm(prepared, { recursive: true, force: true })
+  }
 }
 
 function names(set: Set): string {

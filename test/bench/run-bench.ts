@@ -16,6 +16,8 @@ export interface BenchRun {
   set: Set
   name: string
   size: number
+  /** Where the benches of a run find what the first one prepares. */
+  prepared: string
   limitMs: number
   /** Ends the bench early. */
   signal: AbortSignal
@@ -28,12 +30,12 @@ export type BenchEnd = 'done' | 'failed' | 'gave up' | 'interrupted'
  * Runs a bench in a process of its own, so that nothing it does can hold up this one. When it returns, that process and
  * all that it started have ended, and their directory is gone.
  */
-export async function runBench({ set, name, size, limitMs, signal, onReport }: BenchRun): Promise<BenchEnd> {
+export async function runBench({ set, name, size, prepared, limitMs, signal, onReport }: BenchRun): Promise<BenchEnd> {
   if (signal.aborted) return 'interrupted'
   const directory = await mkdtemp(join(tmpdir(), 'reprise-bench-'))
   // PostgreSQL runs as another user if this one is root.
   await chmod(directory, 0o755)
-  const child = fork(PROGRAM, [set, name, String(size), directory], {
+  const child = fork(PROGRAM, [set, name, String(size), directory, prepared], {
     // Ctrl-C in a terminal reaches this process alone.
     detached: true,
     stdio: ['ignore', 2, 2, 'ipc'],

@@ -18,14 +18,16 @@ export interface Runner {
   run(bench: Bench): Promise<Outcome>
 }
 
+/** What it makes for all benches is in `prepared`, a directory. */
 export function createRunner(options: {
   set: Set
   sizes: ReadonlyMap<string, number>
+  prepared: string
   machine: Machine
   signal: AbortSignal
   say(line: string): void
 }): Runner {
-  const { set, sizes, machine, signal, say } = options
+  const { set, sizes, prepared, machine, signal, say } = options
   return {
     machine,
     signal,
@@ -39,6 +41,7 @@ export function createRunner(options: {
         set,
         name,
         size,
+        prepared,
         limitMs: limit * 1000,
         signal,
         onReport(report) {

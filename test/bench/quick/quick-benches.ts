@@ -28,7 +28,7 @@ export const QUICK_BENCHES: readonly Bench[] = [
   },
   {
     name: 'processes',
-    size: 200,
+    size: 150,
     limitSeconds: 600,
     load: async () => (await import('./quick-processes.ts')).quickProcesses,
   },
