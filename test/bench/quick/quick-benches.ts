@@ -28,7 +28,7 @@ export const QUICK_BENCHES: readonly Bench[] = [
   },
   {
     name: 'processes',
-    size: 150,
+    size: 120,
     limitSeconds: 600,
     load: async () => (await import('./quick-processes.ts')).quickProcesses,
   },
