@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import { v7 as uuidv7 } from 'uuid'
+import { newId } from '../domain/new-id.ts'
 import { type Config, ConfigurationError } from './config.ts'
 import { LEASE, type Lease } from '../domain/agent/lease.ts'
 import type { Warning } from '../domain/warning.ts'
@@ -58,7 +58,7 @@ export async function startRuntime(
   const known = options.warnings ?? []
   const warnings = [...known]
   await using resources = new AsyncDisposableStack()
-  const server = { id: uuidv7(), host: hostname(), pid: process.pid, roles: config.roles }
+  const server = { id: newId(), host: hostname(), pid: process.pid, roles: config.roles }
   const metrics = createMetrics({ process: true })
   const trace = await startTracing(config, server.id, log)
   resources.defer(() => trace.stop())

@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid'
+import { newId } from '../../domain/new-id.ts'
 import { resolvePolicy, statedPolicy, statedSources } from '../../domain/retry/policy/resolve-policy.ts'
 import { addSessions } from '../../services/session/create-sessions.ts'
 import { refuseType } from '../../domain/session/session-spec.ts'
@@ -63,7 +63,7 @@ export async function beginRoutes(
 }
 
 function plan(deployment: ClaimedDeployment, spec: RevisionSpec): { route: NewRoute; session: NewSession } {
-  const [routeId, sessionId] = [uuidv7(), uuidv7()]
+  const [routeId, sessionId] = [newId(), newId()]
   const { deploymentId, ...runs } = spec
   return {
     route: { id: routeId, deploymentId, revision: deployment.revision, sessionId },
@@ -76,7 +76,7 @@ function plan(deployment: ClaimedDeployment, spec: RevisionSpec): { route: NewRo
       creationId: `${deployment.id}:route:${routeId}`,
       name: deployment.name,
       sessionType: 'INFERENCE',
-      kernelIds: [uuidv7()],
+      kernelIds: [newId()],
       dependsOnChains: [],
       chainId: sessionId,
       retryPolicy: statedPolicy(NEVER_RETRIED.policy, NEVER_RETRIED.sources),

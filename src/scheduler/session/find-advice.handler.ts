@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid'
+import { newId } from '../../domain/new-id.ts'
 import { AdviceSearch } from '../../domain/insight/advice/find-advice.ts'
 import type { AdvisedAttempt } from '../../domain/insight/advice/attempts.ts'
 import type { Advice } from '../../domain/insight/advice/advice.ts'
@@ -114,5 +114,5 @@ async function inTurns(steps: Generator<void, Advice[]>): Promise<Advice[]> {
 }
 
 function withId(advice: Advice): Advice & { id: string } {
-  return { ...advice, id: uuidv7() }
+  return { ...advice, id: newId() }
 }

@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid'
+import { newId } from '../../domain/new-id.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import type { Database } from '../../store/database.ts'
 import {
@@ -110,7 +110,7 @@ async function addSession(
   return db.transaction(async (tx) => {
     const tokenId = await findParent(tx)
     await removeEndedBrowserSessions(tx, tokenId)
-    const [id, secret] = [uuidv7(), newToken()]
+    const [id, secret] = [newId(), newToken()]
     const child = {
       id,
       hash: hashToken(browserCredential(secret, key)),

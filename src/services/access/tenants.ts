@@ -1,5 +1,5 @@
 import type { ServiceContext, Viewer } from '../service-context.ts'
-import { v7 as uuidv7 } from 'uuid'
+import { newId } from '../../domain/new-id.ts'
 import { z } from 'zod'
 import { RepriseError } from '../../domain/errors.ts'
 import {
@@ -102,7 +102,7 @@ export async function createDomain(context: ServiceContext, input: CreateNamedIn
  */
 export async function createUser(context: ServiceContext, input: CreateNamedInput): Promise<{ id: string }> {
   const { name } = parsed(context, named, input)
-  const id = await addUser(context.db, { id: uuidv7(), name, actor: actorOf(context.viewer) })
+  const id = await addUser(context.db, { id: newId(), name, actor: actorOf(context.viewer) })
   if (id !== undefined) return { id }
   throw await nameTaken(context.db, 'user', name)
 }
@@ -195,7 +195,7 @@ async function create(
   { name }: { name: string },
   add: typeof addDomain,
 ): Promise<{ id: string }> {
-  const id = uuidv7()
+  const id = newId()
   if (await add(db, { id, name, actor: actorOf(viewer) })) return { id }
   throw await nameTaken(db, kind, name)
 }

@@ -9,7 +9,8 @@ import {
 } from '../../store/sql/access/tokens.sql.ts'
 import type { Role, ServiceContext } from '../service-context.ts'
 import { hash, randomBytes } from 'node:crypto'
-import { v7 as uuidv7, validate } from 'uuid'
+import { validate } from 'uuid'
+import { newId } from '../../domain/new-id.ts'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import { GROUPS_OF_TOKEN_MAX, NAME_LENGTH_MAX } from '../../domain/limits.ts'
 import { isPlainText, isStorableText, PLAIN_TEXT, STORABLE_TEXT } from '../../domain/storable-text.ts'
@@ -135,7 +136,7 @@ export async function createToken(context: ServiceContext, input: CreateTokenInp
   if (role === 'MEMBER') await requireIsolation(db, 'a token of role MEMBER')
   const projectId = project === null ? null : await findProject(context, project)
   const userId = user === null ? null : await findUser(context, { name: user, role, projectId })
-  const [id, secret] = [uuidv7(), newToken()]
+  const [id, secret] = [newId(), newToken()]
   const prefix = tokenPrefix(secret)
   await db.transaction(async (tx) => {
     await insertToken(tx, {
@@ -215,7 +216,7 @@ export async function ensureAdminToken(db: Database, dataDir: string, policy: Ad
     const created = existing === null && (await writeOnce(path, `${newToken()}\n`))
     const token = existing ?? (await read(path))!
     await insertToken(tx, {
-      id: uuidv7(),
+      id: newId(),
       name: 'admin',
       hash: hashToken(token),
       prefix: tokenPrefix(token),

@@ -32,7 +32,7 @@ import { execBytes } from '../../domain/session/session-spec.ts'
 import { parseInput } from '../input/parse-input.ts'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { v7 as uuidv7 } from 'uuid'
+import { newId } from '../../domain/new-id.ts'
 import { toStorableText } from '../../domain/storable-text.ts'
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'
 import type { ChannelHolders } from '../../channel/channel-holders.ts'
@@ -212,7 +212,7 @@ async function awaitAgent(
   { agentId, agentName }: ChannelTarget,
   client: ChannelPort,
 ): Promise<ChannelPort | null> {
-  const channelId = uuidv7()
+  const channelId = newId()
   const secret = randomBytes(32).toString('base64url')
   const expected = holders.expect({ channelId, secret })
   try {

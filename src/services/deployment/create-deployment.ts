@@ -1,5 +1,5 @@
 import { inputDigest } from '../session/create-session-input.ts'
-import { v7 as uuidv7 } from 'uuid'
+import { newId } from '../../domain/new-id.ts'
 import { z } from 'zod'
 import { RepriseError } from '../../domain/errors.ts'
 import { CREATION_ID_LENGTH_MAX, DEPLOYMENTS_PER_PROJECT_MAX, NAME_LENGTH_MAX } from '../../domain/limits.ts'
@@ -85,7 +85,7 @@ export async function createDeployment(
   const projectId = (await readProjectScopes(db, [project], viewer.projectId)).get(project)?.id
   if (projectId === undefined) throw await projectNotFound(context, project)
   await assertServes(db, spec.resourceGroup)
-  const id = uuidv7()
+  const id = newId()
   const secrets = sealEnviron(context.secrets, spec.secretEnviron)
   const created = await add(context, {
     id,

@@ -1,4 +1,5 @@
-import { v7 as uuidv7, validate } from 'uuid'
+import { validate } from 'uuid'
+import { newId } from '../../domain/new-id.ts'
 import { z } from 'zod'
 import { LEASE } from '../../domain/agent/lease.ts'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
@@ -134,7 +135,7 @@ async function begin(
     const named = await selected(context, request)
     return { dryRun: await tryOut(context, request, named, await dependentSteps(context, request, named)) }
   }
-  const clientKey = request.clientKey ?? uuidv7()
+  const clientKey = request.clientKey ?? newId()
   const hash = requestHash(request)
   const known = await findResubmissionByKey(db, viewer.projectId, clientKey)
   if (known) return answerKnown(clientKey, hash, known)
@@ -142,7 +143,7 @@ async function begin(
   const dependents = request.includeDependents ? await dependentSteps(context, request, named) : []
   const sessionIds = [...named, ...dependents.flat().map(({ id }) => id)]
   const record: NewResubmission = {
-    id: uuidv7(),
+    id: newId(),
     projectId: viewer.projectId,
     clientKey,
     requestHash: hash,

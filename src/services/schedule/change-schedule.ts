@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { v7 as uuidv7, validate } from 'uuid'
+import { validate } from 'uuid'
+import { newId } from '../../domain/new-id.ts'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import { CREATION_ID_LENGTH_MAX, REASON_LENGTH_MAX, SCHEDULES_PER_PROJECT_MAX } from '../../domain/limits.ts'
 import { type SealedVariable, secretNames } from '../../domain/session/kernel-environment.ts'
@@ -75,7 +76,7 @@ export async function createSchedule(
   const { projectId, sessionDigest, ...template } = await parseTemplate(context, session, issues)
   if (!('settings' in parsed)) return refuseInput(issues)
   const { settings } = parsed
-  const id = uuidv7()
+  const id = newId()
   const creation = creationId === null ? null : { id: creationId, digest: digestOf(settings, paused, sessionDigest) }
   const known = await db.transaction(async (tx) => {
     await lockScheduleNames(tx, projectId)

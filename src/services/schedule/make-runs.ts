@@ -13,7 +13,7 @@ import {
 import { messageOf } from '../../observability/error-message.ts'
 import type { HeldSchedule } from '../../store/sql/schedule/claim-schedules.sql.ts'
 import type { NextRun } from '../../store/sql/schedule/schedules.sql.ts'
-import { v7 as uuidv7 } from 'uuid'
+import { newId } from '../../domain/new-id.ts'
 import type { Queryable } from '../../store/database.ts'
 import {
   advanceSchedules,
@@ -167,7 +167,7 @@ function row(
   outcome: Outcome,
 ): WrittenRun {
   return {
-    id: queuedId ?? uuidv7(),
+    id: queuedId ?? newId(),
     row: queuedId === null ? 'NEW' : 'WAITED',
     scheduleId: schedule.id,
     plannedAt,

@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid'
+import { newId } from '../../domain/new-id.ts'
 import { refuseType } from '../../domain/session/session-spec.ts'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/stored-policy.ts'
@@ -105,7 +105,7 @@ export function planFirstAttempt(
   }
   const inProject = resolveInProject(value.retryPolicy, project)
   const resolved = value.neverRunTwice ? overlayPolicy(inProject, { maxRetries: 0 }) : inProject
-  const id = uuidv7()
+  const id = newId()
   const secretEnviron = sealEnviron(secrets, value.secretEnviron)
   const { project: _, dependsOn: __, inputs, clusterSize, creationId, startsAt, retryPolicy: ___, ...spec } = value
   return {
@@ -117,7 +117,7 @@ export function planFirstAttempt(
     creationId: creationId ?? id,
     creationDigest: creationId ? inputDigest(value, secretEnviron) : null,
     secretEnviron,
-    kernelIds: Array.from({ length: clusterSize }, () => uuidv7()),
+    kernelIds: Array.from({ length: clusterSize }, newId),
     startsAt: startsAt?.toISOString() ?? null,
     inputs: inputs.map(({ from, match, to }) => ({ chainId: scope.chains.get(from)!, match, to })),
     dependsOnChains: [...new Set(dependencies.map((sessionId) => scope.chains.get(sessionId)!))],
@@ -190,9 +190,9 @@ export function childSession(parent: ChildSource, own: Own & Partial<NewSession>
   return {
     ...FIRST_ATTEMPT,
     ...inheritedFrom(parent),
-    id: uuidv7(),
+    id: newId(),
     sessionType: 'BATCH',
-    kernelIds: Array.from({ length: parent.clusterSize }, () => uuidv7()),
+    kernelIds: Array.from({ length: parent.clusterSize }, newId),
     dependsOnChains: parent.dependsOnChains,
     requiredImageDigest: (own.retryPolicy ?? parent.retryPolicy).pinImage === false ? null : parent.imageDigest,
     ...own,

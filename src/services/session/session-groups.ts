@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { v7 as uuidv7 } from 'uuid'
+import { newId } from '../../domain/new-id.ts'
 import { z } from 'zod'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import {
@@ -101,7 +101,7 @@ export async function createGroup(
   const indexes = typeof input.group.indexes === 'string' ? input.group.indexes : null
   const members = await parseMembers(context, { sessions: input.sessions, indexes, path: 'group.indexes' }, issues)
   const [first] = members as [Member, ...Member[]]
-  const groupId = uuidv7()
+  const groupId = newId()
   const sessions = await planMembers(context, members, { groupId, maxRunning: group.maxRunning ?? null })
   const { projectId } = sessions[0]!
   const digest = digestOf(group, members)

@@ -1,4 +1,5 @@
-import { v7 as uuidv7, validate } from 'uuid'
+import { validate } from 'uuid'
+import { newId } from '../../domain/new-id.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import { WEBHOOK_REPLAY_MAX, WEBHOOK_RETENTION_SECONDS } from '../../domain/limits.ts'
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'
@@ -72,7 +73,7 @@ export async function sendTestEvent(
 ): Promise<{ deliveryId: string }> {
   const { deliveryId } = await changeWebhook(context, webhookId, 'webhook.send_test', async (tx, { enabled }) => {
     assertEnabled(webhookId, enabled)
-    const id = uuidv7()
+    const id = newId()
     await insertTestDelivery(tx, id, webhookId)
     return { deliveryId: id }
   })

@@ -22,7 +22,8 @@ import {
 } from '../../store/sql/webhook/webhooks.sql.ts'
 import { parseInput, refuseInput } from '../input/parse-input.ts'
 import { randomBytes } from 'node:crypto'
-import { v7 as uuidv7, validate } from 'uuid'
+import { validate } from 'uuid'
+import { newId } from '../../domain/new-id.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'
 import { findScopeId } from '../../store/sql/retry/retry-defaults.sql.ts'
@@ -104,7 +105,7 @@ export async function createWebhook(
   assertMayChange(viewer)
   const settings = parseWebhookSettings(input)
   const projectId = await projectOf(context, project ?? null)
-  const id = uuidv7()
+  const id = newId()
   const secret = newSecret()
   await db.transaction(async (tx) => {
     if ((await countWebhooks(tx, projectId)) >= WEBHOOKS_PER_PROJECT_MAX) {
