@@ -1,6 +1,6 @@
 import { linkSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { newId } from '../domain/new-id.ts'
+import { v7 as uuidv7 } from 'uuid'
 import { readControlFile } from './control-file.ts'
 import { isAlive, readBootId, readProcStat } from './executors/process/proc-stat.ts'
 
@@ -22,7 +22,7 @@ interface Holder {
  */
 export function acquireAgentLock(agentDir: string): { release(): void } {
   const path = join(agentDir, 'agent.lock')
-  const mine: Holder = { ...ownProcess(), bootId: readBootId(), nonce: newId() }
+  const mine: Holder = { ...ownProcess(), bootId: readBootId(), nonce: uuidv7() }
   const draft = `${path}.${mine.nonce}`
   try {
     writeFileSync(draft, JSON.stringify(mine))
@@ -42,7 +42,7 @@ function removeStale(path: string, agentDir: string): void {
   if (holder !== null && holds(holder)) {
     throw new Error(`${agentDir} belongs to an agent that runs, process ${holder.pid}`)
   }
-  const aside = `${path}.stale-${newId()}`
+  const aside = `${path}.stale-${uuidv7()}`
   try {
     renameSync(path, aside)
   } catch (error) {

@@ -1,7 +1,7 @@
 import { createGpuFigures } from './gpus/gpu-figures.ts'
 import { lstatSync, mkdirSync } from 'node:fs'
 import { validate } from 'uuid'
-import { newId } from '../domain/new-id.ts'
+import { v7 as uuidv7 } from 'uuid'
 import type { AgentIsolation, AgentVolume, DialChannel, Gateway, RegisterRequest } from '../domain/agent/protocol.ts'
 import type { ErrorCode } from '../domain/errors.ts'
 import type { Warning } from '../domain/warning.ts'
@@ -84,7 +84,7 @@ export function createAgent(options: AgentOptions): Agent {
     await using resources = new AsyncDisposableStack()
     const lock = acquireAgentLock(agentDir)
     resources.defer(() => lock.release())
-    const known = { ...identityOf(options), agentId: loadAgentId(agentDir), instanceId: newId() }
+    const known = { ...identityOf(options), agentId: loadAgentId(agentDir), instanceId: uuidv7() }
     const { agentId } = known
     const { gateway } = options
     let outdated = false
@@ -266,7 +266,7 @@ function loadAgentId(agentDir: string): string {
   const path = join(agentDir, 'agent.json')
   const known = readAgentId(path)
   if (known !== null) return known
-  const agentId = newId()
+  const agentId = uuidv7()
   writeControlFile(path, `${JSON.stringify({ agentId })}\n`)
   return agentId
 }

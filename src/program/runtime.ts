@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import { newId } from '../domain/new-id.ts'
+import { newId } from '../store/new-id.ts'
 import { type Config, ConfigurationError } from './config.ts'
 import { LEASE, type Lease } from '../domain/agent/lease.ts'
 import type { Warning } from '../domain/warning.ts'

@@ -1,4 +1,4 @@
-import { newId } from '../../domain/new-id.ts'
+import { newId } from '../../store/new-id.ts'
 import { resolvePolicy, statedPolicy, statedSources } from '../../domain/retry/policy/resolve-policy.ts'
 import { addSessions } from '../../services/session/create-sessions.ts'
 import { refuseType } from '../../domain/session/session-spec.ts'

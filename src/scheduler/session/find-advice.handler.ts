@@ -1,4 +1,4 @@
-import { newId } from '../../domain/new-id.ts'
+import { newId } from '../../store/new-id.ts'
 import { AdviceSearch } from '../../domain/insight/advice/find-advice.ts'
 import type { AdvisedAttempt } from '../../domain/insight/advice/attempts.ts'
 import type { Advice } from '../../domain/insight/advice/advice.ts'

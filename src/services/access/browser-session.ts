@@ -1,4 +1,4 @@
-import { newId } from '../../domain/new-id.ts'
+import { newId } from '../../store/new-id.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import type { Database } from '../../store/database.ts'
 import {

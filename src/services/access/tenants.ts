@@ -1,5 +1,5 @@
 import type { ServiceContext, Viewer } from '../service-context.ts'
-import { newId } from '../../domain/new-id.ts'
+import { newId } from '../../store/new-id.ts'
 import { z } from 'zod'
 import { RepriseError } from '../../domain/errors.ts'
 import {

@@ -10,7 +10,7 @@ import {
 import type { Role, ServiceContext } from '../service-context.ts'
 import { hash, randomBytes } from 'node:crypto'
 import { validate } from 'uuid'
-import { newId } from '../../domain/new-id.ts'
+import { newId } from '../../store/new-id.ts'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import { GROUPS_OF_TOKEN_MAX, NAME_LENGTH_MAX } from '../../domain/limits.ts'
 import { isPlainText, isStorableText, PLAIN_TEXT, STORABLE_TEXT } from '../../domain/storable-text.ts'

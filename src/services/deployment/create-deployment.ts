@@ -1,5 +1,5 @@
 import { inputDigest } from '../session/create-session-input.ts'
-import { newId } from '../../domain/new-id.ts'
+import { newId } from '../../store/new-id.ts'
 import { z } from 'zod'
 import { RepriseError } from '../../domain/errors.ts'
 import { CREATION_ID_LENGTH_MAX, DEPLOYMENTS_PER_PROJECT_MAX, NAME_LENGTH_MAX } from '../../domain/limits.ts'

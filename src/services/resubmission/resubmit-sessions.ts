@@ -1,5 +1,5 @@
 import { validate } from 'uuid'
-import { newId } from '../../domain/new-id.ts'
+import { newId } from '../../store/new-id.ts'
 import { z } from 'zod'
 import { LEASE } from '../../domain/agent/lease.ts'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'

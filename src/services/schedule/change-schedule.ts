@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { validate } from 'uuid'
-import { newId } from '../../domain/new-id.ts'
+import { newId } from '../../store/new-id.ts'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import { CREATION_ID_LENGTH_MAX, REASON_LENGTH_MAX, SCHEDULES_PER_PROJECT_MAX } from '../../domain/limits.ts'
 import { type SealedVariable, secretNames } from '../../domain/session/kernel-environment.ts'

@@ -13,7 +13,7 @@ import {
 import { messageOf } from '../../observability/error-message.ts'
 import type { HeldSchedule } from '../../store/sql/schedule/claim-schedules.sql.ts'
 import type { NextRun } from '../../store/sql/schedule/schedules.sql.ts'
-import { newId } from '../../domain/new-id.ts'
+import { newId } from '../../store/new-id.ts'
 import type { Queryable } from '../../store/database.ts'
 import {
   advanceSchedules,

@@ -1,4 +1,4 @@
-import { newId } from '../../domain/new-id.ts'
+import { newId } from '../../store/new-id.ts'
 import { refuseType } from '../../domain/session/session-spec.ts'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/stored-policy.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { newId } from '../../domain/new-id.ts'
+import { newId } from '../../store/new-id.ts'
 import { z } from 'zod'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import {

@@ -1,5 +1,5 @@
 import { validate } from 'uuid'
-import { newId } from '../../domain/new-id.ts'
+import { newId } from '../../store/new-id.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import { WEBHOOK_REPLAY_MAX, WEBHOOK_RETENTION_SECONDS } from '../../domain/limits.ts'
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'

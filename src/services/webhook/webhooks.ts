@@ -23,7 +23,7 @@ import {
 import { parseInput, refuseInput } from '../input/parse-input.ts'
 import { randomBytes } from 'node:crypto'
 import { validate } from 'uuid'
-import { newId } from '../../domain/new-id.ts'
+import { newId } from '../../store/new-id.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'
 import { findScopeId } from '../../store/sql/retry/retry-defaults.sql.ts'

@@ -1,6 +1,6 @@
 import { lstatSync, realpathSync } from 'node:fs'
 import { join } from 'node:path/posix'
-import { newId } from '../../../domain/new-id.ts'
+import { v7 as uuidv7 } from 'uuid'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { mountAbove, mountPathFault } from '../../../domain/session/mounts.ts'
 import { messageOf } from '../../../observability/error-message.ts'
@@ -65,7 +65,7 @@ export function volumeFault({ source }: Pick<VolumeBind, 'source'>): string | nu
 export async function linkFault(engine: Engine, agentId: string, kernel: ContainerKernel): Promise<string | null> {
   const mounts = kernel.spec.mounts ?? []
   if (mounts.length === 0) return null
-  const id = await engine.create(`reprise-links-${newId()}`, {
+  const id = await engine.create(`reprise-links-${uuidv7()}`, {
     Image: kernel.image!.id,
     Cmd: ['true'],
     Env: [],
