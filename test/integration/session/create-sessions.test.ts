@@ -29,6 +29,30 @@ function as(viewer: Partial<ServiceContext['viewer']>): ServiceContext {
   return { ...given.server.context, viewer: { ...ADMIN, ...viewer } }
 }
 
+/** Inputs that share some fields, and leave out others. */
+const MIXED: CreateSessionInput[] = [
+  { ...WORK, labels: [{ key: 'team', value: 'a' }], retryPolicy: { maxRetries: 2 } },
+  { ...WORK, image: 'python:3', environ: [{ name: 'A', value: '1' }], retryPolicy: { maxRetries: 2 } },
+  { name: 'other', command: ['false'], batchTimeout: 60, maxPending: 30, clusterSize: 2 },
+  { ...WORK, project: 'other', priority: 3, concurrencyKey: 'k', concurrencyLimit: 2 },
+  { ...WORK, neverRunTwice: true, stopGrace: 5 },
+]
+
+it('sessions that are made together are as if each had been made alone', async () => {
+  await otherProject()
+  const { context } = given.server
+  const own = new Set(['id', 'chain_id', 'creation_id', 'event_position', 'created_at', 'epoch_started_at'])
+  const rowOf = async (result: unknown) => {
+    const [row] = await given.sql('SELECT * FROM sessions WHERE id = $1', [(result as { sessionId: string }).sessionId])
+    return Object.entries(row!).filter(([column, value]) => !own.has(column) && !(value instanceof Date))
+  }
+  const together = await createSessions(context, MIXED)
+  for (const [index, input] of MIXED.entries()) {
+    const alone = await createSession(context, input)
+    expect(await rowOf(together[index])).toEqual(await rowOf(alone))
+  }
+})
+
 describe('a creation id', () => {
   it('makes one session, however often and however many ask at once', async () => {
     const { server, db } = given
