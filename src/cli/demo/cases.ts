@@ -45,6 +45,8 @@ export const CASES: readonly DemoCase[] = [
         { slot: 'mem', amount: '256m' },
       ],
       retryPolicy: { maxRetries: 3, retryDelay: 1, backoff: 'EXPONENTIAL', backoffMultiplier: 1.5 },
+      // Asked for, they are waited for: the agent tells of them only after the end.
+      outputs: { paths: ['primes.txt'] },
     },
     expected: [
       failed('KERNEL_NONZERO_EXIT', 'DISPATCHED', { exitCode: 3 }),
