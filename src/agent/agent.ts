@@ -1,7 +1,6 @@
 import { createGpuFigures } from './gpus/gpu-figures.ts'
 import { lstatSync, mkdirSync } from 'node:fs'
-import { validate } from 'uuid'
-import { v7 as uuidv7 } from 'uuid'
+import { v7 as uuidv7, validate } from 'uuid'
 import type { AgentIsolation, AgentVolume, DialChannel, Gateway, RegisterRequest } from '../domain/agent/protocol.ts'
 import type { ErrorCode } from '../domain/errors.ts'
 import type { Warning } from '../domain/warning.ts'

@@ -4,8 +4,8 @@ import { findBench, type Set } from './find-bench.ts'
 import { openGround } from './ground.ts'
 
 /**
- * `bench-program.ts <set> <bench> <size> <directory> <prepared>`: runs one bench, and reports to the process that started it. It
- * ends early when it is told to stop, or when that process is gone.
+ * `bench-program.ts <set> <bench> <size> <directory> <prepared>`: runs one bench, and reports to the process that
+ * started it. It ends early when it is told to stop, or when that process is gone.
  */
 
 export type BenchReport =

@@ -32,7 +32,7 @@ const TEMPLATE = 'bench_template'
 
 /**
  * The first bench of a run leaves a copy of its cluster in the directory `prepared`, with a migrated template; the others
- * begin with that copy, which takes a tenth of the time.
+ * begin with that copy, which saves each some seconds.
  */
 export async function openGround(options: {
   dir: string

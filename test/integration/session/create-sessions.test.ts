@@ -6,6 +6,7 @@ import { ARGUMENT_BYTES_MAX, CREATE_SESSIONS_MAX } from '../../../src/domain/lim
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { createSession, createSessions } from '../../../src/services/session/create-sessions.ts'
 import type { ServiceContext } from '../../../src/services/service-context.ts'
+import { newId } from '../../../src/store/new-id.ts'
 import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { events, sessionRow, statuses } from '../../support/database/session-rows.ts'
@@ -51,6 +52,11 @@ it('sessions that are made together are as if each had been made alone', async (
     const alone = await createSession(context, input)
     expect(await rowOf(together[index])).toEqual(await rowOf(alone))
   }
+})
+
+it('ids are larger than all before them', () => {
+  const ids = Array.from({ length: 2_000 }, newId)
+  expect(ids).toEqual([...new Set(ids)].toSorted())
 })
 
 describe('a creation id', () => {

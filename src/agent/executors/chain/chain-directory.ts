@@ -190,8 +190,8 @@ export function isEmpty(path: string): boolean {
  * given away. A file with further names elsewhere keeps its owner. The directory itself comes last, so that a start
  * after a crash continues here.
  *
- * An empty directory of the agent's own user, as each new one is, needs no program: `find` and `chown` take as long as
- * the rest of a start.
+ * An empty directory of the agent's own user, as each new one is, needs no program: `find` and `chown` take nearly as
+ * long as the rest of a start.
  *
  * @throws if not everything could be handed over
  */

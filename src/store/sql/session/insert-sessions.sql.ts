@@ -44,9 +44,9 @@ const typed = (fields: readonly SentField[]) =>
  * creation id in the project, by parent, or by position in the chain) are left out of the result. If an owner's pending
  * sessions are limited, the session is not inserted but reported as limited, unless it was counted and admitted before.
  * Rows are inserted in the order of creation ids, so two calls that share some wait for each other in one direction
- * only; of two with the same creation id, the first in the batch is inserted. Sessions of one batch mostly share their policy, by far their longest part, and most other fields: each distinct
- * policy, and each distinct set of the shared fields, is sent once. Reading all fields from each session's JSON took a
- * fifth of the statement's time.
+ * only; of two with the same creation id, the first in the batch is inserted. Sessions of one batch mostly share their
+ * policy, by far their longest part, and most other fields: each distinct policy, and each distinct set of the shared
+ * fields, is sent once. Reading all fields from each session's JSON took a fifth of the statement's time.
  */
 const SQL = keepsPlan(`
 WITH shared AS MATERIALIZED (
