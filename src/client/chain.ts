@@ -13,7 +13,7 @@ import {
 import type { ChainFilter, ChainOrder, FailureCause, SessionEventType } from './schema-types.generated.ts'
 import { eventOperations, type SessionEvent } from './event.ts'
 import { allPages, PAGE_MAX } from './answers.ts'
-import { gone } from './session.ts'
+import { gone, isOver } from './session.ts'
 import { closeable } from './streams/closeable.ts'
 import { watchChanges, watchEnds } from './streams/watch-changes.ts'
 
@@ -208,13 +208,12 @@ function byTimeOfEnd(left: EndedChain, right: EndedChain): number {
   return (left.endedAt ?? '').localeCompare(right.endedAt ?? '')
 }
 
-const OVER: readonly string[] = ['TERMINATED', 'ERROR', 'CANCELLED']
 const OPEN_PHASES: readonly string[] = ['UNDECIDED', 'SCHEDULED', 'HELD', 'DISPATCHED']
 
 /** Whether the chain has ended: no attempt runs, and no retry follows. */
 export function hasEnded(chain: readonly { status: string; retryState: { phase: string } }[]): boolean {
   const last = chain.at(-1)!
-  return OVER.includes(last.status) && !OPEN_PHASES.includes(last.retryState.phase)
+  return isOver(last) && !OPEN_PHASES.includes(last.retryState.phase)
 }
 
 function outcomeOf({ result, failureCause }: AttemptFragment): ChainOutcome['outcome'] {

@@ -7,7 +7,7 @@ import {
   OutputFilesDocument,
   type OutputFilesQuery,
 } from './operations.generated.ts'
-import { gone } from './session.ts'
+import { gone, isOver } from './session.ts'
 import { closeable } from './streams/closeable.ts'
 import { watchChanges } from './streams/watch-changes.ts'
 
@@ -24,6 +24,8 @@ export type OutputFile = NonNullable<
 export function areSettled({ state }: Pick<Outputs, 'state'>): boolean {
   return state !== 'WAITING' && state !== 'COLLECTING'
 }
+
+const NO_FILES = { edges: [], pageInfo: { hasNextPage: false, endCursor: null } }
 
 export function outputOperations(connection: Connection) {
   const { request } = connection
@@ -47,7 +49,7 @@ export function outputOperations(connection: Connection) {
         return attempts.find((attempt) => attempt.sessionId === sessionId) ?? gone(sessionId)
       },
       events: (after) => sessionEvents({ sessionId }, { ...options, after }),
-      isLast: ({ outputs }) => outputs === null || areSettled(outputs),
+      isLast: ({ outputs, status }) => (outputs === null ? isOver({ status }) : areSettled(outputs)),
       signal: options.signal,
     })
   }
@@ -56,7 +58,7 @@ export function outputOperations(connection: Connection) {
     chainOutputs,
 
     /**
-     * Waits until the outputs of an attempt are settled, and returns them; null if it has none.
+     * Waits until an attempt has ended and its outputs are settled, and returns them; null if it has none.
      * @throws NotFoundError, the signal's reason
      */
     async waitForOutputs(sessionId: string, options: CallOptions = {}): Promise<Outputs | null> {
@@ -68,11 +70,11 @@ export function outputOperations(connection: Connection) {
       return last?.outputs ?? null
     },
 
-    /** Lists the files of an attempt's outputs, in the order of their paths. */
+    /** Lists the files of an attempt's outputs, in the order of their paths; none if it has no outputs. @throws NotFoundError */
     outputFiles(sessionId: string, { match, ...options }: { match?: string | undefined } & CallOptions = {}) {
       return allPages(async (page) => {
         const { session } = await request(OutputFilesDocument, { id: sessionId, match, ...page }, options)
-        return session?.outputs?.files ?? gone(sessionId)
+        return session ? (session.outputs?.files ?? NO_FILES) : gone(sessionId)
       })
     },
 

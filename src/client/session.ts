@@ -290,6 +290,13 @@ function keyed(input: CreateSessionInput): CreateSessionInput {
   return { ...input, creationId: input.creationId ?? uuidv7() }
 }
 
+const OVER: readonly string[] = ['TERMINATED', 'ERROR', 'CANCELLED']
+
+/** Whether an attempt has ended. */
+export function isOver({ status }: { status: string }): boolean {
+  return OVER.includes(status)
+}
+
 export function gone(sessionId: string): never {
   throw new NotFoundError('SESSION_NOT_FOUND', `There is no session ${sessionId}.`)
 }

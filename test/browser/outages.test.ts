@@ -62,7 +62,7 @@ describeOwnUi('without its server', 'outages', (ui) => {
     await page.getByText('attempt 2 in progress').waitFor()
     await page.keyboard.press('[')
     await page.getByText('attempt 1 ended: exit code 3').waitFor()
-    expect(await newest(page)).toBeGreaterThan(seen)
+    await eventually(async () => (await newest(page)) > seen)
     expect(await linesOutOfPlace(page)).toEqual([])
     expect(await isMarked(page)).toBe(true)
     await page.getByText('Live', { exact: true }).waitFor()

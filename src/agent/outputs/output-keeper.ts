@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, opendirSync } from 'node:fs'
 import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { RepriseError } from '../../domain/errors.ts'
@@ -35,13 +35,17 @@ const LATER_MS = 500
  */
 export interface OutputKeeper {
   /** @returns whether it keeps the kernel's directory, which has another name then */
-  keep(kernel: Pick<KernelEntry, 'id' | 'assignment' | 'spec' | 'path' | 'startedAt'>): Promise<boolean>
+  keep(kernel: KeptKernel): Promise<boolean>
+  /** Whether a kernel that has ended has outputs for which its session did not ask. */
+  areUnasked(kernel: KeptKernel): boolean
   /** Continues with the directories of earlier instances. */
   resume(): Promise<void>
   /** Removes outputs that stayed in place and are not wanted any more. It is also called from time to time. */
   reviewInPlace(): Promise<void>
   close(): Promise<void>
 }
+
+type KeptKernel = Pick<KernelEntry, 'id' | 'assignment' | 'spec' | 'path' | 'startedAt'>
 
 interface KeeperOptions {
   kernelsDir: string
@@ -221,12 +225,19 @@ export function createOutputKeeper({ kernelsDir, hooks, removals, log }: KeeperO
     }
   }
 
+  function areUnasked({ spec, path, startedAt }: KeptKernel): boolean {
+    if (report === undefined || startedAt === null || !isFirstKernel(spec)) return false
+    return (spec.outputPaths ?? []).length === 0 && hasOwnOutputs(path)
+  }
+
   return {
-    async keep({ id, assignment, spec, path, startedAt }) {
+    areUnasked,
+    async keep(kernel) {
+      const { id, assignment, spec, path, startedAt } = kernel
       if (report === undefined || blobs === undefined) return false
       if (startedAt === null || !isFirstKernel(spec)) return false
       const patterns = spec.outputPaths ?? []
-      if (patterns.length === 0 && !(await hasOwnOutputs(path))) return false
+      if (patterns.length === 0 && !areUnasked(kernel)) return false
       const to = join(outputsDir, `${id}.${assignment}`)
       await rename(path, to)
       add({ kernelId: id, assignment, path: to, patterns, inPlace: spec.outputsInPlace === true })
@@ -262,9 +273,17 @@ function keptOf(path: string, { assignment, spec }: KernelRecord): Kept {
   return { kernelId, assignment, path, patterns: outputPaths ?? [], inPlace: outputsInPlace === true }
 }
 
-async function hasOwnOutputs(kernelPath: string): Promise<boolean> {
+/** Reads one entry only, as a program may have written a million, and follows no link, as it may lead to a hung disk. */
+function hasOwnOutputs(kernelPath: string): boolean {
+  const path = join(kernelPath, 'work', OUTPUT_DIR)
   try {
-    return (await readdir(join(kernelPath, 'work', OUTPUT_DIR))).length > 0
+    if (!lstatSync(path).isDirectory()) return false
+    const directory = opendirSync(path, { bufferSize: 1 })
+    try {
+      return directory.readSync() !== null
+    } finally {
+      directory.closeSync()
+    }
   } catch {
     return false
   }

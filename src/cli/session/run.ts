@@ -77,7 +77,7 @@ export function runCommand(): Command {
         if (interrupt.interrupted) return exitStatus('INTERRUPTED')
         const status = workStatus(last)
         if (options.download === undefined) {
-          if (options.output !== undefined) await noteOutputs(context, last.sessionId, session.name)
+          await noteOutputs(context, last.sessionId, session.name)
           return status
         }
         const fetched = await fetchOutputs(context, sessionId, { to: options.download })

@@ -145,6 +145,8 @@ export interface ObservedKernel {
    * kernel. Null or missing if the agent did not look.
    */
   leftCheckpoint?: LeftCheckpoint | null
+  /** Set with EXITED if the program wrote outputs for which its session did not ask. The agent sends them later. */
+  leftOutputs?: boolean | undefined
   /**
    * Set with PREPARED if another scheduler has the kernel queued, with its reason, for people. Missing from older
    * agents, like all fields below.

@@ -73,6 +73,8 @@ export interface KernelChange extends KernelProgress {
   foundCheckpoint: FoundCheckpoint | null
   /** Set when all processes of the kernel are gone. */
   leftCheckpoint: LeftCheckpoint | null
+  /** Whether the agent will send outputs for which the session did not ask. Set when the kernel ends. */
+  leftOutputs: boolean
 }
 
 export interface Reconciliation {
@@ -272,6 +274,7 @@ function exited(kernel: RecordedKernel, report: ObservedKernel, change: KernelCh
     usage: report.usage ?? null,
     foundCheckpoint: kernel.startedAt === null ? (report.foundCheckpoint ?? null) : null,
     leftCheckpoint: report.leftCheckpoint ?? null,
+    leftOutputs: report.leftOutputs === true,
     inTime: report.inTime ?? null,
   }
   const stopped = kernel.status === 'TERMINATING' && (report.stopped ?? true)
@@ -373,6 +376,7 @@ function unchanged(kernel: RecordedKernel): KernelChange {
     progress: null,
     foundCheckpoint: null,
     leftCheckpoint: null,
+    leftOutputs: false,
     note: null,
     waits: false,
     host: kernel.host,

@@ -80,6 +80,7 @@ const schema = z.object({
         gpuUsage: z.unknown().optional().transform(readGpuUsage),
         foundCheckpoint: z.unknown().optional().transform(readFoundCheckpoint),
         leftCheckpoint: z.unknown().optional().transform(readLeftCheckpoint),
+        leftOutputs: z.boolean().optional(),
         waiting: z.unknown().optional().transform(readWaiting),
         starting: z.boolean().optional(),
         progress: line(REPORTED_TEXT_LENGTH_MAX),

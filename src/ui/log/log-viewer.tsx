@@ -65,6 +65,9 @@ export function LogViewer(props: LogViewerProps) {
     lastPrepended.current = props.prepended
     if (isFollowing) element.scrollTop = element.scrollHeight
     else if (moved > 0) element.scrollTop = scrollTopOf(rows, first + layout.rowOf(moved))
+    // Before the browser paints. The event of the scrolling comes later, and a frame would show other lines.
+    const { scrollTop } = element
+    setView((last) => (last.scrollTop === scrollTop ? last : { ...last, scrollTop }))
     if (isFollowing) setSeenLines(log.lineCount)
   })
   useLayoutEffect(() => keepPlace(), [text, view.height, isWrapped, ends.length, isFollowing])

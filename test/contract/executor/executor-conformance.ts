@@ -80,6 +80,7 @@ export function executorConformance(
       const script = 'mkdir r; echo one > r/a; echo no > c; echo two > "$REPRISE_OUTPUT_DIR/b"; exit 3'
       const kernelId = start(shell(script), { outputPaths: ['r/**'] })
       expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: 3 })
+      expect(await reaches(executor, start(shell(script)), 'EXITED')).toMatchObject({ leftOutputs: true })
       expect(servers.reports).toEqual([])
       executor.forget(kernelId, 1)
       await eventually(() => find(executor, kernelId) === undefined)

@@ -171,6 +171,23 @@ describe('a download', () => {
   })
 })
 
+test('outputs that no session asked for are announced, and downloaded', async () => {
+  const run = await done(
+    'run',
+    '-n',
+    'unasked',
+    '--',
+    'sh',
+    '-c',
+    'head -c 20M /dev/zero > "$REPRISE_OUTPUT_DIR/zeros"',
+  )
+  expect(run.stderr).toMatch(/^(1 file, 20 MiB|its outputs are on the way): reprise download unasked$/m)
+  await done('download', 'unasked', '--to', 'unasked')
+  expect((await lstat(join(laptop, 'unasked/zeros'))).size).toBe(20 * 2 ** 20)
+  const silent = await done('run', '-n', 'silent', '--', 'true')
+  expect(silent.stderr).not.toContain('download')
+})
+
 test('what cannot be taken is named, and nothing of the machine is taken', async () => {
   const strange = `mkdir r; cd r; mkfifo pipe; ln -s /etc/passwd leaves; ln -s ../../.. climbs; echo fine > fine
 printf x > "$(printf 'bad\\377name')"`

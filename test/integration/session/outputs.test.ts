@@ -119,6 +119,30 @@ describe('reports of agents', () => {
     expect(await shown(sessionId)).toMatchObject({ state: 'NONE', reasons: [expect.stringContaining('succeed')] })
   })
 
+  test('announce outputs that no session asked for when the program ends, so that people can wait for them', async () => {
+    const { server, agent } = given
+    const left = async (leftOutputs: boolean) => {
+      const sessionId = await sessionIn(server, agent, 'RUNNING')
+      const [kernel] = await kernelRows(given.db, sessionId)
+      agent.observe(kernel!.id, { status: 'EXITED', exitCode: 0, leftOutputs })
+      return { sessionId, ref: { agentId: agent.id, kernelId: kernel!.id, assignment: kernel!.assignment } }
+    }
+    const [sent, none, lost] = [await left(true), await left(false), await left(true)]
+    await agent.sync()
+    expect(await shown(sent.sessionId)).toMatchObject({ state: 'WAITING', request: null })
+    expect(await shown(none.sessionId)).toBeUndefined()
+    await server.settle()
+    const report = (what: object) => server.gateway.reportOutputs({ ...sent.ref, ...what } as OutputsReport, signal)
+    const files = [file('empty', '')]
+    expect(await report({ step: 'BEGIN' })).toMatchObject({ wanted: true })
+    await report({ step: 'FILES', first: true, files })
+    await report({ step: 'END', state: 'COMPLETE', manifest: idOf(files), reasons: [] })
+    expect(await shown(sent.sessionId)).toMatchObject({ state: 'COMPLETE', files: 1 })
+    await advanceClock(given.db, 3_600_000)
+    await settleAbandonedOutputs(given.db, 10)
+    expect(await shown(lost.sessionId)).toMatchObject({ state: 'LOST' })
+  })
+
   test('learn what the quotas leave', async () => {
     const first = await ended()
     await deliver(first, { a: '0123456789' })

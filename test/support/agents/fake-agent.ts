@@ -24,6 +24,7 @@ export type Report = Partial<
     | 'usage'
     | 'gone'
     | 'leftCheckpoint'
+    | 'leftOutputs'
     | 'imageDigest'
     | 'gpus'
     | 'gpuUsage'

@@ -261,6 +261,7 @@ const ENDED: KernelChange = {
   progress: null,
   foundCheckpoint: null,
   leftCheckpoint: null,
+  leftOutputs: false,
   note: null,
   waits: false,
   host: null,

@@ -89,6 +89,8 @@ export interface KernelEntry extends TimedKernel {
   fetchFault: string | null
   /** The checkpoint in the chain's directory at the kernel's end; null if there is nothing to report. */
   left: LeftCheckpoint | null
+  /** Its program wrote outputs for which its session did not ask. */
+  leftOutputs: boolean
   /**
    * The kernel has ended, but its verdict file or its chain's directory is still being read. Until that is done, it is
    * reported as running.
@@ -182,6 +184,7 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
     found: null,
     fetchFault: null,
     left: null,
+    leftOutputs: false,
     endPending: false,
     beginsAt: null,
     startedAt: null,
@@ -229,6 +232,7 @@ export function observeKernel(kernel: KernelEntry): ObservedKernel {
     ...(verdict !== null && { verdict }),
     ...(usage !== null && { usage }),
     ...(left !== null && { leftCheckpoint: left }),
+    ...(kernel.leftOutputs && { leftOutputs: true }),
   }
   return { ...common, exitCode, oomKilled, error, endedAt, ...how }
 }

@@ -184,8 +184,7 @@ export function createKernelRegistry<K extends KernelEntry>(
   }
 
   function endBeforeRunning(kernel: K, error: FailureError | null): void {
-    kernel.error = error
-    kernel.stopped = error === null
+    Object.assign(kernel, { error, stopped: error === null })
     settle(kernel, 'EXITED', new Date().toISOString())
   }
 
@@ -195,6 +194,7 @@ export function createKernelRegistry<K extends KernelEntry>(
     const concluded = progress.conclude(kernel, stopOrdered)
     if (kernel.startedAt !== null && hooks.diskIsFull?.() === true) kernel.outputLost = true
     measureLogs(kernel)
+    kernel.leftOutputs = outputs.areUnasked(kernel)
     const left = steps.leftCheckpoint(kernel)
     const awaited = [
       ...(concluded === null ? [] : [concluded.then(() => measureLogs(kernel))]),

@@ -114,15 +114,15 @@ export async function readKernelsThatRunOnce(db: Queryable, kernelIds: string[])
  * kernel is gone. The recorded run time of a kernel is at most the age of its row, even if the agent reports more.
  * Locks: the agent, then kernels in id order.
  */
-const changesStatement = ({ checkpoints }: { checkpoints: boolean }) => `
+const changesStatement = ({ files }: { files: boolean }) => `
 WITH turn AS (
   UPDATE agents SET last_sequence = $3 WHERE id = $4 AND instance_id = $5 AND last_sequence <= $3 RETURNING id
 ), changes AS (
   SELECT c.* FROM turn, json_to_recordset($1::json) AS c("id" uuid, "assignment" int, "from" kernel_status, "to" kernel_status,
     "started" bool, "ended" bool, "gone" bool, "exitCode" int, "oomKilled" bool, "stopped" bool, "inTime" bool, "error" jsonb, "port" int,
-    "usage" jsonb, "gpus" jsonb, "gpuUsage" jsonb, "progress" text, "note" text, "waits" bool, "host" text, "slurmJobId" text${checkpoints ? ', "foundCheckpoint" jsonb, "leftCheckpoint" jsonb' : ''})
+    "usage" jsonb, "gpus" jsonb, "gpuUsage" jsonb, "progress" text, "note" text, "waits" bool, "host" text, "slurmJobId" text${files ? ', "foundCheckpoint" jsonb, "leftCheckpoint" jsonb, "leftOutputs" bool' : ''})
 ), locked AS (
-  SELECT c.*${checkpoints ? ', c."foundCheckpoint" AS found_checkpoint, c."leftCheckpoint" AS left_checkpoint' : ''}
+  SELECT c.*${files ? ', c."foundCheckpoint" AS found_checkpoint, c."leftCheckpoint" AS left_checkpoint' : ''}
   FROM changes c JOIN kernels k USING (id) ORDER BY k.id FOR NO KEY UPDATE OF k
 ), changed AS (
   UPDATE kernels k SET
@@ -162,12 +162,24 @@ WITH turn AS (
   SELECT 'KERNEL', "kernelId", 'agent-sync', 'SKIPPED', 'stale report: ' || "status" || ' after its end was recorded'
   FROM turn, json_to_recordset($2::json) AS s("kernelId" uuid, "status" text)
   WHERE NOT EXISTS (SELECT FROM scheduling_history h WHERE h.entity_id = "kernelId" AND h.phase = 'agent-sync')
-)${checkpoints ? CHECKPOINT_CHANGES : ''}
+)${files ? CHECKPOINT_CHANGES + LEFT_OUTPUTS : ''}
 SELECT EXISTS (SELECT FROM turn) AS "inTurn", ARRAY(SELECT id FROM changed) AS "changedIds",
-  ${checkpoints ? MISSING_CHECKPOINTS : '0'} AS "missingCheckpoints"`
+  ${files ? MISSING_CHECKPOINTS : '0'} AS "missingCheckpoints"`
 
-const CHANGES_SQL = keepsPlan(changesStatement({ checkpoints: false }))
-const CHECKPOINTS_TOO_SQL = keepsPlan(changesStatement({ checkpoints: true }))
+/**
+ * Outputs for which the session did not ask have a row from the end on, so that people can wait for them. If another
+ * transaction holds the session, waiting for it could be a deadlock; then the row is added when the agent sends them.
+ */
+const LEFT_OUTPUTS = `, leaving AS (
+  SELECT s.id, s.project_id
+  FROM changed JOIN locked c USING (id) JOIN kernels k USING (id) JOIN sessions s ON s.id = k.session_id
+  WHERE c."leftOutputs" AND k.role = 'main' AND k.index = 1 FOR KEY SHARE OF s SKIP LOCKED
+), left_outputs AS (
+  INSERT INTO session_outputs (session_id, project_id) SELECT id, project_id FROM leaving ON CONFLICT DO NOTHING
+)`
+
+const CHANGES_SQL = keepsPlan(changesStatement({ files: false }))
+const FILES_TOO_SQL = keepsPlan(changesStatement({ files: true }))
 
 export interface AppliedChanges {
   /** Ids of kernels. */
@@ -184,10 +196,11 @@ export async function applyKernelChanges(
 ): Promise<AppliedChanges | undefined> {
   const values = [JSON.stringify(changes), JSON.stringify(stale), sync.sequence, sync.agentId, sync.instanceId]
   const tells = changes.some(
-    ({ foundCheckpoint, leftCheckpoint }) => foundCheckpoint !== null || leftCheckpoint !== null,
+    ({ foundCheckpoint, leftCheckpoint, leftOutputs }) =>
+      foundCheckpoint !== null || leftCheckpoint !== null || leftOutputs,
   )
   const { rows } = await db.query<{ inTurn: boolean; changedIds: string[]; missingCheckpoints: number }>(
-    tells ? CHECKPOINTS_TOO_SQL : CHANGES_SQL,
+    tells ? FILES_TOO_SQL : CHANGES_SQL,
     values,
   )
   const { inTurn, changedIds, missingCheckpoints } = rows[0]!
