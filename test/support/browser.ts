@@ -123,13 +123,22 @@ export async function openPage(browser: Browser, options: PageOptions): Promise<
     cookies: [{ ...login.cookie, path: '/', expires: -1 }],
     origins: [{ origin: new URL(url).origin, localStorage: [{ name: KEPT_KEY, value: login.key }] }],
   }
-  const context = await browser.newContext({
+  const context = await newContext(browser, {
     ...USUAL,
     baseURL: url,
     ...(storageState && { storageState }),
     ...contextOptions,
   })
   return watch(await context.newPage(), () => context.close())
+}
+
+/** Waits for elements only end what hangs: this is twenty times what most of them take on a busy machine. */
+const WAITS_MS = 120_000
+
+export async function newContext(browser: Browser, options: BrowserContextOptions): Promise<BrowserContext> {
+  const context = await browser.newContext(options)
+  context.setDefaultTimeout(WAITS_MS)
+  return context
 }
 
 /** Notes from now on what goes wrong in the page; `close` is called when it is not used any more. */

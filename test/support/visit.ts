@@ -1,6 +1,15 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { inject } from 'vitest'
-import { launchBrowser, logIn, openPage, USUAL, watch, type PageOptions, type WatchedPage } from './browser.ts'
+import {
+  launchBrowser,
+  logIn,
+  newContext,
+  openPage,
+  USUAL,
+  watch,
+  type PageOptions,
+  type WatchedPage,
+} from './browser.ts'
 
 /**
  * Pages of the one browser that all files of a worker share. Tests take turns with one page, since to load the web UI
@@ -55,7 +64,7 @@ async function take(browser: Browser, url: string): Promise<Kept> {
     await page.context().close()
   }
   const options: BrowserContextOptions = { ...USUAL, baseURL: url }
-  const context = await browser.newContext(options)
+  const context = await newContext(browser, options)
   return { page: await context.newPage(), url }
 }
 
