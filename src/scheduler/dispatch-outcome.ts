@@ -4,7 +4,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Tracer } from '../observability/trace.ts'
 import type { Refusal } from '../services/retry/decide-session.ts'
 import type { DueRetry } from '../store/sql/retry/claim-due-retries.sql.ts'
-import type { NewSession } from '../store/sql/session/session-columns.sql.ts'
+import type { NewRetry } from '../store/sql/session/session-columns.sql.ts'
 import { logOutcomes } from './log-outcomes.ts'
 
 /** The outcome of one batch of due retries. Reported after the commit, so that a rollback reports nothing. */
@@ -12,7 +12,7 @@ export interface DispatchOutcome {
   claimed: readonly DueRetry[]
   created: readonly DueRetry[]
   /** Children by parent. */
-  children: ReadonlyMap<string, NewSession>
+  children: ReadonlyMap<string, NewRetry>
   held: readonly Hold<DueRetry>[]
   /** Refusals by parent. */
   refusals: ReadonlyMap<string, Refusal>

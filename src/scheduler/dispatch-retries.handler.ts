@@ -14,8 +14,8 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { SyncPoints } from '../observability/sync-points.ts'
 import type { Tracer } from '../observability/trace.ts'
 import { actorNamed } from '../services/access/authorize.ts'
-import { addChildren, type Refusal } from '../services/retry/decide-session.ts'
-import { childSession } from '../services/session/plan-attempt.ts'
+import { addRetries, type Refusal } from '../services/retry/decide-session.ts'
+import { plannedRetry } from '../services/session/plan-attempt.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { readAliveAgents } from '../store/sql/agent/agents.sql.ts'
 import { changePendingRetries } from '../store/sql/retry/change-retry.sql.ts'
@@ -31,7 +31,7 @@ import {
   settleRefused,
 } from '../store/sql/retry/settle-retries.sql.ts'
 import { wakeDependents } from '../store/sql/session/creation-scope.sql.ts'
-import type { NewSession } from '../store/sql/session/session-columns.sql.ts'
+import type { NewRetry } from '../store/sql/session/session-columns.sql.ts'
 import type { RunReport } from './background-service.ts'
 import { countDispatched, type DispatchOutcome, logDispatched, NOTHING, traceDispatched } from './dispatch-outcome.ts'
 import { lineKey, paceHeldRetries } from '../domain/retry/pace-held-retries.ts'
@@ -44,12 +44,7 @@ const BATCH = {
   window: DISPATCH_WINDOW_RETRIES_MAX,
 }
 
-/**
- * Creates the children of due retries. A child is created in the transaction that marks its decision as DISPATCHED, and
- * `sessions.parent_session_id` is unique. So a failed attempt gets exactly one child, despite crashes and with any
- * number of servers.
- */
-export async function dispatchRetries(context: {
+interface DispatchContext {
   db: Database
   wake: Wake
   log: Logger
@@ -57,7 +52,33 @@ export async function dispatchRetries(context: {
   sync: SyncPoints
   trace: Tracer
   lease: Lease
-}): Promise<RunReport> {
+}
+
+/** Batches at once while there is a backlog: while the database works for one, this process works for the other. */
+const BACKLOG_BATCHES = 2
+
+/** Returns the pass of the service. A batch leaves out what others have claimed, on this and other servers. */
+export function createDispatch(context: DispatchContext): () => Promise<RunReport> {
+  let batches = 1
+  return async () => {
+    const passes = await Promise.allSettled(Array.from({ length: batches }, () => dispatchRetries(context)))
+    batches = 1
+    const reports = passes.map((pass) => {
+      if (pass.status === 'rejected') throw pass.reason
+      return pass.value
+    })
+    if (reports.some(({ more }) => more)) batches = BACKLOG_BATCHES
+    const done = reports.reduce((sum, report) => sum + report.done, 0)
+    return { ...reports.at(-1)!, done, more: batches > 1 }
+  }
+}
+
+/**
+ * Creates the children of due retries. A child is created in the transaction that marks its decision as DISPATCHED, and
+ * `sessions.parent_session_id` is unique. So a failed attempt gets exactly one child, despite crashes and with any
+ * number of servers.
+ */
+async function dispatchRetries(context: DispatchContext): Promise<RunReport> {
   const begun = performance.now()
   const begunAt = new Date()
   await releaseQuotaHolds(context.db, HELD_RELEASE_RETRIES_MAX)
@@ -76,7 +97,7 @@ export async function dispatchRetries(context: {
     )
     const { go, held, probes } = await admitRetries(tx, sound)
     const children = await retryChildren(tx, go, changes)
-    const refusals = new Map([...unreadable, ...(await addChildren(tx, [...children.values()]))])
+    const refusals = new Map([...unreadable, ...(await addRetries(tx, [...children.values()]))])
     const created = go.filter((retry) => !refusals.has(retry.sessionId))
     await recordProbes(
       tx,
@@ -118,7 +139,7 @@ export async function dispatchRetries(context: {
   return { done: claimed, againInMs: await nextRetryInMs(context.db) }
 }
 
-function dispatched(retry: DueRetry, child: NewSession) {
+function dispatched(retry: DueRetry, child: NewRetry) {
   const label = `attempt ${child.retryCount + 1} of ${retry.maxRetries + 1}`
   const moved = child.resourceGroup === retry.resourceGroup ? '' : ` in resource group ${child.resourceGroup}`
   return {
@@ -178,23 +199,23 @@ async function retryChildren(
   tx: Queryable,
   retries: readonly DueRetry[],
   changes: ReadonlyMap<string, StoredChildChanges>,
-): Promise<Map<string, NewSession>> {
+): Promise<Map<string, NewRetry>> {
   const children = new Map(retries.map((retry) => [retry.sessionId, childOf(retry, changes.get(retry.sessionId)!)]))
-  const movers = [...children.values()].filter(({ avoidGroups, resourceGroup }) => avoidGroups.includes(resourceGroup))
+  const movers = retries.filter(({ sessionId, resourceGroup }) =>
+    children.get(sessionId)!.avoidGroups.includes(resourceGroup),
+  )
   const agents: GroupAgent[] = movers.length > 0 ? await readAliveAgents(tx) : []
-  const needs = new Map(retries.map(({ sessionId, volumeNeed }) => [sessionId, volumeNeed]))
-  for (const child of movers) {
-    const volumeNeed = needs.get(child.parentSessionId!) ?? null
-    child.resourceGroup = chooseGroup({ ...child, volumeNeed, clusterSize: child.kernelIds.length }, agents)
+  for (const retry of movers) {
+    const child = children.get(retry.sessionId)!
+    child.resourceGroup = chooseGroup({ ...retry, ...child }, agents)
   }
   return children
 }
 
-function childOf(retry: DueRetry, stored: StoredChildChanges): NewSession {
+function childOf(retry: DueRetry, stored: StoredChildChanges): NewRetry {
   const changes = { cause: retry.cause, counted: retry.counted, ...stored }
   const parent = { ...retry, id: retry.sessionId, chainCreationId: retry.rootCreationId }
-  const derived = deriveChild(parent, changes)
-  return childSession(retry, { ...derived, epochStartedAt: derived.epochStartedAt.toISOString() })
+  return plannedRetry(retry, deriveChild(parent, changes))
 }
 
 /**

@@ -19,7 +19,7 @@ import type { Database } from '../store/database.ts'
 import type { ServerIdentity } from '../store/sql/server.sql.ts'
 import { type BackgroundService, defineMeasuredService, type RunReport } from './background-service.ts'
 import { decideRetries } from './decide-retries.handler.ts'
-import { dispatchRetries } from './dispatch-retries.handler.ts'
+import { createDispatch } from './dispatch-retries.handler.ts'
 import {
   enforceBatchTimeouts,
   prepareSessions,
@@ -99,7 +99,7 @@ export function createSchedulerServices(context: SchedulerContext): Record<Servi
       enforceBatchTimeouts(context),
     ),
     'decide-retries': service('decide-retries', COORDINATOR_INTERVAL_MS, () => decideRetries(context)),
-    'dispatch-retries': service('dispatch-retries', DISPATCH_INTERVAL_MS, () => dispatchRetries(context)),
+    'dispatch-retries': service('dispatch-retries', DISPATCH_INTERVAL_MS, createDispatch(context)),
     'settle-groups': service('settle-groups', COORDINATOR_INTERVAL_MS, () => settleGroups(context)),
     'group-failures': service('group-failures', COORDINATOR_INTERVAL_MS, () => groupFailures(context), {
       gatherMs: FAILURES_GATHERED_MS,

@@ -12,8 +12,8 @@ import { changePendingRetries, type LockedSession, markCancelled } from '../../s
 import { wakeDependents } from '../../store/sql/session/creation-scope.sql.ts'
 import { terminateSessionRows } from '../../store/sql/session/terminate-session.sql.ts'
 import { type ErrorCode, RepriseError } from '../../domain/errors.ts'
-import { insertSessions } from '../../store/sql/session/insert-sessions.sql.ts'
-import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
+import { insertRetries, insertSessions } from '../../store/sql/session/insert-sessions.sql.ts'
+import type { NewRetry, NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import type { Prisma } from '../../store/prisma.ts'
 import { projectScope } from '../access/tenants.ts'
 import type { ReadContext } from '../session/read-sessions.ts'
@@ -128,6 +128,18 @@ export interface Refusal {
  */
 export async function addChildren(tx: Queryable, children: readonly NewSession[]): Promise<Map<string, Refusal>> {
   const { inserted } = await insertSessions(tx, children, { actor: null, admitted: true })
+  return refusalsOf(children, inserted)
+}
+
+/** Does the same for automatic retries. */
+export async function addRetries(tx: Queryable, retries: readonly NewRetry[]): Promise<Map<string, Refusal>> {
+  return refusalsOf(retries, await insertRetries(tx, retries))
+}
+
+function refusalsOf(
+  children: readonly Pick<NewSession, 'id' | 'parentSessionId' | 'creationId'>[],
+  inserted: ReadonlySet<string>,
+): Map<string, Refusal> {
   const refused = children.filter((child) => !inserted.has(child.id))
   return new Map(
     refused.map((child) => [

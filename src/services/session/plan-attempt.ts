@@ -1,6 +1,7 @@
 import { newId } from '../../store/new-id.ts'
 import { refuseType } from '../../domain/session/session-spec.ts'
 import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
+import type { DerivedChild } from '../../domain/retry/child.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/stored-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
 import {
@@ -23,7 +24,9 @@ import {
   type ChildSource,
   FIRST_ATTEMPT,
   inheritedFrom,
+  type NewRetry,
   type NewSession,
+  type RetrySource,
 } from '../../store/sql/session/session-columns.sql.ts'
 import { useCode } from '../../store/sql/code.sql.ts'
 import { codeNotFound } from '../code/upload-code.ts'
@@ -194,9 +197,27 @@ export function childSession(parent: ChildSource, own: Own & Partial<NewSession>
     sessionType: 'BATCH',
     kernelIds: Array.from({ length: parent.clusterSize }, newId),
     dependsOnChains: parent.dependsOnChains,
-    requiredImageDigest: (own.retryPolicy ?? parent.retryPolicy).pinImage === false ? null : parent.imageDigest,
+    requiredImageDigest: pinnedDigest(own.retryPolicy ?? parent.retryPolicy, parent),
     ...own,
   }
+}
+
+/** Builds the automatic retry of a parent; the fields that it is not given are copied when it is inserted. */
+export function plannedRetry(parent: RetrySource, derived: DerivedChild): NewRetry {
+  return {
+    ...derived,
+    id: newId(),
+    resourceGroup: parent.resourceGroup,
+    kernelIds: Array.from({ length: parent.clusterSize }, newId),
+    requiredImageDigest: pinnedDigest(parent.retryPolicy, parent),
+  }
+}
+
+function pinnedDigest(
+  policy: { pinImage?: boolean },
+  { imageDigest }: Pick<RetrySource, 'imageDigest'>,
+): string | null {
+  return policy.pinImage === false ? null : imageDigest
 }
 
 /** Encrypts the secret variables of a client's input for storage. Only kernels that start read them again. */

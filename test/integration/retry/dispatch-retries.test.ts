@@ -7,6 +7,7 @@ import { cancelRetry, retryNow, updateRetry } from '../../../src/services/retry/
 import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
 import type { ServiceContext } from '../../../src/services/service-context.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
+import { SESSION_COLUMNS } from '../../../src/store/sql/session/session-columns.sql.ts'
 import { type Database, openDatabase } from '../../../src/store/database.ts'
 import { chainRows, decisionRow, events } from '../../support/database/session-rows.ts'
 import { eventually, pause } from '../../support/eventually.ts'
@@ -302,7 +303,45 @@ describe('refused children', () => {
   )
 })
 
+it('a retry has all that its parent was given, and nothing of the parent itself', async () => {
+  const { server, agent, db, sql } = given
+  const first = await sessionIn(server, agent, 'RUNNING')
+  await endAll(server, agent, 0)
+  await server.settle()
+  const named = { labels: [{ key: 'of', value: 'both' }], environ: [{ name: 'PLAIN', value: 'x' }], onHang: ['dump'] }
+  const counted = { priority: 7, stopGrace: 3, maxPending: 900, concurrencyKey: 'one', outputs: { paths: ['out/**'] } }
+  const retryPolicy = { maxRetries: 2, retryDelay: 1, rules: [{ match: { exitCodes: ['9'] }, action: 'RETRY' }] }
+  const id = await sessionIn(server, agent, 'RUNNING', { ...named, ...counted, dependsOn: [first], retryPolicy })
+  await failWith(server, agent, 1)
+  await advanceClock(db, 5)
+  await server.run('dispatch-retries')
+  const inherited = Object.values(SESSION_COLUMNS).flatMap(({ kind, column }) => (kind === 'own' ? [] : [column]))
+  const [parent, child] = await sql(
+    `SELECT ${inherited.join(', ')}, max_retries, epoch, epoch_started_at,
+      ARRAY(SELECT d.chain_id FROM session_dependencies d WHERE d.session_id = s.id) AS dependencies
+    FROM sessions s WHERE chain_id = (SELECT chain_id FROM sessions WHERE id = $1) ORDER BY attempt`,
+    [id],
+  )
+  expect(child).toEqual(parent)
+  expect(child).toMatchObject({ priority: 7, concurrency_key: 'one', dependencies: [first], max_retries: 2 })
+  const own = `SELECT status, result, started_at, exit_code, creation_digest, retry_decided, o.state AS outputs
+    FROM sessions s JOIN session_outputs o ON o.session_id = s.id WHERE parent_session_id = $1`
+  const none = { started_at: null, exit_code: null, creation_digest: null, retry_decided: false }
+  expect(await sql(own, [id])).toEqual([{ status: 'PENDING', result: 'UNDEFINED', outputs: 'WAITING', ...none }])
+})
+
 describe('many failures at once', () => {
+  it('a backlog is dispatched in two batches at once', async () => {
+    const { server, sql } = given
+    const count = 2 * DISPATCH_BATCH_RETRIES_MAX + 100
+    await dueRetries(server.context, { count })
+    expect(await server.run('dispatch-retries')).toEqual([DISPATCH_BATCH_RETRIES_MAX])
+    expect(await server.run('dispatch-retries')).toEqual([DISPATCH_BATCH_RETRIES_MAX + 100])
+    const children = await sql(`SELECT count(*)::int AS children, count(DISTINCT parent_session_id)::int AS parents
+      FROM sessions WHERE parent_session_id IS NOT NULL`)
+    expect(children).toEqual([{ children: count, parents: count }])
+  })
+
   const STORM = 2_000
   const LIMIT = { perSecond: 300, burst: 200 }
   const OTHERS = 40

@@ -1,10 +1,10 @@
 import type { FailureCause, HoldReason, RetryPhase } from '../../../domain/session/failure.ts'
 import { keepsPlan, type Queryable } from '../../database.ts'
 import { OPEN_BREAKER_OF_DECISION } from './breakers.sql.ts'
-import { CHILD_SOURCE_COLUMNS, type ChildSource, parentAliveMs } from '../session/session-columns.sql.ts'
+import { parentAliveMs, RETRY_SOURCE_COLUMNS, type RetrySource } from '../session/session-columns.sql.ts'
 
-/** A due retry, with all fields that the child inherits from the parent. */
-export interface DueRetry extends ChildSource {
+/** A due retry, with what its child is derived from. */
+export interface DueRetry extends RetrySource {
   sessionId: string
   phase: RetryPhase
   holdReason: HoldReason | null
@@ -54,7 +54,7 @@ WITH RECURSIVE ${QUEUED_PROJECTS}, due AS MATERIALIZED (
 )
 SELECT d.session_id AS "sessionId", d.phase, d.hold_reason AS "holdReason", d.held_by AS "heldBy", d.cause, d.counted,
   d.delay_ms AS "delayMs", d.due_at AS "dueAt", (extract(epoch FROM reprise_now() - d.due_at) * 1000)::float8 AS "lateMs", d.details,
-  c.cancelled_by AS "cancelledBy", ${parentAliveMs('$2')} AS "parentAliveMs", ${OPEN_BREAKER_OF_DECISION} AS "breakerId",${CHILD_SOURCE_COLUMNS}
+  c.cancelled_by AS "cancelledBy", ${parentAliveMs('$2')} AS "parentAliveMs", ${OPEN_BREAKER_OF_DECISION} AS "breakerId",${RETRY_SOURCE_COLUMNS}
 FROM taken d
 JOIN sessions s ON s.id = d.session_id
 JOIN sessions root ON root.id = s.chain_id

@@ -2,7 +2,15 @@ import type { StatusEventData } from '../../../domain/events.ts'
 import { keepsPlan, type Queryable } from '../../database.ts'
 import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
 import { eventData } from '../event/event-data.sql.ts'
-import { type NewSession, SESSION_COLUMNS, type SessionField } from './session-columns.sql.ts'
+import {
+  type NewRetry,
+  type NewSession,
+  type OwnField,
+  RETRY_FIELDS,
+  type RetryField,
+  SESSION_COLUMNS,
+  type SessionField,
+} from './session-columns.sql.ts'
 
 /** Fields that are sent in another form than they are stored. */
 const STORED: Partial<Record<SessionField, string>> = {
@@ -38,6 +46,20 @@ type SentField = Exclude<SessionField, 'clusterSize' | 'retryPolicy' | 'retryPol
 
 const typed = (fields: readonly SentField[]) =>
   fields.map((field) => `"${field}" ${SESSION_COLUMNS[field].type}`).join(', ')
+
+/** The rows that are inserted with the sessions `inserted` of `input`. */
+const WITH_SESSIONS = `outputs AS (
+  INSERT INTO session_outputs (session_id, project_id) SELECT id, project_id FROM inserted WHERE outputs IS NOT NULL
+), kernels AS (
+  INSERT INTO kernels (id, session_id, role, index, resource_slots)
+  SELECT kernel.id, i.id, CASE WHEN kernel.position = 1 THEN 'main' ELSE 'sub' END,
+    CASE WHEN kernel.position = 1 THEN 1 ELSE kernel.position - 1 END, i."resourceSlots"
+  FROM inserted JOIN input i USING (id), unnest(i."kernelIds") WITH ORDINALITY AS kernel(id, position)
+), events AS (
+  INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
+  SELECT event_position, 'session.created', id, chain_id, project_id,
+    ${eventData<StatusEventData>({ from: 'NULL', to: `'PENDING'` })} FROM inserted
+)`
 
 /**
  * Inserts sessions with their kernels, dependencies and `session.created` events. Sessions that exist already (by
@@ -75,20 +97,9 @@ WITH shared AS MATERIALIZED (
   ORDER BY "projectId", "creationId", "place"
   ON CONFLICT DO NOTHING
   RETURNING id, chain_id, project_id, outputs, event_position
-), outputs AS (
-  INSERT INTO session_outputs (session_id, project_id) SELECT id, project_id FROM inserted WHERE outputs IS NOT NULL
-), kernels AS (
-  INSERT INTO kernels (id, session_id, role, index, resource_slots)
-  SELECT kernel.id, i.id, CASE WHEN kernel.position = 1 THEN 'main' ELSE 'sub' END,
-    CASE WHEN kernel.position = 1 THEN 1 ELSE kernel.position - 1 END, i."resourceSlots"
-  FROM inserted JOIN input i USING (id), unnest(i."kernelIds") WITH ORDINALITY AS kernel(id, position)
-), dependencies AS (
+), ${WITH_SESSIONS}, dependencies AS (
   INSERT INTO session_dependencies (session_id, chain_id)
   SELECT i.id, chain FROM inserted JOIN input i USING (id), unnest(i."dependsOnChains") AS chain
-), events AS (
-  INSERT INTO session_events (xid, type, session_id, chain_id, project_id, data)
-  SELECT event_position, 'session.created', id, chain_id, project_id,
-    ${eventData<StatusEventData>({ from: 'NULL', to: `'PENDING'` })} FROM inserted
 ), audit AS (
   INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
   SELECT ${actorValues('$5')}, 'session.create', project_id, jsonb_build_object('sessionIds', jsonb_agg(id))
@@ -130,11 +141,66 @@ export async function insertSessions(
     `[${policies.texts.join(',')}]`,
     admitted,
     JSON.stringify(actor),
-    `[${shared.texts.map((text, number) => `{"sharedNumber":${number},${text.slice(1)}`).join(',')}]`,
+    shared.numbered(),
   ]
   const { rows } = await tx.query<{ id: string; limited: boolean }>(SQL, values)
   const idsOf = (limited: boolean) => new Set(rows.flatMap((row) => (row.limited === limited ? [row.id] : [])))
   return { inserted: idsOf(false), limited: idsOf(true) }
+}
+
+/** The fields of an automatic retry that are neither given nor its parent's. */
+const OF_RETRIES: Record<Exclude<OwnField, RetryField | 'epoch' | 'epochStartedAt'>, string> = {
+  sessionType: `'BATCH'`,
+  origin: `'AUTO_RETRY'`,
+  creationDigest: 'NULL',
+  startsAt: 'NULL',
+  portVariable: 'NULL',
+}
+const GIVEN = new Map<SessionField, string>([
+  ...RETRY_FIELDS.map((field) => [field, `i."${field}"`] as const),
+  ...(Object.entries(OF_RETRIES) as [SessionField, string][]),
+])
+const RETRY_VALUES = FIELDS.map((field) => GIVEN.get(field) ?? `p.${SESSION_COLUMNS[field].column}`).join(', ')
+
+const RETRY_OF_EACH: readonly RetryField[] = ['id', 'creationId', 'parentSessionId']
+const RETRY_SHARED = RETRY_FIELDS.filter((field) => !RETRY_OF_EACH.includes(field))
+
+/**
+ * Inserts automatic retries, with their kernels and events. What they inherit is copied in the database. See above for
+ * those that exist already, and for the order.
+ */
+const RETRIES_SQL = keepsPlan(`
+WITH shared AS MATERIALIZED (
+  SELECT * FROM json_to_recordset($2::json) AS s("sharedNumber" int, ${typed(RETRY_SHARED)})
+), input AS MATERIALIZED (
+  SELECT * FROM json_to_recordset($1::json) AS i("sharedNumber" int, ${typed(RETRY_OF_EACH)}, "kernelIds" uuid[])
+  JOIN shared USING ("sharedNumber")
+), inserted AS (
+  INSERT INTO sessions (${COLUMNS}, max_retries, retry_decided, event_position)
+  -- The events of a retry come after those of its parent and of the decision.
+  SELECT ${RETRY_VALUES}, p.max_retries, false, greatest(p.event_position, outbox_position(pg_current_xact_id()),
+    (SELECT d.event_position FROM retry_decisions d WHERE d.session_id = p.id))
+  FROM input i JOIN sessions p ON p.id = i."parentSessionId"
+  ORDER BY p.project_id, i."creationId"
+  ON CONFLICT DO NOTHING
+  RETURNING id, chain_id, project_id, outputs, event_position
+), ${WITH_SESSIONS}, dependencies AS (
+  INSERT INTO session_dependencies (session_id, chain_id)
+  SELECT i.id, chain FROM inserted JOIN input i USING (id),
+    unnest(ARRAY(SELECT d.chain_id FROM session_dependencies d WHERE d.session_id = i."parentSessionId")) AS chain
+)
+SELECT id FROM inserted`)
+
+/** @returns the ids of the retries that were inserted */
+export async function insertRetries(tx: Queryable, retries: readonly NewRetry[]): Promise<Set<string>> {
+  if (retries.length === 0) return new Set()
+  const shared = new Numbered()
+  const each = retries.map((retry) => {
+    const sharedNumber = shared.numberOf(valuesOf(retry, RETRY_SHARED))
+    return { sharedNumber, ...valuesOf(retry, RETRY_OF_EACH), kernelIds: retry.kernelIds }
+  })
+  const { rows } = await tx.query<{ id: string }>(RETRIES_SQL, [JSON.stringify(each), shared.numbered()])
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** Values in JSON, each once, numbered from 0. */
@@ -149,10 +215,15 @@ class Numbered {
     this.#numbers.set(text, this.texts.length)
     return this.texts.push(text) - 1
   }
+
+  /** All of them, each with its number; none is empty. */
+  numbered(): string {
+    return `[${this.texts.map((text, number) => `{"sharedNumber":${number},${text.slice(1)}`).join(',')}]`
+  }
 }
 
 /** Without nulls: a field that is missing in the JSON is null in PostgreSQL. */
-function valuesOf(session: NewSession, fields: readonly SentField[]): Partial<NewSession> {
+function valuesOf<Field extends SentField>(session: Pick<NewSession, Field>, fields: readonly Field[]): object {
   const values: Record<string, unknown> = {}
   for (const field of fields) if (session[field] !== null) values[field] = session[field]
   return values

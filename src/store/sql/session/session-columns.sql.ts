@@ -121,12 +121,39 @@ type FieldOf<Kind extends string> = {
 }[SessionField]
 type FieldWithFirst = { [Name in SessionField]: Columns[Name]['first'] extends [] ? never : Name }[SessionField]
 
+/** The fields that no attempt inherits. */
+export type OwnField = FieldOf<'own'>
+
 /** A session to be created, initial or child; `kernelIds` has one id per kernel, the main kernel's first. */
 export type NewSession = Values<Exclude<SessionField, 'clusterSize'>> & {
   kernelIds: string[]
   /** Chains that must succeed first. */
   dependsOnChains: string[]
 }
+
+/** The fields that an automatic retry is given. It has its parent's values in all others. */
+export const RETRY_FIELDS = [
+  'resourceGroup',
+  'resourceSlots',
+  'batchTimeout',
+  'gpuNeed',
+  'avoidAgents',
+  'excludeAgents',
+  'avoidGroups',
+  'retryCause',
+  'requiredImageDigest',
+  'id',
+  'creationId',
+  'parentSessionId',
+  'attempt',
+  'retryCount',
+  'uncountedRetries',
+] as const satisfies SessionField[]
+
+export type RetryField = (typeof RETRY_FIELDS)[number]
+
+/** An automatic retry to be created. */
+export type NewRetry = Pick<NewSession, RetryField | 'kernelIds'> & { parentSessionId: string }
 
 const entries = Object.entries(SESSION_COLUMNS) as [SessionField, Columns[SessionField]][]
 
@@ -150,8 +177,8 @@ export function inheritedFrom(parent: Inherited): Inherited {
   return Object.fromEntries(INHERITED.map((field) => [field, parent[field]])) as Inherited
 }
 
-/** The fields that a child inherits from its parent, and the counters from which its own are derived. */
-export interface ChildSource extends Inherited {
+/** The fields of a parent from which those of its child are derived. */
+interface Parent {
   /** The creation id of the chain's first session. */
   rootCreationId: string
   attempt: number
@@ -160,11 +187,37 @@ export interface ChildSource extends Inherited {
   retryCount: number
   uncountedRetries: number
   maxRetries: number
-  dependsOnChains: string[]
   /** The digest of the image that it ran, or was to run; null if unknown. */
   imageDigest: string | null
   volumeNeed: VolumeNeed | null
 }
+
+/** The same, with all fields that a child inherits. */
+export interface ChildSource extends Parent, Inherited {
+  dependsOnChains: string[]
+}
+
+const RETRY_SOURCE_FIELDS = [
+  'projectId',
+  'userId',
+  'resourceGroup',
+  'resourceSlots',
+  'gpuNeed',
+  'clusterMode',
+  'clusterSize',
+  'batchTimeout',
+  'retryPolicy',
+  'avoidAgents',
+  'allowAgents',
+  'excludeAgents',
+  'avoidGroups',
+  'agentLabels',
+  'chainId',
+  'traceParent',
+] as const satisfies (keyof Inherited)[]
+
+/** The same, with the few fields that decide about an automatic retry. */
+export interface RetrySource extends Parent, Pick<Inherited, (typeof RETRY_SOURCE_FIELDS)[number]> {}
 
 /** A VolumeNeed of `sessions s`; null for most. */
 export const VOLUME_NEED = `CASE WHEN s.mounts <> '[]' THEN json_build_object('mounts', s.mounts,
@@ -186,13 +239,18 @@ export const PEAK_MEMORY_BYTES = `(SELECT max(k.peak_memory_bytes)::float8 FROM 
 /** Whether the session needs an agent whose ports can be reached, because it serves people or requests. */
 export const NEEDS_PORTS = `s.session_type <> 'BATCH'`
 
-/** The columns of a ChildSource, from `sessions s` and the first session of its chain, `root`. */
-export const CHILD_SOURCE_COLUMNS = `
-  ${INHERITED.map((field) => `s.${SESSION_COLUMNS[field].column} AS "${field}"`).join(', ')},
+const sourceColumns = (fields: readonly (keyof Inherited)[]) => `
+  ${fields.map((field) => `s.${SESSION_COLUMNS[field].column} AS "${field}"`).join(', ')},
   root.creation_id AS "rootCreationId", s.attempt, s.epoch, s.epoch_started_at AS "epochStartedAt",
   s.retry_count AS "retryCount", s.uncounted_retries AS "uncountedRetries", s.max_retries AS "maxRetries",
   coalesce(s.image_digest, s.required_image_digest) AS "imageDigest",
-  ${VOLUME_NEED} AS "volumeNeed",
+  ${VOLUME_NEED} AS "volumeNeed"`
+
+/** The columns of a RetrySource, from `sessions s` and the first session of its chain, `root`. */
+export const RETRY_SOURCE_COLUMNS = sourceColumns(RETRY_SOURCE_FIELDS)
+
+/** The columns of a ChildSource, from the same. */
+export const CHILD_SOURCE_COLUMNS = `${sourceColumns(INHERITED)},
   ARRAY(SELECT sd.chain_id FROM session_dependencies sd WHERE sd.session_id = s.id) AS "dependsOnChains"`
 
 /**
