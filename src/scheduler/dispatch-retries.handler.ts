@@ -67,9 +67,9 @@ export function createDispatch(context: DispatchContext): () => Promise<RunRepor
       if (pass.status === 'rejected') throw pass.reason
       return pass.value
     })
-    if (reports.some(({ more }) => more)) batches = BACKLOG_BATCHES
-    const done = reports.reduce((sum, report) => sum + report.done, 0)
-    return { ...reports.at(-1)!, done, more: batches > 1 }
+    const more = reports.some((report) => report.more)
+    if (more) batches = BACKLOG_BATCHES
+    return { ...reports.at(-1)!, done: reports.reduce((sum, report) => sum + report.done, 0), more }
   }
 }
 
