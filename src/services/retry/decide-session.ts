@@ -12,8 +12,8 @@ import { changePendingRetries, type LockedSession, markCancelled } from '../../s
 import { wakeDependents } from '../../store/sql/session/creation-scope.sql.ts'
 import { terminateSessionRows } from '../../store/sql/session/terminate-session.sql.ts'
 import { type ErrorCode, RepriseError } from '../../domain/errors.ts'
-import { insertRetries, insertSessions } from '../../store/sql/session/insert-sessions.sql.ts'
-import type { NewRetry, NewSession } from '../../store/sql/session/session-columns.sql.ts'
+import { insertRetries } from '../../store/sql/session/insert-sessions.sql.ts'
+import type { NewRetry } from '../../store/sql/session/session-columns.sql.ts'
 import type { Prisma } from '../../store/prisma.ts'
 import { projectScope } from '../access/tenants.ts'
 import type { ReadContext } from '../session/read-sessions.ts'
@@ -122,28 +122,15 @@ export interface Refusal {
 }
 
 /**
- * Creates the children of failed sessions, as `createSessions` creates first attempts. Returns, by parent, the children
- * that can never be created: their creation id is in use by an unrelated session. The caller has already checked limits
- * on pending sessions.
+ * Creates the automatic retries of failed sessions. Returns, by parent, those that can never be created: their creation
+ * id is in use by an unrelated session. The caller has already checked limits on pending sessions.
  */
-export async function addChildren(tx: Queryable, children: readonly NewSession[]): Promise<Map<string, Refusal>> {
-  const { inserted } = await insertSessions(tx, children, { actor: null, admitted: true })
-  return refusalsOf(children, inserted)
-}
-
-/** Does the same for automatic retries. */
 export async function addRetries(tx: Queryable, retries: readonly NewRetry[]): Promise<Map<string, Refusal>> {
-  return refusalsOf(retries, await insertRetries(tx, retries))
-}
-
-function refusalsOf(
-  children: readonly Pick<NewSession, 'id' | 'parentSessionId' | 'creationId'>[],
-  inserted: ReadonlySet<string>,
-): Map<string, Refusal> {
-  const refused = children.filter((child) => !inserted.has(child.id))
+  const inserted = await insertRetries(tx, retries)
+  const refused = retries.filter((child) => !inserted.has(child.id))
   return new Map(
     refused.map((child) => [
-      child.parentSessionId!,
+      child.parentSessionId,
       { code: 'CREATION_ID_REUSED', message: `another session has the creation id ${child.creationId}` },
     ]),
   )
