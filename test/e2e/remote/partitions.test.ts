@@ -143,7 +143,7 @@ describe('standstill', () => {
       command: ['sh', '-c', notingProgram(fleet, nameOf(name), { first: 2_000, later: 5 })],
       environ: [{ name: 'VICTIM', value: nameOf(name) }],
       resourceSlots: [{ slot: 'cpu', amount: '2' }],
-      retryPolicy: { maxRetries: 2, retryDelay: 0.1, jitter: 'NONE' },
+      retryPolicy: { maxRetries: 9, retryDelay: 0.1, jitter: 'NONE' },
     })
   }
 
@@ -162,15 +162,16 @@ describe('standstill', () => {
 
     for (const [name, id] of sessions) {
       const chain = await fleet.until(id, (attempts) => attempts.at(-1)!.status === 'TERMINATED')
-      expect([name, chain]).toMatchObject([
-        name,
-        [
-          { attempt: 1, failureCause: 'AGENT_TRANSIENT', kernels: [{ agent: { name: nameOf(name) } }] },
-          { attempt: 2, kernels: [{ agent: { name: 'beside' } }] },
-        ],
-      ])
-      const [first, second] = await lives(fleet, nameOf(name))
-      expect([name, second!.firstAt - first!.lastAt]).toEqual([name, expect.toSatisfy((ms: number) => ms > 0)])
+      expect([name, chain[0]]).toMatchObject([name, { kernels: [{ agent: { name: nameOf(name) } }] }])
+      // On a machine too busy for its leases, a retry may run beside another victim, and be lost with it.
+      const causes = chain.slice(0, -1).map(({ failureCause }) => failureCause)
+      expect([name, new Set(causes)]).toEqual([name, new Set(['AGENT_TRANSIENT'])])
+      const alive = await lives(fleet, nameOf(name))
+      expect(alive.length).toBeGreaterThan(1)
+      for (const [index, { firstAt }] of alive.entries()) {
+        const gone = alive[index - 1]?.lastAt ?? Number.NEGATIVE_INFINITY
+        expect([name, firstAt - gone]).toEqual([name, expect.toSatisfy((ms: number) => ms > 0)])
+      }
     }
 
     // What can be had from user space: the fence is looked at within a quarter of a second of running again. A busy
