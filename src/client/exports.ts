@@ -23,6 +23,7 @@ export type {
 export type { FailureGroup, FailureRule, RetryInsight, SessionComparison, UsageRow } from './failure.ts'
 export type { RetryAdvice, RetryBacktest, RetryBacktestProgress } from './retry.ts'
 export type { QueuedSession } from './session.ts'
+export { isOver } from './session.ts'
 export type { SessionGroup } from './group.ts'
 export { hasGroupEnded } from './group.ts'
 export type { AttemptOutputs, OutputFile, Outputs } from './output.ts'

@@ -225,19 +225,18 @@ export function createOutputKeeper({ kernelsDir, hooks, removals, log }: KeeperO
     }
   }
 
-  function areUnasked({ spec, path, startedAt }: KeptKernel): boolean {
-    if (report === undefined || startedAt === null || !isFirstKernel(spec)) return false
-    return (spec.outputPaths ?? []).length === 0 && hasOwnOutputs(path)
+  /** Whether outputs of the kernel would be kept, if it has some. */
+  function mayHaveSome({ spec, startedAt }: KeptKernel): boolean {
+    return report !== undefined && blobs !== undefined && startedAt !== null && isFirstKernel(spec)
   }
 
   return {
-    areUnasked,
+    areUnasked: (kernel) =>
+      mayHaveSome(kernel) && (kernel.spec.outputPaths ?? []).length === 0 && hasOwnOutputs(kernel.path),
     async keep(kernel) {
-      const { id, assignment, spec, path, startedAt } = kernel
-      if (report === undefined || blobs === undefined) return false
-      if (startedAt === null || !isFirstKernel(spec)) return false
+      const { id, assignment, spec, path } = kernel
       const patterns = spec.outputPaths ?? []
-      if (patterns.length === 0 && !areUnasked(kernel)) return false
+      if (!mayHaveSome(kernel) || (patterns.length === 0 && !hasOwnOutputs(path))) return false
       const to = join(outputsDir, `${id}.${assignment}`)
       await rename(path, to)
       add({ kernelId: id, assignment, path: to, patterns, inPlace: spec.outputsInPlace === true })

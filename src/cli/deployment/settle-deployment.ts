@@ -1,9 +1,14 @@
 import type { Command } from 'commander'
-import type { Client, Deployment, DeploymentSummary, SessionSummary } from '../../client/node/index.ts'
+import {
+  type Client,
+  type Deployment,
+  type DeploymentSummary,
+  isOver,
+  type SessionSummary,
+} from '../../client/node/index.ts'
 import type { ClientContext } from '../client-command.ts'
 import { exitStatus } from '../exit-codes.ts'
 import { deploymentLine } from './deployment-text.ts'
-import { isOver } from '../session/session-text.ts'
 
 export interface Waiting {
   wait?: boolean

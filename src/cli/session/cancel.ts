@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import process from 'node:process'
-import type { Client, SessionGroup, SessionSummary } from '../../client/node/index.ts'
+import { type Client, isOver, type SessionGroup, type SessionSummary } from '../../client/node/index.ts'
 import { act, type ClientContext, describedCommand, takeAll } from '../client-command.ts'
 import { exitStatus } from '../exit-codes.ts'
 import { findSession, SESSION_ARGUMENT } from '../find.ts'
@@ -8,7 +8,7 @@ import { addManyOptions, followMany, isMany, type ManyOptions, printDryRun, read
 import { seconds } from '../options/values.ts'
 import type { Output } from '../output/output.ts'
 import { UsageError } from '../present-error.ts'
-import { isOver, statusWord } from './session-text.ts'
+import { statusWord } from './session-text.ts'
 import { awaitGroup, groupNamed } from './groups.ts'
 import { waitForEnds } from './wait.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Attempt, type AttemptLog, type Client, hasEnded } from '../../client/node/index.ts'
-import { attemptWords, isOver, outcomeOf, whyRetried } from './session-text.ts'
+import { type Attempt, type AttemptLog, type Client, hasEnded, isOver } from '../../client/node/index.ts'
+import { attemptWords, outcomeOf, whyRetried } from './session-text.ts'
 import type { Output } from '../output/output.ts'
 import { instant, relative } from '../output/format.ts'
 import { redrawn } from '../output/terminal.ts'

@@ -207,16 +207,16 @@ function attemptOf(attempts: readonly AttemptOutputs[], number: number): Attempt
   throw new UsageError(`There is no attempt ${number}: there are ${attempts.length}.`)
 }
 
-/** Says how to get the outputs of a session that has ended. */
+/** Says how to get the outputs of a session that has ended; nothing if it has none, or if the server fails. */
 export async function noteOutputs(
   { client, out, signal }: ClientContext,
   sessionId: string,
   name: string,
 ): Promise<void> {
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(NOTED_WITHIN_MS)])
-  const outputs = await client.waitForOutputs(sessionId, { signal: inTime }).catch(() => undefined)
+  const outputs = await client.waitForOutputs(sessionId, { signal: inTime }).catch(() => null)
+  if (outputs === null && inTime.aborted) return out.note(`its outputs are on the way: reprise download ${name}`)
   if (outputs === null) return
-  if (outputs === undefined) return out.note(`its outputs are on the way: reprise download ${name}`)
   for (const reason of outputs.reasons) out.note(reason)
   if (outputs.fileCount === 0) return
   const files = filesOf(outputs.fileCount, outputs.bytes)

@@ -126,12 +126,6 @@ export function worksStatus(last: readonly Pick<SessionSummary, 'result' | 'exit
   return last.every(({ result }) => result === 'SUCCESS') ? 0 : exitStatus('FAILED')
 }
 
-const OVER: readonly string[] = ['TERMINATED', 'ERROR', 'CANCELLED']
-
-export function isOver({ status }: Pick<SessionSummary, 'status'>): boolean {
-  return OVER.includes(status)
-}
-
 type Used = Pick<NonNullable<Attempt['usage']>, 'cpuSeconds' | 'peakMemoryBytes'> & { source?: string }
 
 /** Formats the usage: `1.2 s CPU, 104 MiB`. Figures that are sums over processes are marked as approximate. */

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Session, SessionFilter, SessionSummary } from '../../client/node/index.ts'
+import { isOver, type Session, type SessionFilter, type SessionSummary } from '../../client/node/index.ts'
 import { act, describedCommand, showFirst, takeAll } from '../client-command.ts'
 import { findFilter } from '../options/find-in-options.ts'
 import { addFilterOptions, type FilterOptions } from '../options/filter-options.ts'
@@ -9,7 +9,6 @@ import { type Column, formatFields } from '../output/table.ts'
 import { binaryBytes, counted, duration, gpuNeed, instant, mountText, relative, slotList } from '../output/format.ts'
 import {
   attemptWords,
-  isOver,
   outcomeOf,
   phaseWord,
   ranFor,

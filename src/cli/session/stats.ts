@@ -1,12 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import type {
-  FailureCause,
-  FailureGroup,
-  FailureGrouping,
-  FailureCountsQuery,
-  SessionFilter,
-  SessionStatisticsQuery,
-  SessionType,
+import {
+  type FailureCause,
+  type FailureGroup,
+  type FailureGrouping,
+  type FailureCountsQuery,
+  isOver,
+  type SessionFilter,
+  type SessionStatisticsQuery,
+  type SessionType,
 } from '../../client/node/index.ts'
 import { act, type ClientContext, describedCommand, showFirst } from '../client-command.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
@@ -131,7 +132,7 @@ const CAUSES: readonly Column<Statistics['byCause'][number]>[] = [
 
 function totalsOf({ from, to, total, byStatus, usage }: Statistics, { terminal }: Output): string {
   const { ended, succeeded, failed, cancelled } = total
-  const open = byStatus.filter(({ status }) => !['TERMINATED', 'ERROR', 'CANCELLED'].includes(status))
+  const open = byStatus.filter((each) => !isOver(each))
   return formatFields(
     [
       ['from', instant(from)],

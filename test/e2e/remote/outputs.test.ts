@@ -5,6 +5,7 @@ import { lstat, mkdir, readdir, readFile, readlink, symlink, truncate, writeFile
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createClient } from '../../../src/client/node/index.ts'
 import { cleanEnvironment, commandLine, MAIN } from '../../support/programs/command-line.ts'
 import { blocksOfTest } from '../../support/document-blocks.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -186,6 +187,16 @@ test('outputs that no session asked for are announced, and downloaded', async ()
   expect((await lstat(join(laptop, 'unasked/zeros'))).size).toBe(20 * 2 ** 20)
   const silent = await done('run', '-n', 'silent', '--', 'true')
   expect(silent.stderr).not.toContain('download')
+
+  await using client = createClient({ url: fleet.url, token: fleet.adminToken })
+  for await (const file of client.outputFiles(/session (\S+)/.exec(silent.stderr)![1]!)) expect(file).toBeUndefined()
+  const go = join(fleet.shared, 'go')
+  const script = `until [ -e ${go} ]; do sleep 0.1; done; echo 42 > "$REPRISE_OUTPUT_DIR/answer"`
+  const sessionId = await fleet.createSession({ command: ['sh', '-c', script] })
+  const waited = client.waitForOutputs(sessionId)
+  await fleet.until(sessionId, ([first]) => first!.status === 'RUNNING')
+  await writeFile(go, '')
+  expect(await waited).toMatchObject({ state: 'COMPLETE', fileCount: 1 })
 })
 
 test('what cannot be taken is named, and nothing of the machine is taken', async () => {
