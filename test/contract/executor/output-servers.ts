@@ -12,6 +12,11 @@ export interface OutputServers {
   files(): Record<string, string | undefined>
 }
 
+/** As a request would be: what waits for an answer ends with the agent. */
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
 export function outputServers(): OutputServers {
   const reports: Omit<OutputsReport, 'agentId'>[] = []
   const contents = new Map<string, string>()
@@ -27,8 +32,9 @@ export function outputServers(): OutputServers {
       )
     },
     hooks: {
-      async reportOutputs(report) {
-        await answering.promise
+      async reportOutputs(report, signal) {
+        await Promise.race([answering.promise, aborted(signal)])
+        signal.throwIfAborted()
         reports.push(report)
         return { wanted: report.step !== 'END', bytesMax: 1_000_000 }
       },
