@@ -158,7 +158,7 @@ describe('run', () => {
     const args = ['run', '--array', '1..600', '-n', 'many-{i}', '-l', 'cut=1', '--starts-at', '1h']
     const run = startCommand([...args, '--on-interrupt', 'terminate', '--', 'true'], environment)
     // Others wait for the project, too, before the command has begun to listen.
-    await untilBlocked(database.db, 1, 'creationDigest')
+    await untilBlocked(database.db, 1, 'sharedNumber')
     run.child.kill('SIGINT')
     await vi.waitFor(() => expect(run.output.stderr).toContain('ending the work'), WITHIN)
     await release()
