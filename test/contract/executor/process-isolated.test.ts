@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chownSync,
   existsSync,
@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -17,6 +18,7 @@ import type { Executor } from '../../../src/agent/executors/executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { skipReason } from '../../support/distribution.ts'
 import { eventually } from '../../support/eventually.ts'
+import { whyNoMounts } from '../../support/run/mounts.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { execConformance, request } from './exec-conformance.ts'
 import { executorConformance } from './executor-conformance.ts'
@@ -114,6 +116,25 @@ describe('programs that cannot be run as they are', () => {
       const { error } = await endOf(arrangement, () => ['sh', '-c', 'echo first >&2; touch /usr/out.csv'])
       expect(error).toMatchObject({ name: 'path-read-only', message: expect.stringContaining('write /usr/out.csv:') })
     })
+  }
+
+  const cannotMount = whyNoMounts()
+  for (const { arrangement, fault } of named('namespaces')) {
+    test.skipIf((fault ?? cannotMount) !== null)(
+      `${arrangement}: so is a file on any file system, whatever its name and options`,
+      async () => {
+        const mounted = mkdtempSync('/var/reprise mounted-')
+        try {
+          execFileSync('mount', ['-t', 'tmpfs', '-o', 'nodiratime,mode=1777', 'reprise-test', mounted])
+          const { error } = await endOf(arrangement, () => ['touch', join(mounted, 'file')])
+          expect(error).toMatchObject({ name: 'path-read-only' })
+          expect(readdirSync(mounted)).toEqual([])
+        } finally {
+          spawnSync('umount', [mounted])
+          rmdirSync(mounted)
+        }
+      },
+    )
   }
 
   for (const { arrangement, fault } of named('user')) {

@@ -173,7 +173,10 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     await agent.kill()
     unseen.end()
     const kernels = join(fleet.agentDir('ending'), 'kernels')
-    const isNoted = (name: string) => readFileSync(join(kernels, name, 'status'), 'latin1').includes('exit 3\n')
+    const isNoted = (name: string) => {
+      const status = join(kernels, name, 'status')
+      return existsSync(status) && readFileSync(status, 'latin1').includes('exit 3\n')
+    }
     await eventually(() => readdirSync(kernels).some(isNoted))
     agent = await start()
     await fleet.until(unseen.id, ([first]) => first?.status === 'ERROR')

@@ -70,7 +70,6 @@ export async function expectRetryElsewhere(partitioned: PartitionedFleet, passag
   const id = await startNoting(name, { first: 2_000, later: 5 })
   await startBeside()
   proxy.set(passage)
-  const cutAt = Date.now()
   const chain = await fleet.until(id, succeeded)
   // It is still cut off: the agent stopped its kernel by itself, and nobody told the server.
   expect(chain).toMatchObject([
@@ -80,7 +79,6 @@ export async function expectRetryElsewhere(partitioned: PartitionedFleet, passag
   const [first, second] = await lives(fleet, name)
   expect(first!.told).toBe(true)
   expect(second!.firstAt).toBeGreaterThan(first!.lastAt)
-  expect(second!.firstAt - cutAt).toBeGreaterThan(6_000)
   expect(await fleet.agentStatus('cut-off')).toBe('LOST')
 
   proxy.set('open')

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { systemProgram } from '../../../../machine/system-programs.ts'
 import { quote } from '../shell.ts'
-import { NAME_SERVICE } from './launch-command.ts'
+import { INTERFACES, NAME_SERVICE } from './launch-command.ts'
 import { NO_CAPABILITIES } from './drop-privileges.ts'
 import { isBelow } from './hidden-paths.ts'
 import type { Isolation } from './isolation.ts'
@@ -9,37 +9,21 @@ import type { Isolation } from './isolation.ts'
 /**
  * Returns a command prefix that starts the fork server. The command drops, once per agent, what kernels must not have
  * or do not need, so that not every kernel has to drop it: the ability to gain rights through a program, and mounts.
- * Fewer mounts matter because bubblewrap reads the list of all mounts about twenty times.
+ * Fewer mounts matter because bubblewrap reads the list of all mounts about twenty times, and each must become
+ * read-only for each kernel.
  *
  * @param used path that stays mounted
  */
 export function forkServerEntry({ namespaces, numericIds }: Isolation, used: string): string[] {
   if (!numericIds) return []
   const entry = [systemProgram('setpriv'), '--no-new-privs', ...NO_CAPABILITIES]
-  if (namespaces?.by !== 'bubblewrap') return entry
+  if (namespaces === null) return entry
   const unneeded = unneededMounts(readFileSync('/proc/self/mountinfo', 'utf8'), [used, ...NAME_SERVICE])
   const unmount = unneeded.length === 0 ? '' : `umount -n -l ${unneeded.map(quote).join(' ')} 2>/dev/null; `
   // Later mounts and unmounts on the machine still propagate.
   const apart = [systemProgram('unshare'), '--mount', '--propagation', 'slave']
   return [...entry, ...apart, '/bin/sh', '-c', `${unmount}exec "$@"`, 'sh']
 }
-
-/** File systems of the operating system that shims do not use. Kernels get their own where they need one. */
-const INTERFACES = new Set([
-  'binfmt_misc',
-  'bpf',
-  'configfs',
-  'debugfs',
-  'devpts',
-  'efivarfs',
-  'fusectl',
-  'hugetlbfs',
-  'mqueue',
-  'nsfs',
-  'pstore',
-  'securityfs',
-  'tracefs',
-])
 
 /** Version 1 cgroups whose limits programs read. */
 const TELLING = /\b(memory|cpu|cpuset|cpuacct|pids)\b/
@@ -49,7 +33,7 @@ export function unneededMounts(mountinfo: string, used: readonly string[]): stri
   const mounts = mountinfo.split('\n').filter(Boolean).map(parseMount)
   const unneeded = mounts.filter(
     ({ point, type, options }) =>
-      (INTERFACES.has(type) || point === '/dev/shm' || (type === 'cgroup' && !TELLING.test(options))) &&
+      (INTERFACES.includes(type) || point === '/dev/shm' || (type === 'cgroup' && !TELLING.test(options))) &&
       !used.some((path) => path === point || isBelow(path, point)),
   )
   return unneeded.map(({ point }) => point).toReversed()

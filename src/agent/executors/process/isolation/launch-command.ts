@@ -11,6 +11,26 @@ export const INFO_FD = 7
 /** Files that resolve host names. They lie below `/run`, which is hidden because of its sockets. */
 export const NAME_SERVICE = ['/run/systemd/resolve', '/run/resolvconf', '/run/NetworkManager/resolv.conf', '/run/nscd']
 
+/** File systems of the operating system that shims do not use. Kernels get their own where they need one. */
+export const INTERFACES = [
+  'binfmt_misc',
+  'bpf',
+  'configfs',
+  'debugfs',
+  'devpts',
+  'efivarfs',
+  'fusectl',
+  'hugetlbfs',
+  'mqueue',
+  'nsfs',
+  'pstore',
+  'securityfs',
+  'tracefs',
+]
+
+/** More of them, which programs use. */
+const NEEDED_INTERFACES = ['proc', 'sysfs', 'devtmpfs', 'cgroup', 'cgroup2']
+
 /**
  * Builds the command line of bubblewrap. If the agent is root, the kernel gets another user and no user namespace, so
  * it has no capabilities anywhere. Otherwise it gets a user namespace, in which its user has the same number, and in
@@ -79,8 +99,7 @@ function passable(mask: string, paths: readonly string[]): string[] {
 
 /**
  * Builds the command line with util-linux alone, for machines without bubblewrap. `unshare` creates the namespaces, a
- * script mounts, and `setpriv` then drops the rights. This is slower, since each mount is a process, and device nodes
- * keep the machine's permissions.
+ * script mounts, and `setpriv` then drops the rights. Device nodes keep the machine's permissions.
  *
  * An ordinary user is root of the first user namespace in order to mount, and has its own number again in a second one.
  */
@@ -91,21 +110,62 @@ function unshareArguments({ places }: Launch, namespaces: Namespaces): string[] 
 }
 
 /**
- * Returns the script. It writes to descriptor 7 the process's id as seen from outside, which the old /proc still shows.
+ * Returns the script, which is run in the kernel's `work`. It writes to descriptor 7 the process's id as seen from
+ * outside, which the old /proc still shows.
+ *
+ * Starting a program takes much longer than a mount, so one `mount` mounts a whole table. The table must be a regular
+ * file. `mount --all` leaves out what it takes for mounted already: a bind with this path of the source, and a file
+ * system with this name, at this place. So each bind is from a descriptor, and file systems are named after the kernel.
+ *
+ * The kernel's own directories become mounts of their own, which stay writable. Root marks them by `nodiratime`, by
+ * which the command that makes all other mounts read-only leaves them out. In a user namespace this cannot be set;
+ * there the command takes only file systems that contain no directories of kernels. The loop does what is left.
  */
 function setUp(places: KernelPlaces, { mask, hidden, own }: Namespaces): string {
   const { uid, work, tmp, chain, chains, shmBytes, closedDevices } = places
   const again = uid === null ? `unshare --user --map-user=${process.getuid!()} --map-group=${process.getgid!()} ` : ''
   const drop = [...dropPrivileges(uid, places.deviceGroups), '--pdeathsig=KILL'].join(' ')
+  const bind = (from: string, to: string, options = '') => tableLine(from, to, 'none', `bind${options}`)
+  const empty = (path: string, options = '') => tableLine(work, path, 'tmpfs', `nosuid,nodev,mode=${options || '755'}`)
+  const hide = ({ path, directory }: Hidden) => (directory ? empty(path, '755,ro') : bind('/dev/null', path))
+  const closed = closedDevices.map((path) => ({ path, directory: false }))
+  const openOwn = `exec 3<${quote(work)} 4<${quote(chain)} 5<${quote(tmp)}`
+  const kept = [work, chain, tmp]
+  const [mark, others] =
+    uid === null ? ['', `-t ${[...INTERFACES, ...NEEDED_INTERFACES].join(',')}`] : [',nodiratime', '-O nonodiratime']
+  // An empty directory belongs to root, so another user cannot write into it.
+  const sealed = uid !== null ? [] : [mask, ...(chains === null ? [] : [chains]), ...(own?.empties ? [own.within] : [])]
+  const before = [
+    empty('/dev/shm', `1777${shmBytes === null ? '' : `,size=${shmBytes}`}`),
+    empty('/dev/pts'),
+    empty('/run'),
+  ]
+  const after = [
+    bind(descriptor(5), '/tmp'),
+    bind(descriptor(5), '/var/tmp'),
+    ...[...hidden, ...closed].map(hide),
+    empty(mask, `755,${MAKE}`),
+    ...(chains === null ? [] : [empty(chains, `755,${MAKE}`)]),
+    ...(own === null ? [] : showOwn(own)),
+    bind(descriptor(3), work, `,${MAKE}`),
+    bind(descriptor(4), chain, `,${MAKE}`),
+    tableLine(work, '/proc', 'proc', 'defaults'),
+  ]
   return `set -e
 read -r pid rest </proc/self/stat
 echo "\\"child-pid\\": $pid" >&7
-bind() { mount -n -c --bind "$1" "$2"; }
-empty() { mount -n -t tmpfs -o "nosuid,nodev,mode=$1" reprise "$2"; }
-for place in ${[work, chain, tmp].map(quote).join(' ')}; do bind "$place" "$place"; done
-${own === null ? '' : `exec 8<${quote(own.root)}\n`}exec 3<${quote(work)} 4<${quote(chain)} 5<${quote(tmp)} 7>&-
+${openOwn} 6</run 7>&-${own === null ? '' : ` 8<${quote(own.root)}`}
+set --
+for each in ${NAME_SERVICE.map((path) => path.slice('/run/'.length)).join(' ')}; do
+  [ ! -d "/run/$each" ] || set -- "$@" "${bind(`${descriptor(6)}/$each`, '/run/$each', `,${MAKE}`)}"
+done
+printf '%s\\n' ${lines(kept.map((place, index) => bind(descriptor(3 + index), place, mark)))} >../places.fstab
+printf '%s\\n' ${lines(before)} "$@" ${lines(after)} >../mounts.fstab
+mount -n -c -a -T ../places.fstab
+${openOwn}
+mount -n -c -a ${others} -o remount,bind,ro 2>/dev/null || :
 while read -r device point type options rest; do
-  case $point in ${[work, chain, tmp].map(quote).join('|')}) continue ;; esac
+  case $point in ${kept.map((place) => quote(escaped(place))).join('|')}) continue ;; esac
   case $options in rw|rw,*) ;; *) continue ;; esac
   flags=ro
   for flag in nosuid nodev noexec noatime nodiratime relatime; do
@@ -113,48 +173,34 @@ while read -r device point type options rest; do
   done
   mount -n -o "remount,bind,$flags" "$(printf %b "$point")" 2>/dev/null || :
 done </proc/self/mounts
-empty 1777${shmBytes === null ? '' : `,size=${shmBytes}`} /dev/shm
-empty 755 /dev/pts
-exec 6</run
-empty 755 /run
-${NAME_SERVICE.map(showAgain).join('\n')}
-exec 6<&-
-bind /proc/self/fd/5 /tmp
-bind /proc/self/fd/5 /var/tmp
-${[...hidden, ...closedDevices.map((path) => ({ path, directory: false }))].map(hide).join('\n')}
-mkdir -p ${quote(mask)}
-empty 755 ${quote(mask)}
-${chains === null ? '' : `empty 755 ${quote(chains)}\n`}mkdir -p ${quote(work)} ${quote(chain)}
-${own === null ? '' : showOwn(own)}bind /proc/self/fd/3 ${quote(work)}
-bind /proc/self/fd/4 ${quote(chain)}
-mount -n -o remount,bind,ro ${quote(mask)}
-${chains === null ? '' : `mount -n -o remount,bind,ro ${quote(chains)}\n`}exec 3<&- 4<&- 5<&-
-cd /
-mount -n -t proc proc /proc
+mount -n -c -a -T ../mounts.fstab
+exec 3<&- 4<&- 5<&- 6<&-${own === null ? '' : ' 8<&-'}
+${sealed.map((path) => `mount -n -o remount,bind,ro ${quote(path)}\n`).join('')}cd /
 exec setsid ${again}${drop} /bin/sh`
+
+  /** Makes the package visible again through descriptor 8, which was opened before its place became empty. */
+  function showOwn({ root, names, within, empties }: OwnPrograms): string[] {
+    const binds = names.map((name) => bind(`${descriptor(8)}/${name}`, join(root, name), `,${MAKE}`))
+    return [...(empties ? [empty(within)] : []), ...binds]
+  }
 }
 
-/** Makes a path below the old /run visible again, through descriptor 6. */
-function showAgain(path: string): string {
-  const old = `/proc/self/fd/6${path.slice('/run'.length)}`
-  return `if [ -d ${old} ]; then mkdir -p ${path}; bind ${old} ${path}; fi`
+/** Creates a missing mount point, and the directories above it. */
+const MAKE = 'X-mount.mkdir=0755'
+
+const descriptor = (fd: number) => `/proc/self/fd/${fd}`
+
+/** Returns a line of a table in the format of fstab(5). */
+function tableLine(from: string, to: string, type: string, options: string): string {
+  return `${escaped(from)} ${escaped(to)} ${type} ${options} 0 0`
 }
 
-/** Makes the package visible again through descriptor 8, which was opened before its place became empty. */
-function showOwn({ root, names, within, empties }: OwnPrograms): string {
-  const binds = names.map((name) => {
-    const path = quote(join(root, name))
-    return `mkdir -p ${path}\nbind ${quote(join('/proc/self/fd/8', name))} ${path}\n`
-  })
-  const [before, after] = empties
-    ? [`empty 755 ${quote(within)}\n`, `mount -n -o remount,bind,ro ${quote(within)}\n`]
-    : ['', '']
-  return `${before}${binds.join('')}exec 8<&-\n${after}`
+/** Writes a path as fstab(5) and `/proc/mounts` do. */
+function escaped(path: string): string {
+  return path.replaceAll(/[ \t\n\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`)
 }
 
-function hide({ path, directory }: Hidden): string {
-  return directory ? `empty 755,ro ${quote(path)}` : `bind /dev/null ${quote(path)}`
-}
+const lines = (table: readonly string[]) => table.map(quote).join(' ')
 
 /**
  * Returns the command that enters the kernel's isolation and runs `/bin/sh` there, which reads the rest from its input.
