@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { chmod, mkdir } from 'node:fs/promises'
 import type { Executor, ExecutorHooks } from '../../src/agent/executors/executor.ts'
 import { type Isolation, isolationName, NO_ISOLATION } from '../../src/agent/executors/process/isolation/isolation.ts'
-import { selectIsolation } from '../../src/agent/executors/process/isolation/select-isolation.ts'
+import { findIsolation, waysOf } from '../../src/agent/executors/process/isolation/select-isolation.ts'
 import { createProcessExecutor } from '../../src/agent/executors/process/process-executor.ts'
 import { createSessions } from '../../src/services/session/create-sessions.ts'
 import type { Measurement } from './bench.ts'
@@ -40,14 +40,14 @@ export async function* processes(ground: BenchGround, size: number): AsyncGenera
 async function* isolated(ground: BenchGround, size: number, ceiling: number): AsyncGenerator<Measurement> {
   // Users of projects pass through it to their kernels.
   await chmod(ground.dir, 0o711)
-  for (const mode of ['user', 'namespaces'] as const) {
-    const agentDir = join(ground.dir, `processes-${mode}`)
-    const found = await selectIsolation({ mode, dataDir: agentDir, agentDir, hide: [] })
-    if (found.way === null) continue
-    const figure = await byServer(ground, size, found.isolation)
-    const by = found.isolation.namespaces?.by
-    const what = `the same, isolation ${found.name}${by === undefined ? '' : ` by ${by}`}; ceiling: none`
-    const ratioAtLeast = RATIOS[mode]
+  for (const way of [...waysOf('user'), ...waysOf('namespaces')]) {
+    const agentDir = join(ground.dir, `processes-${way.by ?? 'user'}`)
+    const found = await findIsolation({ ...way, dataDir: agentDir, agentDir, hide: [] })
+    if ('fault' in found) continue
+    const figure = await byServer(ground, size, found.isolation, agentDir)
+    const by = way.by === null ? '' : ` by ${way.by}`
+    const what = `the same, isolation ${isolationName(found.isolation)}${by}; ceiling: none`
+    const ratioAtLeast = way.by === null ? RATIOS.user : RATIOS.namespaces
     yield { what, figure, unit: 'sessions/s', ceiling, ratioAtLeast, notes: { sessions: size } }
   }
 }
@@ -56,15 +56,18 @@ async function* isolated(ground: BenchGround, size: number, ceiling: number): As
 const RATIOS = { user: 0.75, namespaces: 0.5 }
 
 /** Sessions/s, from the first create to the last end. */
-async function byServer(ground: BenchGround, size: number, isolation: Isolation): Promise<number> {
+async function byServer(
+  ground: BenchGround,
+  size: number,
+  isolation: Isolation,
+  agentDir = join(ground.dir, 'processes-none'),
+): Promise<number> {
   const { db } = await ground.database()
   await using server = openServer(ground, db)
   await server.startServices()
-  const name = isolationName(isolation)
-  const agentDir = join(ground.dir, `processes-${name.split('+')[0]}`)
   await mkdir(agentDir, { recursive: true })
   await server.startAgent((hooks) => processExecutor(ground, agentDir, hooks, isolation), { cpu: String(CPU_SLOTS) })
-  ground.progress(`${size} processes by the server, isolation ${name}`)
+  ground.progress(`${size} processes by the server, isolation ${isolationName(isolation)}`)
   const begun = performance.now()
   for (let done = 0; done < size; done += CREATE_BATCH_SESSIONS) {
     const count = Math.min(CREATE_BATCH_SESSIONS, size - done)
