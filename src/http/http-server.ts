@@ -10,7 +10,13 @@ import { guarded, within } from '../waiting/wait.ts'
 import type { HttpApp } from './http-app.ts'
 import { serveInTurns } from './pipelined-requests.ts'
 import { hostFault, pathOf, requestIdOf, respond, setSafeHeaders } from './http-messages.ts'
-import { cutOffSlowReaders, REQUEST_LIMITS, type RequestLimits, serverOptions } from './request-limits.ts'
+import {
+  cutOffSlowReaders,
+  keepKnownOpen,
+  REQUEST_LIMITS,
+  type RequestLimits,
+  serverOptions,
+} from './request-limits.ts'
 import type { TlsPair } from './tls-pair.ts'
 import { createRouteTable, type ServedRoute } from './route-table.ts'
 import { watchRequest } from './watch-request.ts'
@@ -84,6 +90,7 @@ export function createHttpServer(options: {
   const isKnown = (socket: object) => app?.isKnown(socket) === true
   const isBusy = serveInTurns(server, listener, isKnown)
   cutOffSlowReaders(server, requestLimits, isKnown)
+  keepKnownOpen(server, requestLimits, isKnown)
   server.setTimeout(requestLimits.stalledAfterMs)
   let phase: 'starting' | 'migrating' | 'serving' | 'draining' | 'closing' = 'starting'
   let app: HttpApp | undefined

@@ -15,7 +15,15 @@ export interface RequestLimits {
   stalledAfterMs: number
   /** The same time for a client that does not read its response and has not shown a valid token. */
   strangerStalledAfterMs?: number
+  /**
+   * Time that a connection stays open between requests. A request that arrives while the server closes its connection
+   * is lost, so connections that have shown a valid token stay open for longer than proxies and clients reuse them: 60 s
+   * at most, by their defaults.
+   */
+  idleMs?: { known: number; strangers: number }
 }
+
+const IDLE_MS = { known: 75_000, strangers: 5_000 }
 
 export const REQUEST_LIMITS: RequestLimits = {
   // Headers arrive in one packet or a few; a client that sends them byte by byte only occupies a socket.
@@ -30,8 +38,9 @@ export const REQUEST_LIMITS: RequestLimits = {
 const CHECK_INTERVAL_MS = 5_000
 
 /** Returns the options for `createServer`. */
-export function serverOptions({ headersWithinMs, requestWithinMs }: RequestLimits) {
+export function serverOptions({ headersWithinMs, requestWithinMs, idleMs = IDLE_MS }: RequestLimits) {
   return {
+    keepAliveTimeout: idleMs.strangers,
     headersTimeout: headersWithinMs,
     requestTimeout: requestWithinMs,
     connectionsCheckingInterval: Math.min(CHECK_INTERVAL_MS, headersWithinMs),
@@ -41,6 +50,18 @@ export function serverOptions({ headersWithinMs, requestWithinMs }: RequestLimit
 }
 
 const CHECKS_PER_LIMIT = 2
+
+/** Keeps the connections of clients with a valid token open for their next request. */
+export function keepKnownOpen(
+  server: Server | TlsServer,
+  { idleMs = IDLE_MS }: RequestLimits,
+  isKnown: (socket: object) => boolean,
+): void {
+  server.on('request', ({ socket }, response) => {
+    // Node sets the time for strangers in an earlier listener, and resets it at the next request.
+    response.once('finish', () => isKnown(socket) && socket.setTimeout(idleMs.known))
+  })
+}
 
 /** The state of an open response whose client has something to read. */
 interface Waiting {

@@ -177,6 +177,26 @@ describe('requests in a row', () => {
   })
 })
 
+describe('who asks nothing more', () => {
+  test('with a token keeps the connection for longer than strangers do', async () => {
+    const limits = { headersWithinMs: 15_000, requestWithinMs: 120_000, stalledAfterMs: 120_000 }
+    const requestLimits = { ...limits, idleMs: { known: 120_000, strangers: 100 } }
+    const brief = await startGraphQLServer({ requestLimits })
+    onTestFinished(() => brief.close())
+    const token = `Authorization: Bearer ${brief.adminToken}`
+    const asking = post('/graphql', '{"query":"{ __typename }"}', 'Content-Type: application/json', token)
+    const known = open(asking, brief.url)
+    await answers(known, 1)
+    const stranger = open(get('/healthz'), brief.url)
+    await answers(stranger, 1)
+    const end = serverEnd(stranger, brief.url)
+    await expect.poll(() => end?.destroyed ?? true, WITHIN).toBe(true)
+    const again = answers(known, 1)
+    known.write(asking)
+    expect(JSON.parse((await again)[0]!)).toEqual({ data: { __typename: 'Query' } })
+  })
+})
+
 describe('who reads slowly', () => {
   test('with a token is not cut off as strangers are', async () => {
     const token = `Authorization: Bearer ${server.adminToken}`
