@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
 import { css, editorWorkerService, graphqlWorker, js, jsonWorker } from '@graphql-yoga/render-graphiql/graphiql'
 import { GRAPHIQL_DIRECTORY, GRAPHIQL_PAGE, GRAPHIQL_PREFIX } from '../src/http/graphiql-files.ts'
+import { writeCompressed } from './bundle.ts'
 
 const GREETING = `# Put a token into the headers below. The first
 # is in the file "admin-token" of the data directory.
@@ -35,7 +34,7 @@ const OPTIONS = {
 }
 
 /** The best of brotli's takes ten seconds for the editor, and saves another 3 %. */
-const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }
+const BROTLI_QUALITY = 9
 
 /**
  * Writes the page of GraphiQL and the files that it loads: the editor, its style and its workers, only compressed,
@@ -48,12 +47,7 @@ export async function bundleGraphiQL(bundle: string): Promise<void> {
   async function write(name: string, ending: string, text: string): Promise<string> {
     const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
     const file = `${name}-${digest}.${ending}`
-    await Promise.all([
-      promisify(brotliCompress)(text, BROTLI).then((packed) => writeFile(join(directory, `${file}.br`), packed)),
-      promisify(gzip)(text, { level: constants.Z_BEST_COMPRESSION }).then((packed) =>
-        writeFile(join(directory, `${file}.gz`), packed),
-      ),
-    ])
+    await writeCompressed(join(directory, file), text, BROTLI_QUALITY)
     return GRAPHIQL_PREFIX + file
   }
 

@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, extname, join } from 'node:path'
-import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
+import { constants } from 'node:zlib'
 import type { CodeSplittingGroup } from 'rolldown'
 import { build, type Manifest, type Plugin } from 'vite'
 import { uiBundlePath } from '../src/program/bundle.ts'
 import { UI_PATHS } from '../src/ui/paths.ts'
-import { removeOld } from './bundle.ts'
+import { removeOld, writeCompressed } from './bundle.ts'
 import { bundleGraphiQL } from './bundle-graphiql.ts'
 import { uiDocuments } from './ui-documents.ts'
 
@@ -165,14 +164,7 @@ async function compress(directory: string): Promise<void> {
     (await readdir(directory)).map(async (name) => {
       const path = join(directory, name)
       if (PACKED.has(extname(name)) || (await stat(path)).size < COMPRESSED_FROM_BYTES) return
-      const text = await readFile(path)
-      const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } }
-      await Promise.all([
-        promisify(brotliCompress)(text, quality).then((packed) => writeFile(`${path}.br`, packed)),
-        promisify(gzip)(text, { level: constants.Z_BEST_COMPRESSION }).then((packed) =>
-          writeFile(`${path}.gz`, packed),
-        ),
-      ])
+      await writeCompressed(path, await readFile(path), constants.BROTLI_MAX_QUALITY)
     }),
   )
 }

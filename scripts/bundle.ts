@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
 import { dirname, join, relative } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
 import { rolldown } from 'rolldown'
 import { minifySync } from 'rolldown/utils'
 import { bundlePath, PROGRAM } from '../src/program/bundle.ts'
@@ -136,4 +138,16 @@ export async function removeOld(bundles: string): Promise<void> {
     const found = await stat(join(bundles, name)).catch(() => null)
     if (found && Date.now() - found.mtimeMs > KEPT_MS) await rm(join(bundles, name), { recursive: true, force: true })
   }
+}
+
+/**
+ * Writes a file compressed, beside its own path.
+ * @param quality of brotli
+ */
+export async function writeCompressed(path: string, content: string | Buffer, quality: number): Promise<void> {
+  const options = { params: { [constants.BROTLI_PARAM_QUALITY]: quality } }
+  await Promise.all([
+    promisify(brotliCompress)(content, options).then((packed) => writeFile(`${path}.br`, packed)),
+    promisify(gzip)(content, { level: constants.Z_BEST_COMPRESSION }).then((packed) => writeFile(`${path}.gz`, packed)),
+  ])
 }
