@@ -129,16 +129,11 @@ describe('full disks', () => {
   const become = (path: string, options: string) => execFileSync('mount', ['-o', `remount,${options}`, path])
 
   /** Lets no more than so many files be made. The agent may make one before the limit is set, which is then refused. */
-  async function leaveFiles(path: string, count: number): Promise<void> {
-    await eventually(() => {
+  const leaveFiles = (path: string, count: number) =>
+    eventually(() => {
       const { files, ffree } = statfsSync(path)
-      try {
-        return become(path, `nr_inodes=${files - ffree + count}`)
-      } catch {
-        return undefined
-      }
+      return Promise.try(become, path, `nr_inodes=${files - ffree + count}`).catch(() => null)
     })
-  }
 
   const FULL = /ENOSPC|No space left on device|the disk of .* is full/
   const PAGE_KIB = 4
