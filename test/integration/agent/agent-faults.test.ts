@@ -132,7 +132,8 @@ describe('full disks', () => {
   const leaveFiles = (path: string, count: number) =>
     eventually(() => {
       const { files, ffree } = statfsSync(path)
-      return Promise.try(become, path, `nr_inodes=${files - ffree + count}`).catch(() => null)
+      const limited = Promise.resolve().then(() => become(path, `nr_inodes=${files - ffree + count}`))
+      return limited.catch(() => null)
     })
 
   const FULL = /ENOSPC|No space left on device|the disk of .* is full/
