@@ -101,8 +101,11 @@ const checkpointSchema = z.object({
 /** For BLOBS_ASKED_MAX hashes. */
 const HAVE_BYTES_MAX = 128 * 1024
 
-/** How long a client may continue to send a request that was refused before the connection is cut. */
-const LINGER_MS = 5_000
+/**
+ * How long a client may continue to send a request that was refused, and may pause meanwhile, before the connection is
+ * cut. A client whose connection is cut while it sends does not read its answer.
+ */
+const LINGER_MS = { total: 30_000, pause: 5_000 }
 
 export interface AgentApiContext {
   gateway: ServerGateway
@@ -113,6 +116,7 @@ export interface AgentApiContext {
   channels?: ChannelHolders
   /** Limit for receiving a request body, in milliseconds. */
   bodyWithinMs?: number
+  lingerMs?: typeof LINGER_MS
 }
 
 /** The agent protocol over HTTP, for remote agents: each gateway call is a POST with JSON bodies. */
@@ -139,6 +143,7 @@ interface AgentEnvironment {
 
 export function createAgentApi(context: AgentApiContext): AgentApi {
   const { gateway, authenticate, ownership, log, bodyWithinMs: withinMs = AGENT_BODY_WITHIN_MS } = context
+  const { lingerMs = LINGER_MS } = context
   const polls = createPolls()
   const withBody = createBodyRoom(BLOB_PARTS_AT_ONCE_MAX, BLOB_PART_BYTES)
   const sockets = new WebSocketServer({
@@ -234,7 +239,7 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
     const { requestId, incoming, outgoing } = c.env
     if (!(error instanceof RepriseError))
       log.error({ err: error, requestId, url: incoming.url }, 'a request met a fault')
-    cutOffLater(incoming)
+    cutOffLater(incoming, lingerMs)
     return answerError(outgoing, error, requestId)
   })
 
@@ -356,10 +361,17 @@ function describe(error: unknown, requestId: string): { status: number; body: Ag
   return { status: ERRORS[code].httpStatus, body: { code, message, issues, requestId } }
 }
 
-function cutOffLater(request: IncomingMessage): void {
+function cutOffLater(request: IncomingMessage, { total, pause }: typeof LINGER_MS): void {
   if (request.complete) return
-  const timer = setTimeout(() => request.destroy(), LINGER_MS)
-  request.once('close', () => clearTimeout(timer))
+  const { socket } = request
+  const until = performance.now() + total
+  let { bytesRead } = socket
+  const timer = setInterval(() => {
+    const isSending = socket.bytesRead > bytesRead && performance.now() < until
+    if (!isSending) request.destroy()
+    bytesRead = socket.bytesRead
+  }, pause)
+  request.once('close', () => clearInterval(timer))
 }
 
 /** @throws RepriseError MALFORMED_REQUEST */

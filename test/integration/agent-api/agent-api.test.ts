@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { pino } from 'pino'
-import { describe, expect, test } from 'vitest'
-import { createAgentApi } from '../../../src/gateway/agent-api.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type AgentApiContext, createAgentApi } from '../../../src/gateway/agent-api.ts'
 import type { ServerGateway } from '../../../src/gateway/gateway.ts'
 import { createHttpGateway } from '../../../src/agent/http-gateway.ts'
 import type { SyncRequest } from '../../../src/domain/agent/protocol.ts'
@@ -21,7 +21,7 @@ const given = useAgentApi()
 const log = pino({ enabled: false })
 
 /** The same API in front of a gateway that tells what reaches it. */
-async function watchedApi(options: { bodyWithinMs?: number } = {}) {
+async function watchedApi(options: Pick<AgentApiContext, 'bodyWithinMs' | 'lingerMs'> = {}) {
   const waits: { request: SyncRequest; signal: AbortSignal }[] = []
   const { db, wake } = given.api
   const gateway: ServerGateway = {
@@ -179,6 +179,24 @@ describe('a request', () => {
     await once(socket, 'close')
     expect(text).toMatch(/^HTTP\/1\.1 408 /)
     expect(text).toContain('"code":"REQUEST_TIMEOUT"')
+  })
+
+  test('that is refused while it is sent is answered; its connection is cut once it pauses, or after some time', async () => {
+    await using watched = await watchedApi({ lingerMs: { total: 3_000, pause: 500 } })
+    async function refused(body: string) {
+      const socket = connect(watched.port, '127.0.0.1')
+      socket.on('error', () => {})
+      socket.write(`POST ${PATHS.sync} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n${body}`)
+      const [answer] = (await once(socket, 'data')) as [Buffer]
+      expect(answer.toString()).toMatch(/^HTTP\/1\.1 401 /)
+      return socket
+    }
+    const sending = await refused('{')
+    const more = setInterval(() => sending.write(' '), 20)
+    onTestFinished(() => clearInterval(more))
+    await once(await refused('{'), 'close')
+    expect(sending.closed).toBe(false)
+    await once(sending, 'close')
   })
 
   test('that breaks off is no fault', async () => {
