@@ -175,10 +175,12 @@ const SHOWN: Record<string, (place: Place) => void> = {
     /** The first part waits until the test lets it go. */
     async function beginHeld() {
       let isHeld = true
+      let parts = 0
       let onPart: () => void = () => {}
       const proxy = await proxyBefore(place, {
         refuses(asked) {
           if (asked !== AGENT_BLOB_PART_PATH) return null
+          parts++
           onPart()
           return isHeld ? 503 : null
         },
@@ -190,7 +192,15 @@ const SHOWN: Record<string, (place: Place) => void> = {
         onPart = before
         isHeld = false
       }
-      return { ...begun, proxy, path: keptFile(place.fleet, 'large'), release }
+      const path = keptFile(place.fleet, 'large')
+      /** Returns once the agent has read this content. */
+      async function change(content: string) {
+        writeFileSync(path, content)
+        const before = parts
+        // A request may have been under way, with what was read before.
+        await eventually(() => parts > before + 1)
+      }
+      return { ...begun, proxy, path, change, release }
     }
     test('once: it is read again', async () => {
       const { proxy, path, release, ...begun } = await beginHeld()
@@ -202,10 +212,13 @@ const SHOWN: Record<string, (place: Place) => void> = {
       await expectWhole(place.fleet, begun)
     })
     test('again and again: it is named, and the others arrive', async () => {
-      const { proxy, path, release, id } = await beginHeld()
+      const { proxy, path, change, release, id } = await beginHeld()
       await using _ = proxy
+      // Five parts: the agent reads three before it needs the first answer.
+      const another = () => `${randomUUID()}\n`.repeat(1_000_000)
+      await change(another())
       release(() => {
-        if (existsSync(path)) writeFileSync(path, `${randomUUID()}\n`.repeat(500_000))
+        if (existsSync(path)) writeFileSync(path, another())
       })
       const { state, reasons, files } = await eventually(async () => {
         const { session } = await place.fleet.graphql(OUTPUTS, { id })
