@@ -116,6 +116,7 @@ export interface AgentApiContext {
   channels?: ChannelHolders
   /** Limit for receiving a request body, in milliseconds. */
   bodyWithinMs?: number
+  /** Limits for a client that sends a refused request, in milliseconds. */
   lingerMs?: typeof LINGER_MS
 }
 

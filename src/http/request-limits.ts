@@ -49,8 +49,6 @@ export function serverOptions({ headersWithinMs, requestWithinMs, idleMs = IDLE_
   }
 }
 
-const CHECKS_PER_LIMIT = 2
-
 /** Keeps the connections of clients with a valid token open for their next request. */
 export function keepKnownOpen(
   server: Server | TlsServer,
@@ -62,6 +60,8 @@ export function keepKnownOpen(
     response.once('finish', () => isKnown(socket) && socket.setTimeout(idleMs.known))
   })
 }
+
+const CHECKS_PER_LIMIT = 2
 
 /** The state of an open response whose client has something to read. */
 interface Waiting {

@@ -126,7 +126,7 @@ function setUp(places: KernelPlaces, { mask, hidden, own }: Namespaces): string 
   const again = uid === null ? `unshare --user --map-user=${process.getuid!()} --map-group=${process.getgid!()} ` : ''
   const drop = [...dropPrivileges(uid, places.deviceGroups), '--pdeathsig=KILL'].join(' ')
   const bind = (from: string, to: string, options = '') => tableLine(from, to, 'none', `bind${options}`)
-  const empty = (path: string, options = '') => tableLine(work, path, 'tmpfs', `nosuid,nodev,mode=${options || '755'}`)
+  const empty = (path: string, mode = '755') => tableLine(work, path, 'tmpfs', `nosuid,nodev,mode=${mode}`)
   const hide = ({ path, directory }: Hidden) => (directory ? empty(path, '755,ro') : bind('/dev/null', path))
   const closed = closedDevices.map((path) => ({ path, directory: false }))
   const openOwn = `exec 3<${quote(work)} 4<${quote(chain)} 5<${quote(tmp)}`
