@@ -181,7 +181,7 @@ class Functions(InDirectory):
         values = group.results(return_exceptions=True)
         self.assertEqual([each for at, each in enumerate(values) if at != 3], [mapped(at) for at in (0, 1, 2, 4, 5)])
         self.assertIsInstance(values[3], ValueError)
-        # Its line numbers; the lines themselves are there only if the kernel can read this file.
+        # Without the source line: a kernel that cannot read this file does not have it.
         self.assertRegex(str(values[3].__cause__), r'test_server\.py", line \d+, in score\n(.*\n)*ValueError: three')
         with self.assertRaisesRegex(ValueError, "three"):
             group.results()

@@ -103,7 +103,7 @@ head -c ${LINE_BYTES} /dev/zero | tr '\\0' x`
   /** The log files of a container: its id is in their paths. */
   async function largestFile(directory: string, container: string): Promise<number> {
     const files = ['-type', 'f', '-path', `*${container}*`, '-printf', '%s\\n']
-    // It fails, but prints all files, if others go meanwhile: those of other containers do.
+    // `find` prints all files, but fails if those of another container are removed meanwhile.
     const { stdout } = await promisify(execFile)('find', [directory, ...files]).catch(
       (error: { stdout: string }) => error,
     )
